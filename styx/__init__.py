@@ -1,0 +1,58 @@
+"""Transactional stateful functions: every request is one serializable transaction, exactly once.
+
+Public names only; whatever needs more than the standard library's basics is imported when it is first used, so that
+`import styx` stays cheap.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from styx.app import App
+from styx.context import Context
+from styx.errors import (
+    ConfigurationError,
+    EngineFailed,
+    RequestRejected,
+    StyxError,
+    TransactionAborted,
+)
+from styx.limits import Limits
+from styx.messages import Reply, ReplyError
+from styx.operator import Operator
+
+if TYPE_CHECKING:
+    from styx.client.connect import connect, connect_sync
+    from styx.client.embedded import embedded
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "App",
+    "ConfigurationError",
+    "Context",
+    "EngineFailed",
+    "Limits",
+    "Operator",
+    "Reply",
+    "ReplyError",
+    "RequestRejected",
+    "StyxError",
+    "TransactionAborted",
+    "__version__",
+    "connect",
+    "connect_sync",
+    "embedded",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "embedded":
+        from styx.client.embedded import embedded
+
+        return embedded
+    if name in ("connect", "connect_sync"):
+        from styx.client import connect
+
+        return getattr(connect, name)
+    raise AttributeError(f"module 'styx' has no attribute {name!r}")

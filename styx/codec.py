@@ -1,0 +1,110 @@
+"""Values as bytes: how state, arguments and results are encoded, and what is refused.
+
+State without a declared type goes through a strict encoder, because a value must come back as what it was put: anything
+that msgpack would silently turn into something else (Decimal, set, a dataclass, an enum) is refused by name. Typed state,
+arguments and results go through msgspec, which converts by annotation. Never pickles.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+import msgpack
+import msgspec
+
+from styx.errors import UnsupportedValue
+
+_DATETIME_EXT: Final = 1
+_SHOWN_CHARS_MAX: Final = 80
+
+
+def _strict_default(value: Any) -> Any:
+    if type(value) is tuple:
+        return list(value)
+    if type(value) is datetime:
+        return msgpack.ExtType(_DATETIME_EXT, value.isoformat().encode())
+    raise UnsupportedValue(
+        f"{shown(value)} of type {type(value).__name__} cannot be stored without a state_type: "
+        "declare Operator(..., state_type=...) with a type that msgspec can convert"
+    )
+
+
+def ext_hook(code: int, data: memoryview) -> Any:
+    if code == _DATETIME_EXT:
+        return datetime.fromisoformat(bytes(data).decode())
+    raise ValueError(f"unknown extension type {code} in an encoded value")
+
+
+_packer = msgpack.Packer(strict_types=True, use_bin_type=True, default=_strict_default, autoreset=True)
+_decoder = msgspec.msgpack.Decoder(ext_hook=ext_hook)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def shown(value: Any) -> str:
+    """A short printable form of `value` for error messages; never raises."""
+    try:
+        text = repr(value)
+    except BaseException:
+        text = f"<unprintable {type(value).__name__}>"
+    return text if len(text) <= _SHOWN_CHARS_MAX else text[:_SHOWN_CHARS_MAX] + "…"
+
+
+def encode_strict(value: Any) -> bytes:
+    """Encodes a value made of None, bool, int (64 bit), float, str, bytes, list, tuple, dict and datetime.
+
+    Raises `UnsupportedValue` naming the value for anything else, including what is nested too deeply.
+    """
+    try:
+        encoded: bytes = _packer.pack(value)
+    except UnsupportedValue:
+        _packer.reset()
+        raise
+    except OverflowError:
+        _packer.reset()
+        raise UnsupportedValue(
+            f"{shown(value)} holds an integer of more than 64 bits: "
+            "declare Operator(..., state_type=...), for example with a str or Decimal field"
+        ) from None
+    except (TypeError, ValueError, RecursionError) as error:
+        _packer.reset()
+        raise UnsupportedValue(f"{shown(value)} cannot be stored: {error}") from None
+    return encoded
+
+
+def decode_plain(data: bytes) -> Any:
+    """The value that `encode_strict` or `encode_any` encoded; tuples are lists from here on."""
+    return _decoder.decode(data)
+
+
+def encode_any(value: Any, what: str) -> bytes:
+    """Encodes whatever msgspec can (structs, dataclasses, Decimal, …), for places where an annotation converts back.
+
+    `what` names the thing for the error: `UnsupportedValue`.
+    """
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise UnsupportedValue(f"{what} cannot be encoded: {error} (value: {shown(value)})") from None
+
+
+class TypedState:
+    """Encoder and decoder of one declared state type; `put` is checked by decoding what was encoded."""
+
+    __slots__ = ("_decoder", "_type")
+
+    def __init__(self, state_type: Any) -> None:
+        self._type = state_type
+        self._decoder = msgspec.msgpack.Decoder(state_type)
+
+    def encode(self, value: Any) -> bytes:
+        data = encode_any(value, "the state")
+        try:
+            self._decoder.decode(data)
+        except msgspec.ValidationError as error:
+            name = getattr(self._type, "__name__", str(self._type))
+            raise UnsupportedValue(f"{shown(value)} does not fit the state_type {name}: {error}") from None
+        return data
+
+    def decode(self, data: bytes) -> Any:
+        return self._decoder.decode(data)

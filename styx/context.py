@@ -1,0 +1,298 @@
+"""The context a function gets: its entity's state, calls to other functions, and deterministic time and randomness.
+
+A context is also the invocation's record: what it called, in which order, and how often it used its state. It decides
+nothing about visibility or commit: reads and writes go to a *cell* that the executor gives it, and waiting is a yielded
+object that the executor takes. Paper sections 3 (programming model) and 7.5 (nondeterminism).
+"""
+
+from __future__ import annotations
+
+import random
+import types
+import uuid
+from collections.abc import Callable, Generator
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from typing import Any, NamedTuple, Protocol
+
+from styx.app import App
+from styx.codec import decode_plain, encode_any, shown
+from styx.errors import (
+    CallDepthExceeded,
+    CallLimitExceeded,
+    ContextClosed,
+    InTransactionError,
+    OperationLimitExceeded,
+    UnsupportedValue,
+    ValueTooLarge,
+)
+from styx.limits import CALLS_PER_FUNCTION_MAX, Limits
+from styx.operator import FunctionSpec, Operator
+from styx.partitioning import Key
+from styx.signature import NO_ARGUMENTS
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+PATH_STEP_BYTES = 2
+
+
+class CallSpec(NamedTuple):
+    """What one call asks for; two executions made the same call exactly if these are equal."""
+
+    synchronous: bool
+    slot: int
+    operator: str
+    function: str
+    key: Key
+    params: bytes
+
+
+class Cell(Protocol):
+    """One entity's state as one transaction sees it. `chain` is the reader's synchronous chain."""
+
+    def read(self, chain: bytes) -> bytes | None: ...
+    def write(self, chain: bytes, value: bytes | None) -> None: ...
+
+
+class Environment(Protocol):
+    """What a context needs to know of its transaction and deployment."""
+
+    app: App
+    limits: Limits
+    n_slots: int
+    tid: int
+    timestamp_us: int
+
+
+class SyncCall(NamedTuple):
+    """Yielded to the executor: run this call and resume me with its encoded result."""
+
+    context: Context
+    index: int
+    spec: CallSpec
+
+
+class ExternalCall(NamedTuple):
+    """Yielded to the executor: resume me with this outside function's encoded result."""
+
+    context: Context
+    key: bytes
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
+@types.coroutine
+def _suspend(request: SyncCall | ExternalCall) -> Generator[SyncCall | ExternalCall, bytes, bytes]:
+    return (yield request)
+
+
+class Context:
+    """One invocation of one function on one entity; valid until the function ends.
+
+    All methods raise `ContextClosed` afterwards. An error raised by a method dooms the transaction even if the function
+    catches it: a lost write must not look like a success.
+    """
+
+    __slots__ = (
+        "_calls",
+        "_cell",
+        "_chain",
+        "_closed",
+        "_doom",
+        "_env",
+        "_externals",
+        "_operations",
+        "_operator",
+        "_path",
+        "_random",
+        "_spec",
+        "_uuids",
+        "key",
+    )
+
+    def __init__(
+        self, env: Environment, operator: Operator, spec: FunctionSpec, key: Key, cell: Cell, path: bytes, chain: bytes
+    ) -> None:
+        self.key = key
+        self._env = env
+        self._operator = operator
+        self._spec = spec
+        self._cell = cell
+        self._path = path
+        self._chain = chain
+        self._calls: list[CallSpec] = []
+        self._closed = False
+        self._doom: InTransactionError | None = None
+        self._operations = 0
+        self._externals = 0
+        self._uuids = 0
+        self._random: random.Random | None = None
+
+    # State -------------------------------------------------------------------------------------------------
+
+    async def get(self, default: Any = None) -> Any:
+        """A fresh copy of the entity's state, or `default` if it has none."""
+        if self._closed or self._operations >= self._env.limits.operations_max:
+            self._refuse()
+        self._operations += 1
+        data = self._cell.read(self._chain)
+        if data is None:
+            return default
+        try:
+            return self._operator.decode_state(data)
+        except Exception as error:
+            raise self._doomed(
+                UnsupportedValue(
+                    f"the stored state of {self._operator.name}[{shown(self.key)}] does not fit its state_type: {error}"
+                )
+            ) from None
+
+    async def put(self, value: Any) -> None:
+        """Replaces the entity's state by a copy of `value`; raises `UnsupportedValue` or `ValueTooLarge`."""
+        if self._closed or self._operations >= self._env.limits.operations_max:
+            self._refuse()
+        self._operations += 1
+        try:
+            data = self._operator.encode_state(value)
+        except InTransactionError as error:
+            raise self._doomed(error) from None
+        if len(data) > self._env.limits.value_bytes_max:
+            raise self._too_large(f"the state of {self._operator.name}[{shown(self.key)}]", data)
+        self._cell.write(self._chain, data)
+
+    async def delete(self) -> None:
+        """Removes the entity's state; `get` gives its default afterwards."""
+        if self._closed or self._operations >= self._env.limits.operations_max:
+            self._refuse()
+        self._operations += 1
+        self._cell.write(self._chain, None)
+
+    @property
+    def state(self) -> Context:
+        """`ctx.state.get/put/delete` are the same as `ctx.get/put/delete`."""
+        return self
+
+    # Calls -------------------------------------------------------------------------------------------------
+
+    def call_async(self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()) -> None:
+        """Calls a function in the same transaction without waiting for it; it runs after this chain has returned."""
+        self._calls.append(self._call_spec(False, operator, function_name, key, params))
+
+    async def call(self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()) -> Any:
+        """Calls a function in the same transaction and returns its result; its exception ends the transaction."""
+        spec = self._call_spec(True, operator, function_name, key, params)
+        self._calls.append(spec)
+        data = await _suspend(SyncCall(self, len(self._calls) - 1, spec))
+        return self._env.app.operators[spec.operator].functions[spec.function].decode_result(data)
+
+    def _call_spec(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> CallSpec:
+        if self._closed:
+            self._refuse()
+        env = self._env
+        try:
+            if len(self._calls) >= CALLS_PER_FUNCTION_MAX:
+                raise CallLimitExceeded(f"{self._where()} made more than {CALLS_PER_FUNCTION_MAX} calls")
+            if len(self._path) >= env.limits.call_depth_max * PATH_STEP_BYTES:
+                raise CallDepthExceeded(
+                    f"{self._where()} was called through {env.limits.call_depth_max} others: an endless recursion?"
+                )
+            target = env.app.operator(operator)
+            function = target.function(function_name)
+            checked = target.check_key(key)
+            slot = target.partition_of(checked, env.n_slots) % env.n_slots
+            if params == ():
+                data = NO_ARGUMENTS
+            elif type(params) is tuple or type(params) is list:
+                data = encode_any(params, f"params of {target.name}.{function.name}")
+            else:
+                raise UnsupportedValue(
+                    f"params of {target.name}.{function.name} must be a tuple or list, got {shown(params)}"
+                )
+            if len(data) > env.limits.value_bytes_max:
+                raise self._too_large(f"params of {target.name}.{function.name}", data)
+        except InTransactionError as error:
+            raise self._doomed(error) from None
+        return CallSpec(synchronous, slot, target.name, function.name, checked, data)
+
+    async def call_external(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Runs `function(*args)`, which may have outside effects, once per success; replays use the logged result.
+
+        `function` may be a plain function (run on a thread) or an `async def`. If it has a parameter named
+        `idempotency_key`, it gets the logged key there, to pass on to the outside service. The transaction leaves its
+        epoch while it waits and re-runs with the result, so what it read before may have changed by then: a call whose
+        arguments changed is another call. An exception is not logged: it aborts the transaction.
+        """
+        if self._closed:
+            self._refuse()
+        self._externals += 1
+        name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(type(function)))}"
+        try:
+            data = encode_any(args, f"arguments of {name}")
+        except InTransactionError as error:
+            raise self._doomed(error) from None
+        identity = encode_any((self._env.tid, self._path, self._externals, name, data), name)
+        key = blake2b(identity, digest_size=16).digest()
+        result = await _suspend(ExternalCall(self, key, function, args))
+        return decode_plain(result)
+
+    # Deterministic facts -----------------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        """The time at which the request entered the log, in UTC, the same in every execution."""
+        return _EPOCH + timedelta(microseconds=self._env.timestamp_us)
+
+    def random(self) -> random.Random:
+        """This invocation's generator, seeded by transaction id and call path; the same object at every call."""
+        if self._random is None:
+            self._random = random.Random(self._seed(b"random"))  # noqa: S311 - deterministic on purpose
+        return self._random
+
+    def uuid(self) -> uuid.UUID:
+        """The invocation's next version-4 shaped UUID, derived from transaction id and call path."""
+        self._uuids += 1
+        return uuid.UUID(bytes=self._seed(b"uuid%d" % self._uuids), version=4)
+
+    def _seed(self, purpose: bytes) -> bytes:
+        return blake2b(self._path, digest_size=16, salt=self._env.tid.to_bytes(8, "big"), person=purpose[:16]).digest()
+
+    @property
+    def transaction_id(self) -> int:
+        """The transaction's TID."""
+        return self._env.tid
+
+    @property
+    def operator(self) -> str:
+        """Name of the entity's operator."""
+        return self._operator.name
+
+    @property
+    def partition(self) -> int:
+        """Index of the entity's partition within its operator."""
+        return self._operator.partition_of(self.key, self._env.n_slots)
+
+    # Refusals ----------------------------------------------------------------------------------------------
+
+    def _where(self) -> str:
+        return f"{self._operator.name}.{self._spec.name} on {shown(self.key)}"
+
+    def _doomed(self, error: InTransactionError) -> InTransactionError:
+        if self._doom is None:
+            self._doom = error
+        return error
+
+    def _too_large(self, what: str, data: bytes) -> InTransactionError:
+        limit = self._env.limits.value_bytes_max
+        return self._doomed(
+            ValueTooLarge(f"{what} has {len(data)} bytes; the limit is {limit}: split it over several entities")
+        )
+
+    def _refuse(self) -> None:
+        if self._closed:
+            raise ContextClosed(
+                f"the context of {self._where()} was used after the function had ended; "
+                "do not keep it, and await everything you start"
+            )
+        raise self._doomed(
+            OperationLimitExceeded(
+                f"{self._where()} used its state more than {self._env.limits.operations_max} times: an endless loop?"
+            )
+        )

@@ -1,0 +1,126 @@
+"""Every error a user can meet, in one place: what a client raises, and what ends a transaction from inside.
+
+Nothing here carries a traceback of the engine or a reference to user objects: errors are kept and sent as (code, type,
+message) only, so that a million aborted transactions cost no memory.
+"""
+
+from __future__ import annotations
+
+MESSAGE_CHARS_MAX = 4096
+
+
+class StyxError(Exception):
+    """Base of every error this library raises."""
+
+
+class ConfigurationError(StyxError):
+    """An app, operator or option is declared wrongly; raised where it is declared."""
+
+
+class TransactionAborted(StyxError):
+    """The transaction ended in an abort: its function raised. State is untouched.
+
+    `type` is the name of the exception's class, `message` its text, `transaction` the place in the serial order.
+    """
+
+    def __init__(self, type: str, message: str) -> None:
+        super().__init__(f"{type}: {message}" if message else type)
+        self.type = type
+        self.message = message
+
+
+class RequestRejected(StyxError):
+    """The request could not be run at all; nothing happened.
+
+    `code` is one of `unknown_operator`, `unknown_function`, `bad_arguments`, `bad_request`, `too_large`,
+    `overloaded`, `unavailable`.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+class EngineFailed(StyxError):
+    """The engine stopped: its log or store failed, or its data is damaged. The message says what to do."""
+
+
+class InTransactionError(StyxError):
+    """Base of the errors the engine itself raises inside a user's function; each ends its transaction."""
+
+    code = "aborted"
+
+
+class UnknownOperator(InTransactionError):
+    """A call names an operator that the app does not have."""
+
+    code = "unknown_operator"
+
+
+class UnknownFunction(InTransactionError):
+    """A call names a function that its operator does not have."""
+
+    code = "unknown_function"
+
+
+class BadArguments(InTransactionError):
+    """Arguments do not fit the function's signature."""
+
+    code = "bad_arguments"
+
+
+class BadKey(BadArguments):
+    """A key is not of its operator's key type."""
+
+
+class UnsupportedValue(InTransactionError):
+    """A value cannot be stored or sent without changing its type; declare a `state_type`."""
+
+
+class ValueTooLarge(InTransactionError):
+    """A state value, an argument list or a result is over its size limit."""
+
+    code = "too_large"
+
+
+class CallDepthExceeded(InTransactionError):
+    """A call chain is deeper than `Limits.call_depth_max`: most likely an endless recursion."""
+
+
+class CallLimitExceeded(InTransactionError):
+    """A transaction made more calls than `Limits.invocations_max`."""
+
+
+class OperationLimitExceeded(InTransactionError):
+    """One invocation used its context more than `Limits.operations_max` times: most likely an endless loop."""
+
+
+class NondeterministicFunction(InTransactionError):
+    """A function awaited something other than its context: time, I/O and tasks differ between executions."""
+
+
+class ContextClosed(InTransactionError):
+    """A context was used after its function had ended."""
+
+
+def describe(error: BaseException) -> tuple[str, str]:
+    """The (type name, message) a reply carries for `error`; never raises, whatever the exception does."""
+    name = type(error).__name__
+    try:
+        # str(KeyError("no account")) is a repr with quotes; its argument is what the author wrote.
+        if isinstance(error, KeyError) and len(error.args) == 1:
+            message = str(error.args[0])
+        else:
+            message = str(error)
+        message.encode()
+    except BaseException:
+        message = "<the exception's message could not be printed>"
+    if len(message) > MESSAGE_CHARS_MAX:
+        message = message[:MESSAGE_CHARS_MAX] + "…"
+    return name, message
+
+
+def code_of(error: BaseException) -> str:
+    """The reply code for an error that a function raised: `aborted` for everything a user's code raises."""
+    return error.code if isinstance(error, InTransactionError) else "aborted"

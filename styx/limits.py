@@ -1,0 +1,52 @@
+"""The named limits of the engine: nothing in it grows without one of these.
+
+Limits that can decide a transaction's outcome (sizes, depth, counts) belong to the deployment: all workers must use the
+same ones, because a replay must decide the same.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+KIB: Final = 1024
+MIB: Final = 1024 * 1024
+
+TID_MAX: Final = 2**63 - 1
+"""Largest transaction id: 64 bits on the wire, signed for the sake of SQLite and most clients."""
+
+KEY_BYTES_MAX: Final = 2 * KIB
+NAME_CHARS_MAX: Final = 128
+CALLS_PER_FUNCTION_MAX: Final = 65_000
+"""Calls one invocation can make: a call path has two bytes for each step."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Sizes in bytes, counts in pieces."""
+
+    request_bytes_max: int = MIB
+    """One request record, as it stands in the log."""
+    value_bytes_max: int = MIB
+    """One entity's encoded state, one argument list or one result."""
+    call_depth_max: int = 512
+    """Length of a call path."""
+    invocations_max: int = 10_000
+    """Functions one transaction may run."""
+    operations_max: int = 1_000_000
+    """Context operations (get, put, delete) one invocation may do."""
+    epoch_transactions_max: int = 1_000
+    """Transactions one worker brings into one epoch."""
+    slice_invocations: int = 64
+    """Invocations run between two looks at the network."""
+    idempotency_keys_max: int = 100_000
+    """Replies remembered for idempotency keys, per slot; the oldest are forgotten first."""
+    in_flight_max: int = 10_000
+    """Requests a client or gateway has under way at once."""
+    parked_max: int = 1_000
+    """Transactions per slot that wait for an external call at once."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if getattr(self, name) < 1:
+                raise ValueError(f"Limits.{name} must be at least 1, not {getattr(self, name)}")

@@ -1,0 +1,111 @@
+"""Requests and replies: what clients send and get, as it stands in the log and as Python sees it.
+
+msgpack arrays only; nothing here is ever unpickled. Calls between workers are in `styx.worker.messages`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from styx.codec import decode_plain
+from styx.errors import RequestRejected, TransactionAborted
+
+REJECTION_CODES = frozenset(
+    {"unknown_operator", "unknown_function", "bad_arguments", "bad_request", "too_large", "overloaded", "unavailable"}
+)
+
+
+class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A request record of the requests stream.
+
+    `params` is the msgpack of an array (positional) or a map (keyword) of arguments; `idempotency_key` is empty for none.
+    """
+
+    request_id: str
+    operator: str
+    key: str | int | list[str | int]
+    function: str
+    params: bytes
+    idempotency_key: str = ""
+
+
+class ReplyRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A reply record of the replies stream.
+
+    `sequence` is the TID the request itself was given and identifies the record; `tid` differs from it only for the
+    repetition of an idempotent request, which repeats the first one's transaction. `error` is (code, type, message);
+    `result` is msgpack.
+    """
+
+    request_id: str
+    sequence: int
+    tid: int
+    epoch: int
+    phase: int
+    result: bytes
+    error: tuple[str, str, str] | None = None
+
+
+class ReplyError(NamedTuple):
+    """Why a request did not commit: `code` `aborted` if its function raised, else why it could not run."""
+
+    type: str
+    message: str
+    code: str
+
+
+class Reply(NamedTuple):
+    """One request's outcome. `(epoch, phase, tid)` is its place in the public serial order."""
+
+    result: Any
+    error: ReplyError | None
+    tid: int
+    epoch: int
+    phase: int
+    request_id: str
+
+    def unwrap(self) -> Any:
+        """The result; raises `TransactionAborted` or `RequestRejected`."""
+        error = self.error
+        if error is None:
+            return self.result
+        if error.code in REJECTION_CODES:
+            raise RequestRejected(error.code, error.message)
+        raise TransactionAborted(error.type, error.message)
+
+
+_request_encoder = msgspec.msgpack.Encoder()
+_request_decoder = msgspec.msgpack.Decoder(Request)
+_reply_decoder = msgspec.msgpack.Decoder(ReplyRecord)
+
+
+def encode_request(request: Request) -> bytes:
+    """The record to append to the requests stream."""
+    return _request_encoder.encode(request)
+
+
+def decode_request(data: bytes) -> Request:
+    """Raises `msgspec.DecodeError` (or its `ValidationError`) for garbage."""
+    return _request_decoder.decode(data)
+
+
+def encode_reply(record: ReplyRecord) -> bytes:
+    """The record to append to the replies stream."""
+    return _request_encoder.encode(record)
+
+
+def decode_reply(data: bytes) -> ReplyRecord:
+    """Raises `msgspec.DecodeError` for garbage."""
+    return _reply_decoder.decode(data)
+
+
+def reply_of(record: ReplyRecord) -> Reply:
+    """The public form of a reply record."""
+    error = None
+    if record.error is not None:
+        code, kind, message = record.error
+        error = ReplyError(kind, message, code)
+    result = decode_plain(record.result) if record.error is None and record.result else None
+    return Reply(result, error, record.tid, record.epoch, record.phase, record.request_id)

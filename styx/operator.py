@@ -1,0 +1,172 @@
+"""The programming model's unit: an operator, a partitioned set of entities and the functions that run on them.
+
+An operator holds declarations only (names, types, functions). It never holds state and never knows where it runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import msgspec
+
+from styx.codec import TypedState, decode_plain, encode_strict, shown
+from styx.errors import BadKey, ConfigurationError, UnknownFunction
+from styx.limits import NAME_CHARS_MAX
+from styx.partitioning import Key, KeyType, partition_function
+from styx.signature import Signature
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+PARTITIONS_MAX = 65_536
+
+UserFunction = Callable[..., Coroutine[Any, Any, Any]]
+F = TypeVar("F", bound=UserFunction)
+
+
+class FunctionSpec:
+    """One registered function: its name, its code and its signature (resolved when the app is built)."""
+
+    __slots__ = ("_decode_result", "_signature", "func", "name", "operator")
+
+    def __init__(self, operator: str, name: str, func: UserFunction) -> None:
+        self.operator = operator
+        self.name = name
+        self.func = func
+        self._signature: Signature | None = None
+        self._decode_result: Callable[[bytes], Any] = decode_plain
+
+    @property
+    def signature(self) -> Signature:
+        """Resolved at first use, so that annotations may name types defined further down in the module."""
+        if self._signature is None:
+            signature = Signature(f"{self.operator}.{self.name}", self.func)
+            self._decode_result = _result_decoder(signature.result_type)
+            self._signature = signature
+        return self._signature
+
+    def decode_result(self, data: bytes) -> Any:
+        """A synchronous call's result as the caller gets it: converted to the return annotation if it fits."""
+        return self._decode_result(data)
+
+
+def _result_decoder(annotation: Any) -> Callable[[bytes], Any]:
+    if annotation is Any or annotation is None:
+        return decode_plain
+    try:
+        typed = msgspec.msgpack.Decoder(annotation).decode
+    except Exception:
+        return decode_plain
+
+    def decode(data: bytes) -> Any:
+        try:
+            return typed(data)
+        except msgspec.ValidationError:
+            # An annotation is a wish, not a check, on results: a function annotated `-> int` may return None.
+            return decode_plain(data)
+
+    return decode
+
+
+class Operator:
+    """A partitioned set of entities, each with its own state and the same functions.
+
+    Parameters
+    ----------
+    name: unique in its app; letters, digits, `_`, `.` and `-`.
+    n_partitions: number of partitions its keys are spread over; None: one for each slot of the deployment.
+    key_type: `str`, `int`, or a tuple of them such as `(int, int)` for composite keys.
+    state_type: a type msgspec can convert; `get` returns it and `put` checks it. None: plain msgpack values.
+    partition_key: a function of the key; keys for which it returns the same value share a partition.
+
+    Raises `ConfigurationError` at once for anything that could only fail later.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        n_partitions: int | None = None,
+        *,
+        key_type: Any = str,
+        state_type: Any = None,
+        partition_key: Callable[[Any], Any] | None = None,
+    ) -> None:
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > NAME_CHARS_MAX:
+            raise ConfigurationError(
+                f"an operator's name is letters, digits, '_', '.' and '-', at most {NAME_CHARS_MAX} characters, "
+                f"and starts with a letter or '_': got {shown(name)}"
+            )
+        if n_partitions is not None and (type(n_partitions) is not int or not 0 < n_partitions <= PARTITIONS_MAX):
+            raise ConfigurationError(
+                f"operator {name!r}: n_partitions must be a number from 1 to {PARTITIONS_MAX}, got {shown(n_partitions)}"
+            )
+        if partition_key is not None and not callable(partition_key):
+            raise ConfigurationError(f"operator {name!r}: partition_key must be a function of the key")
+        self.name = name
+        self.n_partitions = n_partitions
+        self.key_type = KeyType(key_type)
+        self.state_type = state_type
+        self.functions: dict[str, FunctionSpec] = {}
+        self._partition_hash = partition_function(partition_key)
+        self.encode_state: Callable[[Any], bytes] = encode_strict
+        self.decode_state: Callable[[bytes], Any] = decode_plain
+        if state_type is not None:
+            try:
+                typed = TypedState(state_type)
+            except Exception as error:
+                raise ConfigurationError(f"operator {name!r}: state_type {shown(state_type)}: {error}") from None
+            self.encode_state = typed.encode
+            self.decode_state = typed.decode
+
+    def register(self, func: F) -> F:
+        """Registers `func` under its own name and returns it unchanged.
+
+        Raises `ConfigurationError` for a plain `def`, a missing context parameter, or a name registered before.
+        """
+        name = getattr(func, "__name__", None)
+        if not inspect.iscoroutinefunction(func) or name is None:
+            raise ConfigurationError(
+                f"operator {self.name!r}: {shown(func)} is not an `async def` function; write `async def {name or 'f'}(ctx, …)`"
+            )
+        parameters = list(inspect.signature(func).parameters.values())
+        if not parameters or parameters[0].kind not in (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        ):
+            raise ConfigurationError(
+                f"{self.name}.{name} lacks the context: its first parameter must take it, as in `async def {name}(ctx)`"
+            )
+        if name in self.functions:
+            raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
+        self.functions[name] = FunctionSpec(self.name, name, func)
+        return func
+
+    def function(self, wanted: Any) -> FunctionSpec:
+        """The registered function by name or by itself; raises `UnknownFunction` that lists what there is."""
+        spec = self.functions.get(wanted) if isinstance(wanted, str) else None
+        if spec is None and not isinstance(wanted, str):
+            spec = next((s for s in self.functions.values() if s.func is wanted), None)
+        if spec is None:
+            known = ", ".join(sorted(self.functions)) or "none"
+            raise UnknownFunction(f"operator {self.name!r} has no function {_name_of(wanted)}; it has: {known}")
+        return spec
+
+    def check_key(self, key: Any) -> Key:
+        """`key` if it is of the key type, else `BadKey`."""
+        return self.key_type.check(key, self.name)
+
+    def partition_of(self, key: Key, n_slots: int) -> int:
+        """Partition index of a checked key: `hash(partition_key(key)) % n_partitions`, None meaning `n_slots`."""
+        try:
+            value = self._partition_hash(key)
+        except Exception as error:
+            raise BadKey(f"partition_key of operator {self.name!r} failed for {shown(key)}: {error}") from None
+        return value % (self.n_partitions or n_slots)
+
+    def __repr__(self) -> str:
+        return f"Operator({self.name!r})"
+
+
+def _name_of(wanted: Any) -> str:
+    return shown(wanted) if isinstance(wanted, str) else shown(getattr(wanted, "__name__", wanted))

@@ -1,0 +1,106 @@
+"""Keys and where they live: key types, their check, and the stable hash that decides an entity's partition.
+
+The hash is CRC-32 of the key's msgpack encoding: the same in every process, on every Python build and easy to compute in
+any other language. Python's own `hash` is never used, since it differs between processes.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from styx.codec import shown
+from styx.errors import BadKey, ConfigurationError
+from styx.limits import KEY_BYTES_MAX
+
+Key = str | int | tuple[str | int, ...]
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def stable_hash(value: Any) -> int:
+    """32-bit hash of a key or a partition key, the same everywhere."""
+    return crc32(_encode(value))
+
+
+class KeyType:
+    """What keys an operator takes: `str`, `int`, or a fixed-length tuple of them."""
+
+    __slots__ = ("name", "parts", "scalar")
+
+    def __init__(self, declared: Any) -> None:
+        self.scalar: type | None = None
+        self.parts: tuple[type, ...] = ()
+        parts = declared if isinstance(declared, tuple) else typing.get_args(declared)
+        if declared in (str, int):
+            self.scalar = declared
+            self.name = declared.__name__
+        elif parts and all(part in (str, int) for part in parts):
+            self.parts = tuple(parts)
+            self.name = "(" + ", ".join(part.__name__ for part in parts) + ")"
+        else:
+            raise ConfigurationError(
+                f"key_type must be str, int or a tuple of them such as (int, str), not {shown(declared)}"
+            )
+
+    def check(self, key: Any, operator: str) -> Key:
+        """`key` as the engine holds it (a list becomes a tuple); raises `BadKey` naming the operator and the key."""
+        scalar = self.scalar
+        if scalar is not None:
+            if type(key) is scalar:
+                if scalar is int:
+                    if -(2**63) <= key < 2**63:
+                        return typing.cast(int, key)
+                    raise BadKey(f"the key of operator {operator!r} must fit 64 bits, got {shown(key)}")
+                if len(key) * 4 <= KEY_BYTES_MAX and key.isascii():
+                    return typing.cast(str, key)
+                return self._checked_text(key, operator)
+        elif type(key) in (tuple, list) and len(key) == len(self.parts):
+            if all(type(part) is kind for part, kind in zip(key, self.parts, strict=True)):
+                return self._checked_tuple(tuple(key), operator)
+        raise BadKey(
+            f"operator {operator!r} has keys of type {self.name}, got {shown(key)} of type {type(key).__name__}"
+        )
+
+    def _checked_text(self, key: str, operator: str) -> str:
+        try:
+            size = len(key.encode())
+        except UnicodeEncodeError:
+            raise BadKey(f"the key of operator {operator!r} is not valid Unicode: {shown(key)}") from None
+        if size > KEY_BYTES_MAX:
+            raise BadKey(f"a key of operator {operator!r} has {size} bytes; the limit is {KEY_BYTES_MAX}")
+        return key
+
+    def _checked_tuple(self, key: tuple[str | int, ...], operator: str) -> Key:
+        for part in key:
+            if type(part) is str:
+                self._checked_text(part, operator)
+            elif not -(2**63) <= typing.cast(int, part) < 2**63:
+                raise BadKey(f"the key of operator {operator!r} must fit 64 bits, got {shown(key)}")
+        return key
+
+    def parse(self, text: str, operator: str) -> Key:
+        """The key from its text form in a URL or a command line: decimal for `int`, a JSON array for tuples."""
+        if self.scalar is str:
+            return self.check(text, operator)
+        try:
+            key = msgspec.json.decode(text) if self.scalar is None else int(text, 10)
+        except (ValueError, msgspec.DecodeError):
+            form = "a decimal number" if self.scalar is int else "a JSON array such as [1,2]"
+            raise BadKey(f"the key of operator {operator!r} must be {form}, got {shown(text)}") from None
+        return self.check(key, operator)
+
+
+def partition_function(partition_key: Callable[[Any], Any] | None) -> Callable[[Any], int]:
+    """The function from a checked key to its 32-bit partition hash."""
+    if partition_key is None:
+        return stable_hash
+
+    def by_partition_key(key: Any) -> int:
+        return stable_hash(partition_key(key))
+
+    return by_partition_key
