@@ -1,0 +1,224 @@
+"""What every executor of functions must decide alike, to the letter: how a request is resolved, how a function is
+started, how its result is encoded, and which error a transaction ends with.
+
+The engine and the serial replay checker share this file, so that a reply can be compared byte by byte. It holds
+decisions about one invocation only: it never runs a function, never touches state and knows no order. Paper
+section 3.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from collections.abc import Coroutine, Iterable
+from types import CodeType, CoroutineType, FrameType, GeneratorType, TracebackType
+from typing import Any, Final, NamedTuple
+
+from styx.app import App
+from styx.codec import encode_any
+from styx.context import Context, ExternalCall, SyncCall
+from styx.errors import (
+    BadArguments,
+    CallLimitExceeded,
+    InTransactionError,
+    NondeterministicFunction,
+    ValueTooLarge,
+    code_of,
+    describe,
+)
+from styx.limits import Limits
+from styx.messages import Request
+from styx.operator import FunctionSpec, Operator
+from styx.partitioning import Key
+
+ErrorTriple = tuple[str, str, str]
+"""(code, type, message) as a reply record carries it."""
+
+CLOSE_ATTEMPTS_MAX: Final = 16
+"""How often a coroutine that catches GeneratorExit and awaits again is closed before it is given up."""
+FRAMES_MAX: Final = 1_000
+"""Frames looked at to find the line of a foreign await."""
+
+_STANDARD_LIBRARY = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
+_INSTALLED = ("site-packages", "dist-packages")
+_NO_LOOP = ("no running event loop", "no current event loop")
+
+
+class Outcome(NamedTuple):
+    """How a transaction ended: the root's encoded result, or the error of its reply. Exactly one is None."""
+
+    result: bytes | None
+    error: ErrorTriple | None
+
+
+class Target(NamedTuple):
+    """A request's root, resolved against the app. `slot` is the index of the slot that owns the key."""
+
+    operator: Operator
+    function: FunctionSpec
+    key: Key
+    slot: int
+
+
+# Starting --------------------------------------------------------------------------------------------------
+
+
+def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) -> Target:
+    """The function and entity that `request` names.
+
+    Raises `UnknownOperator`, `UnknownFunction`, `BadKey` or `ValueTooLarge`; `rejection` makes a reply of them.
+    Arguments are left encoded: each execution decodes its own copy, in `start`.
+    """
+    operator = app.operator(request.operator)
+    function = operator.function(request.function)
+    key = operator.check_key(request.key)
+    slot = operator.partition_of(key, n_slots) % n_slots
+    if len(request.params) > limits.value_bytes_max:
+        raise _too_large(f"params of {operator.name}.{function.name}", request.params, limits, "send less")
+    return Target(operator, function, key, slot)
+
+
+def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[Any, Any, Any]:
+    """The invocation's coroutine, not yet run, with its own copy of the arguments; raises `BadArguments`."""
+    try:
+        positional, named = function.signature.decode(params)
+        return function.func(context, *positional, **named)
+    except InTransactionError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a Struct's __post_init__ is user code and can raise anything
+        kind, message = describe(error)
+        raise BadArguments(
+            f"{function.operator}.{function.name}: the arguments do not fit: {kind}: {message}"
+        ) from None
+
+
+def call_limit_error(limits: Limits) -> CallLimitExceeded:
+    """What ends a transaction whose next invocation would be one more than `Limits.invocations_max`."""
+    return CallLimitExceeded(
+        f"the transaction runs more than {limits.invocations_max} functions (Limits.invocations_max): "
+        "an endless recursion? Split it over several requests"
+    )
+
+
+# Ending ----------------------------------------------------------------------------------------------------
+
+
+def encode_result(function: FunctionSpec, value: Any, limits: Limits) -> bytes:
+    """The msgpack of a root's or synchronous callee's result; what asynchronous calls return is not encoded.
+
+    Raises `UnsupportedValue` or `ValueTooLarge`, which count as raised by the function itself.
+    """
+    what = f"the result of {function.operator}.{function.name}"
+    data = encode_any(value, what)
+    if len(data) > limits.value_bytes_max:
+        raise _too_large(what, data, limits, "return less")
+    return data
+
+
+def failure_of(context: Context, raised: BaseException | None) -> BaseException | None:
+    """What an ended invocation failed with, if it did: an engine error it swallowed wins over what it raised."""
+    return context._doom if context._doom is not None else raised
+
+
+def aborted(error: BaseException) -> ErrorTriple:
+    """The reply's error for whatever a function raised, engine errors and `SystemExit` included."""
+    return ("aborted", *describe(_foreign(error) or error))
+
+
+def rejection(error: InTransactionError) -> ErrorTriple:
+    """The reply's error for a request that `resolve_request` or its root's `start` refused with `error`."""
+    return (code_of(error), *describe(error))
+
+
+def outcome_of_exception(error: BaseException) -> Outcome:
+    """`aborted` as an outcome."""
+    return Outcome(None, aborted(error))
+
+
+def close_quietly(coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Ends a coroutine whatever its `finally` blocks raise; close its context first: then they change nothing."""
+    for _ in range(CLOSE_ATTEMPTS_MAX):
+        try:
+            coroutine.close()
+        except BaseException:  # noqa: BLE001, S112 - raised in a `finally`, or still suspended: close again
+            continue
+        return
+
+
+def _too_large(what: str, data: bytes, limits: Limits, advice: str) -> ValueTooLarge:
+    return ValueTooLarge(f"{what} has {len(data)} bytes; the limit is {limits.value_bytes_max}: {advice}")
+
+
+# Foreign awaits --------------------------------------------------------------------------------------------
+
+
+def foreign_await_error(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> NondeterministicFunction:
+    """The error for a coroutine that yielded what its own context did not: names its line and what it awaited.
+
+    A `SyncCall` or `ExternalCall` is foreign as well if its `context` is another invocation's.
+    """
+    if yielded is None:
+        what = "a bare yield"
+    elif isinstance(yielded, SyncCall | ExternalCall):
+        what = "the context of another invocation"
+    else:
+        what = f"{type(yielded).__module__}.{type(yielded).__qualname__}"
+    return _nondeterministic(_suspended_lines(coroutine), what)
+
+
+def _foreign(error: BaseException) -> NondeterministicFunction | None:
+    """`asyncio` refuses to wait where no loop runs: the same mistake as where one runs, so the same error."""
+    if type(error) is not RuntimeError or len(error.args) != 1 or error.args[0] not in _NO_LOOP:
+        return None
+    lines = list(_traceback_lines(error.__traceback__))
+    return _nondeterministic(lines, "an event loop") if lines else None
+
+
+def _suspended_lines(coroutine: Any) -> list[tuple[FrameType, int]]:
+    lines: list[tuple[FrameType, int]] = []
+    at = coroutine
+    while len(lines) < FRAMES_MAX:
+        if isinstance(at, CoroutineType):
+            frame, below = at.cr_frame, at.cr_await
+        elif isinstance(at, GeneratorType):
+            frame, below = at.gi_frame, at.gi_yieldfrom
+        else:
+            break
+        if frame is None:
+            break
+        lines.append((frame, frame.f_lineno))
+        at = below
+    return lines
+
+
+def _traceback_lines(traceback: TracebackType | None) -> Iterable[tuple[FrameType, int]]:
+    count = 0
+    while traceback is not None and count < FRAMES_MAX:
+        yield traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+        count += 1
+
+
+def _nondeterministic(lines: list[tuple[FrameType, int]], what: str) -> NondeterministicFunction:
+    """Names the deepest line outside the standard library, and the library function it awaits if there is one."""
+    depth = max((i for i, (frame, _) in enumerate(lines) if not _is_standard(frame.f_code)), default=0)
+    if depth + 1 < len(lines):
+        below = lines[depth + 1][0]
+        what = f"{below.f_globals.get('__name__', '?')}.{below.f_code.co_qualname}"
+    where = "the function"
+    if lines:
+        frame, line = lines[depth]
+        # The file's name without its directory: a reply must not depend on where the app is installed.
+        where = f"{os.path.basename(frame.f_code.co_filename)}:{line} in {frame.f_code.co_qualname}"
+    return NondeterministicFunction(
+        f"{where} awaits {what}; a function may await only its context's methods, because time, I/O and tasks "
+        "differ between executions: use ctx.call_external for outside effects and ctx.now() for time"
+    )
+
+
+def _is_standard(code: CodeType) -> bool:
+    file = code.co_filename
+    if file.startswith("<frozen"):
+        return True
+    file = os.path.realpath(file)
+    return file.startswith(_STANDARD_LIBRARY) and not any(part in file for part in _INSTALLED)
