@@ -1,8 +1,8 @@
-"""What every executor of functions must decide alike, to the letter: how a request is resolved, how a function is
-started, how its result is encoded, and which error a transaction ends with.
+"""What every executor of functions must decide alike, to the letter: how a request is resolved, how a
+function starts, how its result is encoded, and which error a transaction ends with.
 
-The engine and the serial replay checker share this file, so that a reply can be compared byte by byte. It holds
-decisions about one invocation only: it never runs a function, never touches state and knows no order. Paper
+The engine and the serial replay checker share this file, so that replies can be compared byte by byte. It
+holds decisions about one invocation only: it never runs a function, touches state or knows an order. Paper
 section 3.
 """
 
@@ -66,7 +66,7 @@ class Target(NamedTuple):
 def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) -> Target:
     """The function and entity that `request` names.
 
-    Raises `UnknownOperator`, `UnknownFunction`, `BadKey` or `ValueTooLarge`; `rejection` makes a reply of them.
+    Raises `UnknownOperator`, `UnknownFunction`, `BadKey` or `ValueTooLarge`; `rejection` makes the reply.
     Arguments are left encoded: each execution decodes its own copy, in `start`.
     """
     operator = app.operator(request.operator)
@@ -116,7 +116,7 @@ def encode_result(function: FunctionSpec, value: Any, limits: Limits) -> bytes:
 
 
 def failure_of(context: Context, raised: BaseException | None) -> BaseException | None:
-    """What an ended invocation failed with, if it did: an engine error it swallowed wins over what it raised."""
+    """What an ended invocation failed with, if so: an engine error it swallowed wins over what it raised."""
     return context._doom if context._doom is not None else raised
 
 
@@ -136,11 +136,11 @@ def outcome_of_exception(error: BaseException) -> Outcome:
 
 
 def close_quietly(coroutine: Coroutine[Any, Any, Any]) -> None:
-    """Ends a coroutine whatever its `finally` blocks raise; close its context first: then they change nothing."""
+    """Ends a coroutine, whatever its `finally` blocks raise. Close its context first: then it is harmless."""
     for _ in range(CLOSE_ATTEMPTS_MAX):
         try:
             coroutine.close()
-        except BaseException:  # noqa: BLE001, S112 - raised in a `finally`, or still suspended: close again
+        except BaseException:  # noqa: BLE001 - raised in a `finally`, or still suspended: close again
             continue
         return
 
@@ -153,7 +153,7 @@ def _too_large(what: str, data: bytes, limits: Limits, advice: str) -> ValueTooL
 
 
 def foreign_await_error(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> NondeterministicFunction:
-    """The error for a coroutine that yielded what its own context did not: names its line and what it awaited.
+    """The error for a coroutine that yielded what its own context did not; names its line and what it awaits.
 
     A `SyncCall` or `ExternalCall` is foreign as well if its `context` is another invocation's.
     """
@@ -200,7 +200,7 @@ def _traceback_lines(traceback: TracebackType | None) -> Iterable[tuple[FrameTyp
 
 
 def _nondeterministic(lines: list[tuple[FrameType, int]], what: str) -> NondeterministicFunction:
-    """Names the deepest line outside the standard library, and the library function it awaits if there is one."""
+    """Names the deepest line outside the standard library, and the library function it awaits, if any."""
     depth = max((i for i, (frame, _) in enumerate(lines) if not _is_standard(frame.f_code)), default=0)
     if depth + 1 < len(lines):
         below = lines[depth + 1][0]
@@ -211,8 +211,8 @@ def _nondeterministic(lines: list[tuple[FrameType, int]], what: str) -> Nondeter
         # The file's name without its directory: a reply must not depend on where the app is installed.
         where = f"{os.path.basename(frame.f_code.co_filename)}:{line} in {frame.f_code.co_qualname}"
     return NondeterministicFunction(
-        f"{where} awaits {what}; a function may await only its context's methods, because time, I/O and tasks "
-        "differ between executions: use ctx.call_external for outside effects and ctx.now() for time"
+        f"{where} awaits {what}; a function may await only its context's methods, because time, I/O and "
+        "tasks differ between executions: use ctx.call_external for outside effects and ctx.now() for time"
     )
 
 
