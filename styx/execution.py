@@ -22,6 +22,7 @@ from styx.errors import (
     CallLimitExceeded,
     InTransactionError,
     NondeterministicFunction,
+    UnsupportedValue,
     ValueTooLarge,
     code_of,
     describe,
@@ -85,7 +86,7 @@ def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[
         return function.func(context, *positional, **named)
     except InTransactionError:
         raise
-    except BaseException as error:  # noqa: BLE001 - a Struct's __post_init__ is user code and can raise anything
+    except BaseException as error:  # noqa: BLE001 - a Struct's __post_init__ is user code: it can raise anything
         kind, message = describe(error)
         raise BadArguments(
             f"{function.operator}.{function.name}: the arguments do not fit: {kind}: {message}"
@@ -109,7 +110,13 @@ def encode_result(function: FunctionSpec, value: Any, limits: Limits) -> bytes:
     Raises `UnsupportedValue` or `ValueTooLarge`, which count as raised by the function itself.
     """
     what = f"the result of {function.operator}.{function.name}"
-    data = encode_any(value, what)
+    try:
+        data = encode_any(value, what)
+    except InTransactionError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - an object's own code can run here
+        kind, message = describe(error)
+        raise UnsupportedValue(f"{what} cannot be encoded: {kind}: {message}") from None
     if len(data) > limits.value_bytes_max:
         raise _too_large(what, data, limits, "return less")
     return data

@@ -1,0 +1,320 @@
+"""The history checker: were these replies, and this final state, produced by some engine that runs serially?
+
+Replays every request in the public order (epoch, phase, transaction id) against a dictionary and compares
+each reply byte by byte, then the state. It trusts nothing but the requests; it never looks inside an
+engine. What it does not
+check: that the serial order respects real time, because replies carry none.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, Final
+
+import msgspec
+
+from styx.app import App
+from styx.codec import shown
+from styx.errors import NondeterministicFunction
+from styx.execution import ErrorTriple, Outcome
+from styx.limits import Limits
+from styx.messages import ReplyRecord, Request
+from styx.partitioning import Key
+from styx.testing.serial import Entity, ExternalResult, MissingExternal, SerialReference, State
+
+PREVIOUS_SHOWN_MAX: Final = 5
+"""Earlier transactions on the same entities that an explanation lists."""
+DIFFERENCES_SHOWN_MAX: Final = 10
+"""Entities, or requests without a reply, that an explanation lists."""
+
+Requests = Mapping[str, tuple[Request, int]]
+"""By request id: the request and the time it entered the log, in microseconds since 1970."""
+
+_encode_entity = msgspec.msgpack.Encoder().encode
+
+
+class SerializabilityViolation(AssertionError):
+    """The replies or the state are not those of the serial execution; the message explains the first
+    difference.
+    """
+
+
+class HistoryReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was checked, in pieces.
+
+    `unverified` aborts needed an outside function's result that was not given; `unanswered` requests had no
+    reply. `state` is the replay's final state and `state_hash` its hash.
+    """
+
+    committed: int
+    aborted: int
+    rejected: int
+    repetitions: int
+    unverified: int
+    unanswered: int
+    state: State
+    state_hash: str
+
+    @property
+    def transactions(self) -> int:
+        """Transactions replayed; repetitions run nothing and do not count."""
+        return self.committed + self.aborted + self.rejected
+
+
+def state_hash(state: Mapping[Entity, bytes]) -> str:
+    """32 hexadecimal digits that are equal exactly for equal states, whatever order they were built in."""
+    digest = blake2b(digest_size=16)
+    for name, data in sorted((_encode_entity(entity), data) for entity, data in state.items()):
+        # Lengths first: otherwise bytes could move from one field to the next unseen.
+        digest.update(len(name).to_bytes(4, "big") + len(data).to_bytes(4, "big") + name + data)
+    return digest.hexdigest()
+
+
+def check_history(
+    app: App,
+    requests: Requests,
+    replies: Iterable[ReplyRecord],
+    final_state: Mapping[Entity, bytes] | None = None,
+    *,
+    initial_state: Mapping[Entity, bytes] | None = None,
+    limits: Limits | None = None,
+    n_slots: int = 4,
+    externals: Mapping[bytes, ExternalResult] | None = None,
+    complete: bool = False,
+) -> HistoryReport:
+    """Checks a whole history from `initial_state` (default: empty) on; `complete` also asks for a reply to
+    each request.
+
+    `final_state` None: the state is not compared. `limits` and `n_slots` are the deployment's. `externals` are the
+    logged results of outside functions by key; an abort that needs one that is missing is counted as
+    unverified.
+
+    Raises `SerializabilityViolation` with the first difference in serial order.
+    """
+    reference = SerialReference(app, limits, n_slots, externals)
+    reference.state.update(initial_state or {})
+    history = _History(app, requests, list(replies))
+    report = history.replay(reference)
+    if final_state is not None and final_state != reference.state:
+        raise SerializabilityViolation(history.explain_state(reference, final_state, initial_state or {}))
+    if complete and report.unanswered:
+        raise SerializabilityViolation(history.explain_unanswered())
+    return report
+
+
+class _History:
+    """Requests and replies, indexed; finds contradictions among the replies themselves at once."""
+
+    def __init__(self, app: App, requests: Requests, replies: list[ReplyRecord]) -> None:
+        self.app = app
+        self.requests = requests
+        self.answered: dict[str, ReplyRecord] = {}
+        self.originals: dict[int, ReplyRecord] = {}
+        self.repetitions: list[ReplyRecord] = []
+        by_sequence: dict[int, ReplyRecord] = {}
+        for reply in replies:
+            self._check_unique(reply, by_sequence.setdefault(reply.sequence, reply))
+            self._check_unique(reply, self.answered.setdefault(reply.request_id, reply))
+            if reply.request_id not in requests:
+                raise SerializabilityViolation(f"a reply to no known request: {_reply_text(reply)}")
+            if reply.sequence == reply.tid:
+                self.originals[reply.tid] = reply
+            else:
+                self.repetitions.append(reply)
+        self.order = sorted(self.originals.values(), key=_place)
+
+    def _check_unique(self, reply: ReplyRecord, first: ReplyRecord) -> None:
+        if first is not reply:
+            kind = "given twice" if first == reply else "contradicted"
+            raise SerializabilityViolation(
+                f"a reply was {kind}:\n  first  {_reply_text(first)}\n  second {_reply_text(reply)}"
+            )
+
+    def replay(self, reference: SerialReference) -> HistoryReport:
+        initial = dict(reference.state)
+        committed = aborted = rejected = unverified = 0
+        for index, reply in enumerate(self.order):
+            request, timestamp_us = self.requests[reply.request_id]
+            try:
+                expected = reference.run(reply.tid, timestamp_us, request)
+            except MissingExternal:
+                # The outside function raised: only its engine saw that. Such a transaction changed nothing.
+                if reply.error is None or reply.error[0] != "aborted":
+                    raise
+                unverified += 1
+                aborted += 1
+                continue
+            if not _agrees(reply, expected):
+                raise SerializabilityViolation(self._explain_reply(reference, index, expected, initial))
+            if expected.error is None:
+                committed += 1
+            elif expected.error[0] == "aborted":
+                aborted += 1
+            else:
+                rejected += 1
+        self._check_repetitions()
+        self._check_once()
+        return HistoryReport(
+            committed=committed,
+            aborted=aborted,
+            rejected=rejected,
+            repetitions=len(self.repetitions),
+            unverified=unverified,
+            unanswered=len(self.requests) - len(self.answered),
+            state=reference.state,
+            state_hash=state_hash(reference.state),
+        )
+
+    # Idempotent requests -------------------------------------------------------------------------------
+
+    def _check_repetitions(self) -> None:
+        for reply in self.repetitions:
+            first = self.originals.get(reply.tid)
+            if first is None:
+                raise SerializabilityViolation(f"a repetition of no known reply: {_reply_text(reply)}")
+            same_key = self._idempotency_key(reply) == self._idempotency_key(first) != ""
+            same_reply = (*_place(reply), reply.result, reply.error) == (*_place(first), first.result, first.error)
+            if not (same_key and same_reply):
+                what = "differs from the first reply" if same_key else "has another idempotency key"
+                raise SerializabilityViolation(
+                    f"a repetition {what}:\n  first      {_reply_text(first)}\n  repetition {_reply_text(reply)}"
+                )
+
+    def _idempotency_key(self, reply: ReplyRecord) -> str:
+        return self.requests[reply.request_id][0].idempotency_key
+
+    def _check_once(self) -> None:
+        """The same request with the same idempotency key must not have run twice."""
+        ran: dict[tuple[Any, ...], ReplyRecord] = {}
+        for reply in self.order:
+            request = self.requests[reply.request_id][0]
+            if not request.idempotency_key or (reply.error is not None and reply.error[0] != "aborted"):
+                continue
+            key = tuple(request.key) if isinstance(request.key, list) else request.key
+            identity = (request.operator, key, request.function, request.params, request.idempotency_key)
+            first = ran.setdefault(identity, reply)
+            if first is not reply:
+                raise SerializabilityViolation(
+                    f"an idempotent request ran twice:\n  first  {self._line(first)}\n  second {self._line(reply)}"
+                )
+
+    # Explanations --------------------------------------------------------------------------------------
+
+    def _explain_reply(
+        self, reference: SerialReference, index: int, expected: Outcome, initial: Mapping[Entity, bytes]
+    ) -> str:
+        reply = self.order[index]
+        touched = list(dict.fromkeys(reference.entities))
+        lines = [
+            "the reply is not the serial execution's.",
+            f"  request  {_request_text(*self.requests[reply.request_id])}",
+            f"  place    {_place_text(reply)}, reply {index + 1} of {len(self.order)}",
+            f"  expected {_outcome_text(expected.result, expected.error)}",
+            f"  got      {_outcome_text(reply.result, reply.error)}",
+            f"  it ran on {', '.join(map(_entity_text, touched)) or 'nothing'}",
+            *self._previous(reference, initial, set(touched), index),
+        ]
+        return "\n".join(lines)
+
+    def explain_state(
+        self, reference: SerialReference, final: Mapping[Entity, bytes], initial: Mapping[Entity, bytes]
+    ) -> str:
+        """Why `final` is not the replay's state."""
+        expected = dict(reference.state)
+        differing = [e for e in {**expected, **final} if expected.get(e) != final.get(e)]
+        differing.sort(key=_encode_entity)
+        lines = [f"the final state is not the serial execution's: {len(differing)} entities differ."]
+        for entity in differing[:DIFFERENCES_SHOWN_MAX]:
+            lines.append(
+                f"  {_entity_text(entity)}: expected {self._state_text(entity, expected.get(entity))}, "
+                f"got {self._state_text(entity, final.get(entity))}"
+            )
+        if len(differing) > DIFFERENCES_SHOWN_MAX:
+            lines.append(f"  … and {len(differing) - DIFFERENCES_SHOWN_MAX} more")
+        lines += self._previous(reference, initial, {differing[0]}, len(self.order))
+        return "\n".join(lines)
+
+    def explain_unanswered(self) -> str:
+        """Which requests lack a reply."""
+        missing = [request_id for request_id in self.requests if request_id not in self.answered]
+        lines = [f"{len(missing)} of {len(self.requests)} requests have no reply:"]
+        shown_ids = missing[:DIFFERENCES_SHOWN_MAX]
+        lines += [f"  {_request_text(*self.requests[request_id])}" for request_id in shown_ids]
+        return "\n".join(lines)
+
+    def _previous(
+        self, reference: SerialReference, initial: Mapping[Entity, bytes], entities: set[Entity], end: int
+    ) -> list[str]:
+        """The last transactions before position `end` that ran on one of `entities`, found by replaying
+        again.
+        """
+        again = SerialReference(reference.app, reference.limits, reference.n_slots, reference.externals)
+        again.state.update(initial)
+        found: deque[str] = deque(maxlen=PREVIOUS_SHOWN_MAX)
+        for reply in self.order[:end]:
+            request, timestamp_us = self.requests[reply.request_id]
+            try:
+                again.run(reply.tid, timestamp_us, request)
+            except MissingExternal:
+                continue
+            if not entities.isdisjoint(again.entities):
+                found.append(f"    {self._line(reply)}")
+        return ["  before it, on the same entities:", *found] if found else ["  nothing before it ran there"]
+
+    def _line(self, reply: ReplyRecord) -> str:
+        request = _request_text(*self.requests[reply.request_id])
+        return f"{_place_text(reply)}: {request} -> {_outcome_text(reply.result, reply.error)}"
+
+    def _state_text(self, entity: Entity, data: bytes | None) -> str:
+        if data is None:
+            return "nothing"
+        try:
+            return shown(self.app.operator(entity[0]).decode_state(data))
+        except Exception:  # noqa: BLE001 - damaged state is what is being reported
+            return f"undecodable {shown(data)}"
+
+
+def _place(reply: ReplyRecord) -> tuple[int, int, int]:
+    return (reply.epoch, reply.phase, reply.tid)
+
+
+def _agrees(reply: ReplyRecord, expected: Outcome) -> bool:
+    if expected.error is None:
+        return reply.error is None and reply.result == expected.result
+    if reply.error is None:
+        return False
+    if expected.error[1] == NondeterministicFunction.__name__:
+        # Its message tells what was awaited, which can depend on whether an event loop runs around it.
+        return tuple(reply.error[:2]) == expected.error[:2]
+    return tuple(reply.error) == expected.error
+
+
+def _place_text(reply: ReplyRecord) -> str:
+    return f"epoch {reply.epoch} phase {reply.phase} tid {reply.tid}"
+
+
+def _reply_text(reply: ReplyRecord) -> str:
+    outcome = _outcome_text(reply.result, reply.error)
+    return f"{reply.request_id} (sequence {reply.sequence}) at {_place_text(reply)}: {outcome}"
+
+
+def _outcome_text(result: bytes | None, error: ErrorTriple | None) -> str:
+    return f"result {_decoded(result)}" if error is None else f"{error[0]}: {error[1]}: {error[2]}"
+
+
+def _request_text(request: Request, timestamp_us: int) -> str:
+    call = f"{request.operator}[{shown(request.key)}].{request.function}({_decoded(request.params)})"
+    return f"{request.request_id} {call} at {timestamp_us} µs"
+
+
+def _entity_text(entity: tuple[str, Key]) -> str:
+    return f"{entity[0]}[{shown(entity[1])}]"
+
+
+def _decoded(data: bytes | None) -> str:
+    try:
+        return shown(msgspec.msgpack.decode(data or b"\xc0"))
+    except (msgspec.DecodeError, ValueError):
+        return f"undecodable {shown(data)}"

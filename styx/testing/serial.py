@@ -1,0 +1,287 @@
+"""The serial reference: the slow, obvious executor that says what every transaction must do.
+
+One dictionary, one transaction at a time, one function at a time, in the public order inside a transaction.
+It shares with the engine the programming model and the texts of `styx.execution`, and no code of how the
+engine runs things: it has no epochs, no conflicts and no messages. Paper section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from styx.app import App
+from styx.context import PATH_STEP_BYTES, CallSpec, Context, ExternalCall, SyncCall
+from styx.errors import InTransactionError
+from styx.execution import (
+    ErrorTriple,
+    Outcome,
+    aborted,
+    call_limit_error,
+    close_quietly,
+    encode_result,
+    failure_of,
+    foreign_await_error,
+    rejection,
+    resolve_request,
+    start,
+)
+from styx.limits import Limits
+from styx.messages import Request
+from styx.operator import FunctionSpec, Operator
+from styx.partitioning import Key
+
+Entity = tuple[str, Key]
+"""(operator name, key)."""
+State = dict[Entity, bytes]
+"""Every entity that exists, with its encoded state."""
+ExternalResult = bytes | tuple[str, str]
+"""What an outside function gave: its encoded result, or the (type, message) of its exception."""
+
+_UNWRITTEN: Final = object()
+_NO_EXTERNALS: Mapping[bytes, ExternalResult] = {}
+
+
+class MissingExternal(LookupError):
+    """The reference needs an outside function's result that `externals` does not hold; `key` is its log
+    key.
+    """
+
+    def __init__(self, key: bytes, function: str) -> None:
+        super().__init__(f"externals holds no result for {function}, logged under key {key.hex()}")
+        self.key = key
+
+
+class SerialReference:
+    """Runs requests one after the other against a dictionary.
+
+    `state` maps (operator name, key) to the encoded state and may be read, filled or replaced between runs.
+    `entities` lists where the last transaction's functions ran, in order. `limits` and `n_slots` must be the
+    deployment's, because they decide outcomes and what `ctx.partition` says.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        limits: Limits | None = None,
+        n_slots: int = 4,
+        externals: Mapping[bytes, ExternalResult] | None = None,
+    ) -> None:
+        self.app = app
+        self.limits = Limits() if limits is None else limits
+        self.n_slots = n_slots
+        self.externals = _NO_EXTERNALS if externals is None else externals
+        self.state: State = {}
+        self.entities: list[Entity] = []
+
+    def run(self, tid: int, timestamp_us: int, request: Request) -> Outcome:
+        """One transaction from start to end; only a committed one changes `state`.
+
+        `timestamp_us`: microseconds since 1970, what `ctx.now()` gives. Raises `MissingExternal`; nothing that the
+        request or the app does wrong raises, it is in the outcome.
+        """
+        self.entities = []
+        try:
+            target = resolve_request(self.app, request, self.limits, self.n_slots)
+        except InTransactionError as error:
+            return Outcome(None, rejection(error))
+        transaction = _Transaction(self, tid, timestamp_us)
+        root = _Call(b"", target.operator, target.function, target.key, request.params)
+        try:
+            result = transaction.execute(root)
+        except _Ended as end:
+            return Outcome(None, end.error)
+        self._commit(transaction.writes)
+        return Outcome(result, None)
+
+    def value(self, operator: str, key: Any) -> Any:
+        """The decoded state of one entity, None if it has none."""
+        declared = self.app.operator(operator)
+        data = self.state.get((operator, declared.check_key(key)))
+        return None if data is None else declared.decode_state(data)
+
+    def _commit(self, writes: dict[Entity, bytes | None]) -> None:
+        state = self.state
+        for entity, data in writes.items():
+            if data is None:
+                state.pop(entity, None)
+            else:
+                state[entity] = data
+
+
+class _Ended(Exception):
+    """The transaction ended in an error."""
+
+    def __init__(self, error: ErrorTriple) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class _Call(NamedTuple):
+    path: bytes
+    operator: Operator
+    function: FunctionSpec
+    key: Key
+    params: bytes
+
+
+class _Running(NamedTuple):
+    """A function that has started and not ended."""
+
+    context: Context
+    function: FunctionSpec
+    coroutine: Coroutine[Any, Any, Any]
+
+
+class _Overlay:
+    """One entity as its transaction sees it: its own last write, else the committed state."""
+
+    __slots__ = ("_entity", "_state", "_writes")
+
+    def __init__(self, state: State, writes: dict[Entity, bytes | None], entity: Entity) -> None:
+        self._state = state
+        self._writes = writes
+        self._entity = entity
+
+    def read(self, chain: bytes) -> bytes | None:
+        data: Any = self._writes.get(self._entity, _UNWRITTEN)
+        return self._state.get(self._entity) if data is _UNWRITTEN else data
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        self._writes[self._entity] = value
+
+
+class _Transaction:
+    """One transaction under way; also what its contexts know of it (`styx.context.Environment`)."""
+
+    __slots__ = (
+        "app",
+        "chain",
+        "entities",
+        "externals",
+        "invocations",
+        "limits",
+        "n_slots",
+        "result",
+        "stack",
+        "state",
+        "tid",
+        "timestamp_us",
+        "writes",
+    )
+
+    def __init__(self, reference: SerialReference, tid: int, timestamp_us: int) -> None:
+        self.app = reference.app
+        self.limits = reference.limits
+        self.n_slots = reference.n_slots
+        self.externals = reference.externals
+        self.state = reference.state
+        self.entities = reference.entities
+        self.tid = tid
+        self.timestamp_us = timestamp_us
+        self.writes: dict[Entity, bytes | None] = {}
+        self.invocations = 0
+        self.result = b""
+        # The chain that runs: the path of its outermost function, and the functions that wait, innermost
+        # last.
+        self.chain = b""
+        self.stack: list[_Running] = []
+
+    def execute(self, root: _Call) -> bytes:
+        """Runs everything and returns the root's result; raises `_Ended` at the first error."""
+        todo = [root]
+        try:
+            while todo:
+                # A chain's asynchronous calls go on top of what earlier chains left: depth first, in path
+                # order.
+                todo.extend(reversed(self._run_chain(todo.pop())))
+        finally:
+            for running in self.stack:
+                running.context._closed = True
+            for running in reversed(self.stack):
+                close_quietly(running.coroutine)
+        return self.result
+
+    def _run_chain(self, outermost: _Call) -> list[_Call]:
+        """Runs a function and all it calls synchronously; returns their asynchronous calls in call-path
+        order.
+        """
+        self.chain = outermost.path
+        stack, calls = self.stack, list[_Call]()
+        self._start(outermost)
+        value: bytes | None = None
+        while stack:
+            running = stack[-1]
+            try:
+                waits_for = running.coroutine.send(value)
+            except StopIteration as returned:
+                value = self._returned(running, returned.value, calls)
+            except BaseException as error:  # noqa: BLE001 - an abort, whatever it is
+                raise _Ended(aborted(failure_of(running.context, error) or error)) from None
+            else:
+                value = self._serve(running, waits_for)
+        calls.sort(key=itemgetter(0))
+        return calls
+
+    def _start(self, call: _Call) -> None:
+        self.invocations += 1
+        if self.invocations > self.limits.invocations_max:
+            raise _Ended(aborted(call_limit_error(self.limits)))
+        path, operator, function, key, params = call
+        entity = (operator.name, key)
+        self.entities.append(entity)
+        overlay = _Overlay(self.state, self.writes, entity)
+        context = Context(self, operator, function, key, overlay, path, self.chain)
+        try:
+            coroutine = start(function, context, params)
+        except InTransactionError as error:
+            raise _Ended(aborted(error) if path else rejection(error)) from None
+        self.stack.append(_Running(context, function, coroutine))
+
+    def _returned(self, running: _Running, value: Any, calls: list[_Call]) -> bytes | None:
+        """Ends the innermost function; gives what its caller, if it has one, is resumed with."""
+        context = running.context
+        context._closed = True
+        self.stack.pop()
+        doom = failure_of(context, None)
+        if doom is not None:
+            raise _Ended(aborted(doom))
+        data = None
+        if self.stack or not context._path:
+            try:
+                data = encode_result(running.function, value, self.limits)
+            except InTransactionError as error:
+                raise _Ended(aborted(error)) from None
+            if not context._path:
+                self.result = data
+        for index, spec in enumerate(context._calls):
+            if not spec.synchronous:
+                calls.append(self._call(context, index, spec))
+        return data
+
+    def _serve(self, running: _Running, waits_for: Any) -> bytes | None:
+        """What to resume with at once, or None after starting the function that is waited for."""
+        context = running.context
+        doom = failure_of(context, None)
+        if doom is not None:
+            raise _Ended(aborted(doom))
+        if type(waits_for) is SyncCall and waits_for.context is context:
+            self._start(self._call(context, waits_for.index, waits_for.spec))
+            return None
+        if type(waits_for) is ExternalCall and waits_for.context is context:
+            return self._external(waits_for)
+        raise _Ended(aborted(foreign_await_error(running.coroutine, waits_for)))
+
+    def _external(self, call: ExternalCall) -> bytes:
+        found = self.externals.get(call.key)
+        if found is None:
+            raise MissingExternal(call.key, getattr(call.function, "__qualname__", repr(call.function)))
+        if isinstance(found, tuple):
+            raise _Ended(("aborted", *found))
+        return found
+
+    def _call(self, context: Context, index: int, spec: CallSpec) -> _Call:
+        operator = self.app.operators[spec.operator]
+        path = context._path + index.to_bytes(PATH_STEP_BYTES, "big")
+        return _Call(path, operator, operator.functions[spec.function], spec.key, spec.params)
