@@ -13,7 +13,15 @@ from styx.codec import decode_plain
 from styx.errors import RequestRejected, TransactionAborted
 
 REJECTION_CODES = frozenset(
-    {"unknown_operator", "unknown_function", "bad_arguments", "bad_request", "too_large", "overloaded", "unavailable"}
+    {
+        "unknown_operator",
+        "unknown_function",
+        "bad_arguments",
+        "bad_request",
+        "too_large",
+        "overloaded",
+        "unavailable",
+    }
 )
 
 

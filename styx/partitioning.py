@@ -1,11 +1,12 @@
 """Keys and where they live: key types, their check, and the stable hash that decides an entity's partition.
 
-The hash is CRC-32 of the key's msgpack encoding: the same in every process, on every Python build and easy to compute in
-any other language. Python's own `hash` is never used, since it differs between processes.
+The hash is CRC-32 of the key's msgpack encoding: the same in every process, on every Python build and easy
+to compute in any other language. Python's own `hash` is never used, since it differs between processes.
 """
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ from styx.limits import KEY_BYTES_MAX
 
 Key = str | int | tuple[str | int, ...]
 
+_DECIMAL = re.compile(r"-?[0-9]+", re.ASCII)
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -48,22 +50,26 @@ class KeyType:
             )
 
     def check(self, key: Any, operator: str) -> Key:
-        """`key` as the engine holds it (a list becomes a tuple); raises `BadKey` naming the operator and the key."""
+        """`key` as the engine holds it (a list becomes a tuple); raises `BadKey` naming operator and key."""
         scalar = self.scalar
-        if scalar is not None:
-            if type(key) is scalar:
-                if scalar is int:
-                    if -(2**63) <= key < 2**63:
-                        return typing.cast(int, key)
-                    raise BadKey(f"the key of operator {operator!r} must fit 64 bits, got {shown(key)}")
-                if len(key) * 4 <= KEY_BYTES_MAX and key.isascii():
-                    return typing.cast(str, key)
-                return self._checked_text(key, operator)
-        elif type(key) in (tuple, list) and len(key) == len(self.parts):
-            if all(type(part) is kind for part, kind in zip(key, self.parts, strict=True)):
-                return self._checked_tuple(tuple(key), operator)
+        if scalar is str and type(key) is str:
+            if len(key) * 4 <= KEY_BYTES_MAX and key.isascii():
+                return key
+            return self._checked_text(key, operator)
+        if scalar is int and type(key) is int:
+            if -(2**63) <= key < 2**63:
+                return key
+            raise BadKey(f"the key of operator {operator!r} must fit 64 bits, got {shown(key)}")
+        if (
+            self.parts
+            and type(key) in (tuple, list)
+            and len(key) == len(self.parts)
+            and all(type(part) is kind for part, kind in zip(key, self.parts, strict=True))
+        ):
+            return self._checked_tuple(tuple(key), operator)
         raise BadKey(
-            f"operator {operator!r} has keys of type {self.name}, got {shown(key)} of type {type(key).__name__}"
+            f"operator {operator!r} has keys of type {self.name}, "
+            f"got {shown(key)} of type {type(key).__name__}"
         )
 
     def _checked_text(self, key: str, operator: str) -> str:
@@ -84,15 +90,22 @@ class KeyType:
         return key
 
     def parse(self, text: str, operator: str) -> Key:
-        """The key from its text form in a URL or a command line: decimal for `int`, a JSON array for tuples."""
+        """The key from its text form in a URL or on a command line: decimal `int`, JSON array for a tuple."""
         if self.scalar is str:
             return self.check(text, operator)
         try:
-            key = msgspec.json.decode(text) if self.scalar is None else int(text, 10)
-        except (ValueError, msgspec.DecodeError):
+            key = msgspec.json.decode(text) if self.scalar is None else _decimal(text)
+        except (ValueError, RecursionError):
             form = "a decimal number" if self.scalar is int else "a JSON array such as [1,2]"
             raise BadKey(f"the key of operator {operator!r} must be {form}, got {shown(text)}") from None
         return self.check(key, operator)
+
+
+def _decimal(text: str) -> int:
+    # int() also takes blanks, underscores and other scripts' digits; those are typing errors in an address.
+    if _DECIMAL.fullmatch(text) is None:
+        raise ValueError
+    return int(text, 10)
 
 
 def partition_function(partition_key: Callable[[Any], Any] | None) -> Callable[[Any], int]:

@@ -1,19 +1,20 @@
 """A registered function's parameters: decoding them from bytes by annotation, and describing them.
 
-Arguments travel as msgpack: an array for positional ones, a map for keyword ones (HTTP objects). Every invocation decodes
-its own copy, so a mutated argument is invisible elsewhere. Never runs the function.
+Arguments travel as msgpack: an array for positional ones, a map for keyword ones (HTTP objects). Every
+invocation decodes its own copy, so a mutated argument is invisible elsewhere. Never runs the function.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
-from typing import Any
+import types
+from collections.abc import Callable, Collection
+from typing import Any, Final
 
 import msgspec
 
-from styx.codec import ext_hook
+from styx.codec import ext_hook, shown
 from styx.errors import BadArguments, ConfigurationError
 
 _Parameter = inspect.Parameter
@@ -21,6 +22,9 @@ _POSITIONAL = (_Parameter.POSITIONAL_ONLY, _Parameter.POSITIONAL_OR_KEYWORD)
 _WHERE = re.compile(r" - at `\$(?:\[(\d+)\])?([^`]*)`$")
 NO_ARGUMENTS = b"\x90"
 """msgpack of an empty array."""
+ARGUMENTS_MAX: Final = 1_024
+"""Arguments of one request or call; more belong into one list."""
+_DECODERS_KEPT_MAX: Final = 64
 
 
 class Signature:
@@ -29,19 +33,32 @@ class Signature:
     Raises `ConfigurationError` when an annotation cannot be resolved or msgspec cannot convert to it.
     """
 
-    __slots__ = ("_decoders", "_map_decoder", "_named", "_required", "function", "parameters", "result_type", "variadic")
+    __slots__ = (
+        "_context",
+        "_decoders",
+        "_map_decoder",
+        "_named",
+        "function",
+        "parameters",
+        "required",
+        "rest",
+        "result_type",
+        "variadic",
+    )
 
     def __init__(self, function: str, func: Callable[..., Any]) -> None:
         self.function = function
-        parameters = list(inspect.signature(func).parameters.values())[1:]
+        context, *parameters = inspect.signature(func).parameters.values()
         self.parameters: list[inspect.Parameter] = [
             p.replace(annotation=_resolved(function, func, p.name, p.annotation)) for p in parameters
         ]
         returns = inspect.signature(func).return_annotation
         self.result_type: Any = _resolved(function, func, "return", returns)
-        self._required = sum(1 for p in self.parameters if p.kind in _POSITIONAL and p.default is p.empty)
+        self.required = sum(1 for p in self.parameters if p.kind in _POSITIONAL and p.default is p.empty)
         self.variadic = next((p for p in self.parameters if p.kind is p.VAR_POSITIONAL), None)
-        self._named = {p.name: p for p in self.parameters if p.kind is not p.VAR_POSITIONAL}
+        self.rest = next((p for p in self.parameters if p.kind is p.VAR_KEYWORD), None)
+        self._named = {p.name: p for p in self.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+        self._context = context.name if context.kind is not context.POSITIONAL_ONLY else None
         self._decoders: dict[int, msgspec.msgpack.Decoder[Any]] = {}
         self._map_decoder = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
         for parameter in self.parameters:
@@ -50,9 +67,9 @@ class Signature:
     def _check_type(self, parameter: inspect.Parameter) -> None:
         try:
             msgspec.msgpack.Decoder(parameter.annotation)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever msgspec says about a type is the declaration's fault
             raise ConfigurationError(
-                f"{self.function}: arguments cannot be converted to the annotation of {parameter.name!r}: {error}"
+                f"{self.function}: arguments cannot be converted to {parameter.name!r}'s annotation: {error}"
             ) from None
 
     def decode(self, data: bytes) -> tuple[Any, dict[str, Any]]:
@@ -66,55 +83,65 @@ class Signature:
                 decoder = self._positional_decoder(count)
             return decoder.decode(data), {}
         except msgspec.ValidationError as error:
-            raise BadArguments(self._located(str(error))) from None
+            raise BadArguments(self.located(str(error))) from None
         except (msgspec.DecodeError, ValueError, UnicodeDecodeError, RecursionError) as error:
             raise BadArguments(f"{self.function}: the arguments are not valid msgpack: {error}") from None
 
     def _positional_decoder(self, count: int) -> msgspec.msgpack.Decoder[Any]:
-        positional = [p for p in self.parameters if p.kind in _POSITIONAL]
-        missing = [p.name for p in self.parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-        too_many = count > len(positional) and self.variadic is None
-        if count < self._required or too_many or missing:
-            raise BadArguments(f"{self.function} takes {self.describe()}; got {count} positional argument(s)")
-        types = [p.annotation for p in positional[:count]]
-        if self.variadic is not None:
-            types += [self.variadic.annotation] * (count - len(types))
-        decoder = msgspec.msgpack.Decoder(tuple[tuple(types)] if types else tuple[()], ext_hook=ext_hook)
-        if len(self._decoders) < 64:
+        parameter_types = self.positional_types(count)
+        decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(
+            types.GenericAlias(tuple, parameter_types), ext_hook=ext_hook
+        )
+        if len(self._decoders) < _DECODERS_KEPT_MAX:
             self._decoders[count] = decoder
         return decoder
+
+    def positional_types(self, count: int) -> tuple[Any, ...]:
+        """The annotations of `count` positional arguments; `BadArguments` if it does not take that many."""
+        positional = [p for p in self.parameters if p.kind in _POSITIONAL]
+        missing = [p.name for p in self.parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+        too_many = count > ARGUMENTS_MAX or (count > len(positional) and self.variadic is None)
+        if count < self.required or too_many or missing:
+            raise BadArguments(f"{self.function} takes {self.describe()}; got {count} positional argument(s)")
+        annotations = [p.annotation for p in positional[:count]]
+        if self.variadic is not None:
+            annotations += [self.variadic.annotation] * (count - len(annotations))
+        return tuple(annotations)
+
+    def named_parameters(self, names: Collection[str]) -> dict[str, inspect.Parameter]:
+        """The parameter each keyword argument goes to; `BadArguments` for missing and unknown ones."""
+        if len(names) > ARGUMENTS_MAX:
+            raise BadArguments(f"{self.function}: {len(names)} arguments; at most {ARGUMENTS_MAX} are taken")
+        missing = [p.name for p in self._named.values() if p.default is p.empty and p.name not in names]
+        unknown = [n for n in names if n not in self._named and (self.rest is None or n == self._context)]
+        if missing or unknown:
+            what = f"lacks {', '.join(missing)}" if missing else f"also names {shown(', '.join(unknown))}"
+            raise BadArguments(f"{self.function} takes {self.describe()}; the request {what}")
+        rest = self.rest
+        return {name: self._named[name] if rest is None else self._named.get(name, rest) for name in names}
 
     def _decode_named(self, data: bytes) -> tuple[Any, dict[str, Any]]:
         try:
             raw = self._map_decoder.decode(data)
-        except (msgspec.DecodeError, ValueError) as error:
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise BadArguments(f"{self.function}: the arguments are not valid msgpack: {error}") from None
-        positional: list[Any] = []
         named: dict[str, Any] = {}
-        rest = next((p for p in self.parameters if p.kind is p.VAR_KEYWORD), None)
-        missing = [
-            p.name for p in self._named.values() if p.default is p.empty and p is not rest and p.name not in raw
-        ]
-        unknown = [name for name in raw if rest is None and name not in self._named]
-        if missing or unknown:
-            what = f"lacks {', '.join(missing)}" if missing else f"has no parameter {', '.join(unknown)}"
-            raise BadArguments(f"{self.function} takes {self.describe()}; the request {what}")
-        for name, value in raw.items():
-            parameter = self._named.get(name, rest)
-            assert parameter is not None
+        for name, parameter in self.named_parameters(raw).items():
             try:
-                decoded = msgspec.msgpack.decode(value, type=parameter.annotation, ext_hook=ext_hook)
-            except msgspec.ValidationError as error:
+                named[name] = msgspec.msgpack.decode(raw[name], type=parameter.annotation, ext_hook=ext_hook)
+            except (msgspec.DecodeError, ValueError, RecursionError) as error:
                 raise BadArguments(f"{self.function}: argument {name!r}: {error}") from None
-            named[name] = decoded
-        for parameter in self.parameters:
-            if parameter.kind is not parameter.POSITIONAL_ONLY or parameter.name not in named:
-                break
-            positional.append(named.pop(parameter.name))
-        return positional, named
+        return self._positional_only(named), named
 
-    def _located(self, message: str) -> str:
-        """msgspec's message with the parameter's name in place of its index."""
+    def _positional_only(self, named: dict[str, Any]) -> list[Any]:
+        """Takes positional-only arguments out of `named`; one left out before one given gets its default."""
+        parameters = [p for p in self.parameters if p.kind is p.POSITIONAL_ONLY]
+        while parameters and parameters[-1].name not in named:
+            parameters.pop()
+        return [named.pop(p.name, p.default) for p in parameters]
+
+    def located(self, message: str) -> str:
+        """msgspec's message about an array of arguments, with the parameter's name in place of its index."""
         match = _WHERE.search(message)
         if match is None or match.group(1) is None:
             return f"{self.function}: {message}"
@@ -141,7 +168,7 @@ def _resolved(function: str, func: Callable[..., Any], name: str, annotation: An
         names.update(zip(code.co_freevars, (cell.cell_contents for cell in cells), strict=False))
     try:
         return eval(annotation, names)  # noqa: S307 - the app's own annotation, as typing.get_type_hints does
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - evaluating an annotation can raise anything
         raise ConfigurationError(
             f"{function}: the annotation {annotation!r} of {name!r} cannot be resolved: {error}; "
             "import the type outside of TYPE_CHECKING, at module level"

@@ -1,0 +1,224 @@
+"""Messages between workers and the coordinator, and what a snapshot manifest says. Plain msgpack arrays.
+
+Every message carries its generation; one of another generation is void. Data only, no decisions.
+Paper sections 5.3 (barriers), 6 (commit) and 7.1 (snapshots).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from styx.worker.messages import Failure
+
+
+class ObjectRef(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A stored object: its name, size in bytes, and BLAKE2b digest."""
+
+    name: str
+    size: int
+    digest: bytes
+
+
+class PendingTransaction(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A transaction that a snapshot finds sequenced but not ended: the input offset has moved past it.
+
+    `parked`: it waits for an outside function, and takes part in no epoch until a record resumes it.
+    """
+
+    tid: int
+    offset: int
+    timestamp_us: int
+    payload: bytes
+    sequential: bool
+    parked: bool
+    externals: dict[bytes, bytes] | None
+    repeats: list[tuple[str, int]]
+
+
+class SlotPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A slot's part of a snapshot: where its input goes on, what is pending, and where the logs must be read from."""
+
+    slot: int
+    next_offset: int
+    pending: list[PendingTransaction]
+    epochs_offset: int
+    replies_offset: int
+    stored: ObjectRef
+
+
+class SlotManifest(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A slot in a manifest: its part, and all the objects that make its state, oldest first."""
+
+    part: SlotPart
+    objects: list[ObjectRef]
+
+
+class Manifest(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A complete snapshot: the state after `epoch`; `counter` is where every slot's TID counter stood then."""
+
+    generation: int
+    epoch: int
+    counter: int
+    slots: list[SlotManifest]
+
+
+# Worker to coordinator -----------------------------------------------------------------------------------------
+
+
+class Loaded(msgspec.Struct, array_like=True, tag=1, gc=False):
+    """The worker has its slots' state and knows the epochs to replay."""
+
+    generation: int
+
+
+class LoadFailed(msgspec.Struct, array_like=True, tag=2, gc=False):
+    """The snapshot cannot be used: an object is missing or damaged."""
+
+    generation: int
+    reason: str
+
+
+class EpochStarted(msgspec.Struct, array_like=True, tag=3, gc=False):
+    """The worker has work and has begun the epoch."""
+
+    generation: int
+    epoch: int
+
+
+class Done(msgspec.Struct, array_like=True, tag=4, gc=False):
+    """Barrier 1: every own transaction has its full share and the own epoch record is durable.
+
+    `new_max` is the largest number of new requests of one slot; the TID lists are of own transactions: logically aborted,
+    with colliding branches, leaving the epoch, and too large to grow when run again.
+    """
+
+    generation: int
+    epoch: int
+    new_max: int
+    aborted: list[int]
+    collided: list[int]
+    deferred: list[int]
+    large: list[int]
+
+
+class Conflicts(msgspec.Struct, array_like=True, tag=5, gc=False):
+    """Barrier 2: the transactions in conflict on the worker's slots."""
+
+    generation: int
+    epoch: int
+    tids: list[int]
+
+
+class LockReport(msgspec.Struct, array_like=True, tag=6, gc=False):
+    """A lock-phase round is over here: failures of transactions that other slots take part in."""
+
+    generation: int
+    epoch: int
+    round: int
+    failures: list[tuple[int, Failure]]
+
+
+class SlotStored(msgspec.Struct, array_like=True, tag=7, gc=False):
+    """A slot's part of the snapshot is durable in the store, or (None) could not be stored."""
+
+    generation: int
+    epoch: int
+    slot: int
+    part: SlotPart | None
+
+
+class Compacted(msgspec.Struct, array_like=True, tag=8, gc=False):
+    """Objects of a slot, consecutive and oldest first, have been merged into one (None: could not be)."""
+
+    generation: int
+    slot: int
+    replaced: list[str]
+    merged: ObjectRef | None
+
+
+ToCoordinator = Loaded | LoadFailed | EpochStarted | Done | Conflicts | LockReport | SlotStored | Compacted
+
+
+# Coordinator to worker -----------------------------------------------------------------------------------------
+
+
+class Recover(msgspec.Struct, array_like=True, tag=1, gc=False):
+    """A new generation: drop everything, load the snapshot (None: start from nothing) and report.
+
+    `owners` maps slots to workers.
+    """
+
+    generation: int
+    owners: dict[int, int]
+    manifest: Manifest | None
+
+
+class Resume(msgspec.Struct, array_like=True, tag=2, gc=False):
+    """All workers are loaded: replay what is recorded, then go on."""
+
+    generation: int
+
+
+class Join(msgspec.Struct, array_like=True, tag=3, gc=False):
+    """Another worker has begun this epoch: begin it with whatever there is."""
+
+    generation: int
+    epoch: int
+
+
+class Validate(msgspec.Struct, array_like=True, tag=4, gc=False):
+    """Barrier 1 passed: the union of what the workers reported."""
+
+    generation: int
+    epoch: int
+    new_max: int
+    aborted: list[int]
+    collided: list[int]
+    deferred: list[int]
+    large: list[int]
+
+
+class Commit(msgspec.Struct, array_like=True, tag=5, gc=False):
+    """Barrier 2 passed: everything not in `locked` (conflicts and collisions) commits.
+
+    An empty `locked` ends the epoch; `snapshot` then asks for one.
+    """
+
+    generation: int
+    epoch: int
+    locked: list[int]
+    snapshot: bool
+
+
+class LockDecision(msgspec.Struct, array_like=True, tag=6, gc=False):
+    """A lock-phase round is decided: these transactions are out, with their final exception or (None) carried.
+
+    `final`: nothing failed, everything else commits and the epoch ends; `snapshot` then asks for one.
+    """
+
+    generation: int
+    epoch: int
+    round: int
+    excluded: list[tuple[int, Failure | None]]
+    final: bool
+    snapshot: bool
+
+
+class SnapshotEnded(msgspec.Struct, array_like=True, tag=7, gc=False):
+    """The snapshot of `epoch` is complete (its manifest is stored), or not part of anything."""
+
+    generation: int
+    epoch: int
+    complete: bool
+
+
+class Compact(msgspec.Struct, array_like=True, tag=8, gc=False):
+    """Merge these objects of a slot, oldest first; `whole`: they are all it has, so deletions need not be kept."""
+
+    generation: int
+    slot: int
+    objects: list[ObjectRef]
+    whole: bool
+
+
+ToWorker = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | Compact

@@ -1,0 +1,103 @@
+"""The epoch record: what a worker brought into an epoch, so that a replay forms the same epoch with the same TIDs.
+
+One record a worker and epoch, appended while the epoch executes; no reply leaves before every record of the epoch is
+durable. An epoch is complete when its records cover every slot; records of an older generation behind a newer one's marker
+are void. Paper sections 5.1 and 7.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+
+class Resumed(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A transaction that had waited for an outside function, with the outcomes it now has, by key."""
+
+    tid: int
+    outcomes: dict[bytes, bytes]
+
+
+class SlotBatch(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A slot's part: request offsets `first` to before `next`, of which `count` were there."""
+
+    slot: int
+    first: int
+    next: int
+    count: int
+    resumed: list[Resumed] = []
+
+
+class EpochRecord(msgspec.Struct, array_like=True, frozen=True, tag=1, gc=False):
+    """One worker's part of one epoch; `counter` is where every slot's counter stood at its start."""
+
+    generation: int
+    epoch: int
+    counter: int
+    batches: list[SlotBatch]
+
+
+class GenerationMarker(msgspec.Struct, array_like=True, frozen=True, tag=2, gc=False):
+    """A new generation began here, on the snapshot of `snapshot_epoch` (-1: none)."""
+
+    generation: int
+    snapshot_epoch: int
+
+
+class EpochPlan(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """An epoch to replay: batches by slot."""
+
+    epoch: int
+    counter: int
+    batches: dict[int, SlotBatch]
+
+
+_decoder: msgspec.msgpack.Decoder[EpochRecord | GenerationMarker] = msgspec.msgpack.Decoder(
+    EpochRecord | GenerationMarker
+)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode(record: EpochRecord | GenerationMarker) -> bytes:
+    """The record for the epochs stream."""
+    return _encoder.encode(record)
+
+
+def decode(data: bytes) -> EpochRecord | GenerationMarker:
+    """Raises `msgspec.DecodeError` for garbage."""
+    return _decoder.decode(data)
+
+
+def replay_plan(
+    records: Iterable[EpochRecord | GenerationMarker],
+    n_slots: int,
+    after_epoch: int,
+    after_generation: int,
+    generation: int,
+) -> list[EpochPlan]:
+    """The complete epochs after the snapshot of `after_epoch` (taken in `after_generation`), up to `generation`'s marker.
+
+    `records` are the epochs stream in log order, from any point at or before the first record of `after_epoch` + 1.
+    """
+    plans: list[EpochPlan] = []
+    current = after_generation
+    gathered: dict[int, SlotBatch] = {}
+    gathered_epoch = -1
+    for record in records:
+        if record.generation > current:
+            # What the older generation left incomplete has given no reply: its requests are sequenced anew.
+            current, gathered, gathered_epoch = record.generation, {}, -1
+        if isinstance(record, GenerationMarker):
+            if record.generation == generation:
+                break
+            continue
+        if record.generation < current or record.epoch <= after_epoch + len(plans):
+            continue
+        if record.epoch != gathered_epoch:
+            gathered, gathered_epoch = {}, record.epoch
+        gathered.update({batch.slot: batch for batch in record.batches})
+        if len(gathered) == n_slots and record.epoch == after_epoch + len(plans) + 1:
+            plans.append(EpochPlan(record.epoch, record.counter, gathered))
+            gathered, gathered_epoch = {}, -1
+    return plans

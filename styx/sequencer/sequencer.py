@@ -1,0 +1,67 @@
+"""One slot's sequencer: the requests that have arrived, in log order, and the transactions carried over from earlier epochs.
+
+Takes each offset once, whatever the log delivers twice. Decides nothing about outcomes. Paper section 5.1.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from styx.sequencer.epoch_record import Resumed, SlotBatch
+
+
+class Arrival(NamedTuple):
+    """A request record as the log delivered it."""
+
+    offset: int
+    timestamp_us: int
+    payload: bytes
+
+
+class SlotSequencer:
+    """`next_offset` is where the next batch starts; `expected` is the lowest offset not yet taken from the log."""
+
+    __slots__ = ("expected", "next_offset", "ready", "slot", "waiting")
+
+    def __init__(self, slot: int, next_offset: int = 0) -> None:
+        self.slot = slot
+        self.next_offset = next_offset
+        self.expected = next_offset
+        self.waiting: deque[Arrival] = deque()
+        self.ready: dict[int, dict[bytes, bytes]] = {}
+
+    def arrive(self, arrivals: Iterable[Arrival]) -> None:
+        """Takes records in log order; those taken before are ignored, gaps (log control records) are fine."""
+        for arrival in arrivals:
+            if arrival.offset >= self.expected:
+                self.expected = arrival.offset + 1
+                self.waiting.append(arrival)
+
+    def batch(self, limit: int) -> tuple[SlotBatch, list[Arrival]]:
+        """The next batch of at most `limit` requests, and the resumed transactions."""
+        first = self.next_offset
+        count = min(limit, len(self.waiting))
+        taken = [self.waiting.popleft() for _ in range(count)]
+        if taken:
+            self.next_offset = taken[-1].offset + 1
+        resumed = [Resumed(tid, outcomes) for tid, outcomes in self.ready.items()]
+        self.ready = {}
+        return SlotBatch(self.slot, first, self.next_offset, count, resumed), taken
+
+    def has_recorded(self, batch: SlotBatch) -> bool:
+        """Everything that `batch` names has arrived."""
+        return self.expected >= batch.next
+
+    def replay(self, batch: SlotBatch) -> list[Arrival]:
+        """The requests of a recorded batch."""
+        assert batch.first == self.next_offset, "a replayed batch does not start where the last one ended"
+        taken = []
+        while self.waiting and self.waiting[0].offset < batch.next:
+            taken.append(self.waiting.popleft())
+        assert len(taken) == batch.count, "the log gave other requests than the epoch record counts"
+        self.next_offset = batch.next
+        for resumed in batch.resumed:
+            self.ready.pop(resumed.tid, None)
+        return taken

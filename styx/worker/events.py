@@ -1,0 +1,228 @@
+"""What happens to a worker (events) and what it wants done (effects).
+
+The worker's protocol is `step(event) -> effects`; whoever hosts it turns sockets, logs and stores into these and back.
+Never leaves the process, so never encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from styx.messages import ReplyRecord
+from styx.protocol import Manifest, ObjectRef, PendingTransaction, SlotPart, ToCoordinator, ToWorker
+from styx.sequencer.epoch_record import EpochPlan
+from styx.sequencer.sequencer import Arrival
+from styx.worker.messages import Frame
+from styx.worker.slot import Delta
+
+# Events --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class RequestsArrived:
+    """Records of a slot's requests stream, in log order."""
+
+    slot: int
+    arrivals: list[Arrival]
+
+
+@dataclass(slots=True)
+class FrameArrived:
+    """A peer's frame; frames of one peer arrive in the order they were sent."""
+
+    frame: Frame
+
+
+@dataclass(slots=True)
+class CoordinatorSaid:
+    """The coordinator's message, in the order it was sent."""
+
+    message: ToWorker
+
+
+@dataclass(slots=True)
+class RecordDurable:
+    """The epoch record asked for by `AppendEpochRecord` is on disk."""
+
+    generation: int
+    epoch: int
+
+
+@dataclass(slots=True)
+class Proceed:
+    """The network has been looked at: run the next slice."""
+
+
+@dataclass(slots=True)
+class LoadedSlot:
+    """A slot as a snapshot has it: its state as deltas, oldest first."""
+
+    deltas: list[Delta]
+    next_offset: int
+    pending: list[PendingTransaction]
+
+
+@dataclass(slots=True)
+class StateLoaded:
+    """The answer to `LoadState`; `answered` are the sequence TIDs of replies already in the replies stream."""
+
+    generation: int
+    epoch: int
+    counter: int
+    slots: dict[int, LoadedSlot]
+    plans: list[EpochPlan]
+    answered: set[int]
+
+
+@dataclass(slots=True)
+class StateUnusable:
+    """The other answer to `LoadState`: something it needs is missing or damaged."""
+
+    generation: int
+    reason: str
+
+
+@dataclass(slots=True)
+class SlotPartStored:
+    """The answer to `StoreSlot`; None if the store failed for good."""
+
+    generation: int
+    epoch: int
+    slot: int
+    part: SlotPart | None
+
+
+@dataclass(slots=True)
+class ObjectsMerged:
+    """The answer to `MergeObjects`; None if it failed."""
+
+    generation: int
+    slot: int
+    replaced: list[str]
+    merged: ObjectRef | None
+
+
+@dataclass(slots=True)
+class ExternalEnded:
+    """The answer to `RunExternal`: the outcome is in the externals stream, durable."""
+
+    generation: int
+    tid: int
+    root_slot: int
+    key: bytes
+    outcome: bytes
+
+
+Event = (
+    RequestsArrived
+    | FrameArrived
+    | CoordinatorSaid
+    | RecordDurable
+    | Proceed
+    | StateLoaded
+    | StateUnusable
+    | SlotPartStored
+    | ObjectsMerged
+    | ExternalEnded
+)
+
+# Effects -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class SendFrame:
+    """Send to a peer, in order."""
+
+    peer: int
+    frame: Frame
+
+
+@dataclass(slots=True)
+class Tell:
+    """Send to the coordinator, in order."""
+
+    message: ToCoordinator
+
+
+@dataclass(slots=True)
+class AppendEpochRecord:
+    """Append to the epochs stream and answer `RecordDurable`."""
+
+    generation: int
+    epoch: int
+    payload: bytes
+
+
+@dataclass(slots=True)
+class EmitReplies:
+    """Append to a slot's replies stream and answer the callers; what they depend on is durable."""
+
+    slot: int
+    replies: list[ReplyRecord]
+
+
+@dataclass(slots=True)
+class LoadState:
+    """Load these slots from the snapshot and the log, then feed their requests from `next_offset` on."""
+
+    generation: int
+    slots: list[int]
+    manifest: Manifest | None
+
+
+@dataclass(slots=True)
+class StoreSlot:
+    """Store a slot's changes as one object, in the background."""
+
+    generation: int
+    epoch: int
+    slot: int
+    delta: Delta
+    next_offset: int
+    pending: list[PendingTransaction]
+
+
+@dataclass(slots=True)
+class MergeObjects:
+    """Merge stored objects into one, in the background."""
+
+    generation: int
+    slot: int
+    objects: list[ObjectRef]
+    whole: bool
+
+
+@dataclass(slots=True)
+class RunExternal:
+    """Run an outside function once per success: log the key, run, log the outcome, answer `ExternalEnded`."""
+
+    generation: int
+    tid: int
+    root_slot: int
+    key: bytes
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = field(default=())
+
+
+@dataclass(slots=True)
+class ReportPoison:
+    """A requests record that cannot be decoded was skipped."""
+
+    slot: int
+    offset: int
+    reason: str
+
+
+Effect = (
+    SendFrame
+    | Tell
+    | AppendEpochRecord
+    | EmitReplies
+    | LoadState
+    | StoreSlot
+    | MergeObjects
+    | RunExternal
+    | ReportPoison
+)

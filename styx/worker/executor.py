@@ -1,0 +1,439 @@
+"""The execution step: drives users' coroutines by hand, without a task or future for any of them.
+
+Runs root functions and calls on the state as the epoch found it, parks a function that waits for a synchronous result under
+its call path, hands out and returns ack shares. Never commits, never talks to the network (messages go to the outbox), never
+looks at a clock: `run` takes a number of invocations. Paper sections 5.2 and 5.3.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from styx.app import App
+from styx.context import CallSpec, ExternalCall, SyncCall
+from styx.errors import InTransactionError
+from styx.execution import (
+    aborted,
+    call_limit_error,
+    encode_result,
+    failure_of,
+    foreign_await_error,
+    rejection,
+    start,
+)
+from styx.limits import Limits
+from styx.worker.ack_share import split
+from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
+from styx.worker.invocation import Invocation, abandon, external_failure, failure_at
+from styx.worker.messages import Ack, Call, Drop, ExternalOutcome, Failure, Result, decode_outcome
+from styx.worker.outbox import Outbox
+from styx.worker.root import RootTransaction
+from styx.worker.slot import Slot
+
+EXTERNAL_CODE = "external"
+EXTERNAL_PENDING = Failure(b"", b"", True, EXTERNAL_CODE, "", "")
+"""Ends a chain that needs an outside function first; never reaches a reply."""
+
+
+class Executor:
+    """One epoch's first execution on one worker. `owners` maps every slot to its worker."""
+
+    def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
+        self.worker = worker
+        self.app = app
+        self.limits = limits
+        self.n_slots = n_slots
+        self.owners: dict[int, int] = {}
+        self.slots: dict[int, Slot] = {}
+        self.roots: dict[int, RootTransaction] = {}
+        self.open_roots = 0
+        self.outbox = Outbox()
+        self._calls: deque[Call] = deque()
+        self._resumptions: deque[tuple[Invocation, Result]] = deque()
+
+    # An epoch's life ---------------------------------------------------------------------------------------
+
+    def begin(self, roots: list[RootTransaction]) -> None:
+        """Starts the epoch's own transactions; those already failed (a request that cannot run) are done."""
+        assert not self._calls and not self._resumptions and self.open_roots == 0
+        self.roots = {root.tid: root for root in roots}
+        for root in roots:
+            if root.done:
+                continue
+            self.open_roots += 1
+            request = root.request
+            key = tuple(request.key) if isinstance(request.key, list) else request.key
+            self._calls.append(
+                Call(
+                    root.tid,
+                    root.slot,
+                    root.slot,
+                    root.slot,
+                    request.operator,
+                    request.function,
+                    key,
+                    request.params,
+                    b"",
+                    b"",
+                    0,
+                    0,
+                    root.timestamp_us,
+                    root.sequential,
+                    root.externals,
+                )
+            )
+
+    def end(self) -> None:
+        """Forgets the epoch: closes what dropped transactions left waiting."""
+        for slot in self.slots.values():
+            for footprint in slot.footprints.values():
+                for invocation in footprint.invocations.values():
+                    abandon(invocation)
+            slot.footprints = {}
+        self._calls.clear()
+        self._resumptions.clear()
+        self.roots = {}
+        self.open_roots = 0
+
+    @property
+    def idle(self) -> bool:
+        """Nothing can run until a message arrives."""
+        return not self._calls and not self._resumptions
+
+    def run(self, invocations: int) -> None:
+        """Runs at most so many invocations (or continuations of them)."""
+        calls, resumptions = self._calls, self._resumptions
+        while invocations > 0:
+            invocations -= 1
+            if resumptions:
+                waiting, result = resumptions.popleft()
+                self._resume(waiting, result)
+            elif calls:
+                self._start(calls.popleft())
+            else:
+                return
+
+    def deliver(self, message: Call | Result | Ack | Drop) -> None:
+        """Takes one message of this epoch from a peer."""
+        if type(message) is Call:
+            self._calls.append(message)
+        elif type(message) is Ack:
+            self._credit(message)
+        elif type(message) is Result:
+            footprint = self.slots[message.slot].footprints.get(message.tid)
+            waiting = footprint.invocations.get(message.path[:-2]) if footprint is not None else None
+            if waiting is not None and waiting.coroutine is not None:
+                self._resumptions.append((waiting, message))
+        elif type(message) is Drop:
+            self._bury(message.tid)
+
+    # Invocations -------------------------------------------------------------------------------------------
+
+    def footprint(self, call: Call) -> Footprint:
+        """The transaction's footprint on the call's slot, made at its first call there."""
+        slot = self.slots[call.slot]
+        footprint = slot.footprints.get(call.tid)
+        if footprint is None:
+            footprint = slot.footprints[call.tid] = Footprint(
+                self.app,
+                self.limits,
+                self.n_slots,
+                call.tid,
+                call.timestamp_us,
+                call.slot,
+                call.root_slot,
+                call.sequential,
+                call.externals,
+            )
+        return footprint
+
+    def _start(self, call: Call) -> None:
+        footprint = self.footprint(call)
+        if footprint.dead:
+            return
+        operator = self.app.operators[call.operator]
+        spec = operator.functions[call.function]
+        key = tuple(call.key) if isinstance(call.key, list) else call.key
+        cell = footprint.cells.get((call.operator, key))
+        if cell is None:
+            table = self.slots[call.slot].table(call.operator)
+            cell = footprint.cells[call.operator, key] = EntityCell(footprint, table, key)
+        invocation = Invocation(
+            footprint,
+            operator,
+            spec,
+            key,
+            cell,
+            call.path,
+            SEQUENTIAL_CHAIN if call.sequential else call.chain,
+            call.chain,
+            call.params,
+            call.share,
+            call.count + 1,
+            call.from_slot,
+        )
+        footprint.invocations[call.path] = invocation
+        footprint.count += 1
+        if call.share < 0:
+            origin = self.slots[call.from_slot].footprints.get(call.tid) if call.from_slot in self.slots else None
+            invocation.caller = origin.invocations.get(call.path[:-2]) if origin is not None else None
+        if invocation.count > self.limits.invocations_max or footprint.count > self.limits.invocations_max:
+            self._over_limit(invocation)
+            return
+        try:
+            invocation.coroutine = start(spec, invocation, call.params)
+        except InTransactionError as error:
+            self._failed(invocation, failure_at(invocation, aborted(error) if call.path else rejection(error)))
+            return
+        self._advance(invocation, None)
+
+    def _over_limit(self, invocation: Invocation) -> None:
+        footprint = invocation._env
+        if footprint.sequential:
+            self._failed(invocation, failure_at(invocation, aborted(call_limit_error(self.limits))))
+            return
+        # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.
+        invocation.close()
+        self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, overflow=True))
+
+    def _advance(self, invocation: Invocation, value: bytes | None) -> None:
+        coroutine = invocation.coroutine
+        assert coroutine is not None
+        while True:
+            try:
+                request = coroutine.send(value)
+            except StopIteration as stop:
+                invocation.close()
+                if invocation._doom is None:
+                    self._returned(invocation, stop.value)
+                else:
+                    self._failed(invocation, failure_at(invocation, aborted(invocation._doom)))
+                return
+            except BaseException as error:
+                self._failed(invocation, failure_at(invocation, aborted(failure_of(invocation, error) or error)))
+                return
+            own = getattr(request, "context", None) is invocation and invocation._doom is None
+            if own and type(request) is SyncCall:
+                path = invocation.step_path(request.index)
+                self._dispatch(invocation, path, request.spec, -1, invocation.count, invocation.chain_id)
+                return
+            if own and type(request) is ExternalCall:
+                outcome = self._external_outcome(invocation._env, request)
+                if outcome is None:
+                    failure = EXTERNAL_PENDING
+                elif outcome.error is not None:
+                    failure = external_failure(invocation, outcome.error)
+                else:
+                    value = outcome.value
+                    continue
+            else:
+                foreign = invocation._doom or foreign_await_error(coroutine, request)
+                failure = failure_at(invocation, aborted(foreign))
+            self._abandon(invocation, failure)
+            return
+
+    def _resume(self, invocation: Invocation, result: Result) -> None:
+        coroutine = invocation.coroutine
+        if coroutine is None or invocation._env.dead:
+            return
+        invocation.count = result.count
+        if result.collided:
+            invocation._env.collided = True
+        if result.failure is not None:
+            self._abandon(invocation, result.failure)
+            return
+        assert result.value is not None
+        invocation.below.extend(result.calls)
+        invocation.results[int.from_bytes(result.path[-2:], "big")] = result.value
+        self._advance(invocation, result.value)
+
+    def _dispatch(self, origin: Invocation, path: bytes, spec: CallSpec, share: int, count: int, chain: bytes) -> None:
+        footprint = origin._env
+        self.send_call(footprint, footprint.slot, path, spec, share, count, chain)
+
+    def send_call(
+        self,
+        footprint: Footprint,
+        from_slot: int,
+        path: bytes,
+        spec: CallSpec,
+        share: int,
+        count: int,
+        chain: bytes,
+    ) -> None:
+        """Sends a call to the worker that owns its slot, which may be this one."""
+        call = Call(
+            footprint.tid,
+            footprint.root_slot,
+            from_slot,
+            spec.slot,
+            spec.operator,
+            spec.function,
+            spec.key,
+            spec.params,
+            path,
+            chain,
+            share,
+            count,
+            footprint.timestamp_us,
+            footprint.sequential,
+            footprint.externals,
+        )
+        owner = self.owners[spec.slot]
+        if owner == self.worker:
+            self._calls.append(call)
+        else:
+            self.outbox.send(owner, call)
+
+    @staticmethod
+    def _external_outcome(footprint: Footprint, request: ExternalCall) -> ExternalOutcome | None:
+        """The logged outcome; None ends the chain until there is one."""
+        known = None if footprint.externals is None else footprint.externals.get(request.key)
+        if known is not None:
+            return decode_outcome(known)
+        if footprint.sequential:
+            footprint.pending_external = request
+        return None
+
+    # Ends of invocations and chains ------------------------------------------------------------------------
+
+    def _returned(self, invocation: Invocation, value: Any) -> None:
+        if invocation.synchronous or not invocation._path:
+            try:
+                invocation.result = encode_result(invocation.spec, value, self.limits)
+            except InTransactionError as error:
+                self._failed(invocation, failure_at(invocation, aborted(error)))
+                return
+        calls = invocation.asynchronous_calls() if invocation._calls or invocation.below else []
+        if invocation.synchronous:
+            self._answer(invocation, invocation.result, calls, None)
+        else:
+            self._chain_ended(invocation, calls, None)
+
+    def _failed(self, invocation: Invocation, failure: Failure) -> None:
+        invocation.close()
+        invocation.failed = True
+        if invocation.synchronous:
+            self._answer(invocation, None, [], failure)
+        else:
+            self._chain_ended(invocation, [], failure)
+
+    def _abandon(self, invocation: Invocation, failure: Failure) -> None:
+        """Ends an invocation that is still suspended; its `finally` blocks run, on a closed context."""
+        abandon(invocation)
+        self._failed(invocation, failure)
+
+    def _answer(
+        self,
+        invocation: Invocation,
+        value: bytes | None,
+        calls: list[tuple[bytes, CallSpec]],
+        failure: Failure | None,
+    ) -> None:
+        footprint = invocation._env
+        result = Result(
+            footprint.tid,
+            invocation.from_slot,
+            invocation.path,
+            value,
+            invocation.count,
+            calls,
+            footprint.collided,
+            failure,
+        )
+        if invocation.caller is not None:
+            self._resumptions.append((invocation.caller, result))
+        else:
+            self.outbox.send(self.owners[invocation.from_slot], result)
+
+    def _chain_ended(
+        self, invocation: Invocation, calls: list[tuple[bytes, CallSpec]], failure: Failure | None
+    ) -> None:
+        footprint = invocation._env
+        if calls and not footprint.sequential:
+            count = invocation.count
+            for share, (path, spec) in zip(split(invocation.share, len(calls)), calls, strict=True):
+                # The way's count so far travels with one of the calls only, so that the root's sum is exact.
+                self._dispatch(invocation, path, spec, share, count, path)
+                count = 0
+            if footprint.collided:
+                self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, collided=True))
+            return
+        external = failure is not None and failure.code == EXTERNAL_CODE
+        self._acknowledge(
+            footprint,
+            Ack(
+                footprint.tid,
+                footprint.root_slot,
+                1,
+                invocation.share,
+                invocation.count,
+                footprint.collided,
+                False,
+                external,
+                None if external else failure,
+                calls,
+            ),
+        )
+
+    def _acknowledge(self, footprint: Footprint, ack: Ack) -> None:
+        owner = self.owners[footprint.root_slot]
+        if owner == self.worker:
+            self._credit(ack)
+        else:
+            self.outbox.acknowledge(owner, ack)
+
+    # Roots -------------------------------------------------------------------------------------------------
+
+    def _credit(self, ack: Ack) -> None:
+        root = self.roots.get(ack.tid)
+        if root is None or root.done:
+            return
+        root.collided |= ack.collided
+        root.external |= ack.external
+        if ack.failure is not None:
+            root.fail(ack.failure)
+        if root.sequential:
+            if ack.share:
+                root.count = ack.count
+                self._next_in_order(root, ack)
+            return
+        root.count += ack.count
+        if ack.overflow or root.count > self.limits.invocations_max:
+            self._drop(root)
+        elif ack.share and root.outstanding.give_back(ack.share, ack.scale):
+            self._finish(root)
+
+    def _next_in_order(self, root: RootTransaction, ack: Ack) -> None:
+        """Sequential mode: the chain that ended may have left calls; the next in call-path order runs now."""
+        root.todo.extend(reversed(ack.calls))
+        if root.failure is not None or root.external or not root.todo:
+            self._finish(root)
+            return
+        path, spec = root.todo.pop()
+        footprint = self.slots[root.slot].footprints[root.tid]
+        self.send_call(footprint, root.slot, path, spec, 0, root.count, path)
+
+    def _finish(self, root: RootTransaction) -> None:
+        root.done = True
+        self.open_roots -= 1
+
+    def _drop(self, root: RootTransaction) -> None:
+        root.overflow = True
+        self._finish(root)
+        self._bury(root.tid)
+        for peer in set(self.owners.values()) - {self.worker}:
+            self.outbox.send(peer, Drop(root.tid))
+
+    def _bury(self, tid: int) -> None:
+        """Whatever still arrives for the transaction in this epoch is void."""
+        for slot in self.slots.values():
+            footprint = slot.footprints.get(tid)
+            if footprint is None:
+                footprint = slot.footprints[tid] = Footprint(
+                    self.app, self.limits, self.n_slots, tid, 0, slot.index, slot.index, False, None
+                )
+            footprint.dead = True
+            for invocation in footprint.invocations.values():
+                abandon(invocation)

@@ -1,0 +1,132 @@
+"""A transaction's footprint on one slot in one epoch: which entities it touched, by which branch, and what it wrote.
+
+The visibility rule lives here. A function sees the epoch's starting state, the writes of its own synchronous chain and
+those of the chains above it in the call graph; never those of a concurrent branch, whose arrival is chance. Two concurrent
+branches on one entity, one of them writing, *collide*. Never changes the slot's state. Paper section 5.2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from styx.app import App
+from styx.context import ExternalCall
+from styx.limits import Limits
+
+if TYPE_CHECKING:
+    from styx.worker.invocation import Invocation
+
+SEQUENTIAL_CHAIN = b""
+"""Visibility chain of a transaction in sequential mode: every branch sees everything before it."""
+
+
+class EntityCell:
+    """One entity as one transaction sees it in the execution step."""
+
+    __slots__ = ("footprint", "key", "table", "touched", "values")
+
+    def __init__(self, footprint: Footprint, table: dict[Any, bytes], key: Any) -> None:
+        self.footprint = footprint
+        self.table = table
+        self.key = key
+        self.touched: list[bytes] = []
+        self.values: dict[bytes, bytes | None] | None = None
+
+    def read(self, chain: bytes) -> bytes | None:
+        """The latest value visible to `chain`."""
+        if chain not in self.touched:
+            self._touch(chain)
+        values = self.values
+        if values is None:
+            return self.table.get(self.key)
+        if chain in values:
+            return values[chain]
+        above = [writer for writer in values if chain.startswith(writer)]
+        return values[max(above, key=len)] if above else self.table.get(self.key)
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        """Makes `value` (None: deleted) visible to `chain` and the chains below it."""
+        if chain not in self.touched:
+            self._touch(chain)
+        values = self.values
+        if values is None:
+            values = self.values = {}
+        if chain not in values and any(_concurrent(chain, other) for other in self.touched):
+            self.footprint.collided = True
+        values[chain] = value
+
+    def _touch(self, chain: bytes) -> None:
+        self.touched.append(chain)
+        if self.values is not None and any(_concurrent(chain, writer) for writer in self.values):
+            self.footprint.collided = True
+
+    def final_value(self) -> bytes | None:
+        """What the transaction leaves here: without a collision all writers are on one line, the lowest is the last."""
+        assert self.values is not None
+        return self.values[max(self.values, key=len)]
+
+
+def _concurrent(a: bytes, b: bytes) -> bool:
+    """Neither chain is above the other in the call graph (a chain's id is the path of its outermost function)."""
+    return not a.startswith(b) and not b.startswith(a)
+
+
+class Footprint:
+    """One transaction on one slot; also the `Environment` of its contexts there.
+
+    `invocations` is the cached call graph of this slot, by call path. `dead`: the transaction left the epoch, whatever
+    still arrives for it is void. `pending_external`: the outside call it has to wait for.
+    """
+
+    __slots__ = (
+        "app",
+        "cells",
+        "collided",
+        "count",
+        "dead",
+        "externals",
+        "invocations",
+        "limits",
+        "n_slots",
+        "pending_external",
+        "root_slot",
+        "sequential",
+        "slot",
+        "tid",
+        "timestamp_us",
+    )
+
+    def __init__(
+        self,
+        app: App,
+        limits: Limits,
+        n_slots: int,
+        tid: int,
+        timestamp_us: int,
+        slot: int,
+        root_slot: int,
+        sequential: bool,
+        externals: dict[bytes, bytes] | None,
+    ) -> None:
+        self.app = app
+        self.limits = limits
+        self.n_slots = n_slots
+        self.tid = tid
+        self.timestamp_us = timestamp_us
+        self.slot = slot
+        self.root_slot = root_slot
+        self.sequential = sequential
+        self.externals = externals
+        self.cells: dict[tuple[str, Any], EntityCell] = {}
+        self.invocations: dict[bytes, Invocation] = {}
+        self.collided = False
+        self.count = 0
+        self.dead = False
+        self.pending_external: ExternalCall | None = None
+
+    @property
+    def spread(self) -> bool:
+        """The transaction has work on another slot as well, so that its end is not decided here alone."""
+        return self.root_slot != self.slot or any(
+            call.slot != self.slot for invocation in self.invocations.values() for call in invocation.calls
+        )

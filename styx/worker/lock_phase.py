@@ -1,0 +1,86 @@
+"""The lock phase: transactions in conflict are run again, in TID order, from their cached call graphs.
+
+A worker is one thread, so "locks in TID order" *is* "run in TID order", and there is no lock table. Each slot re-runs its own
+cached invocations of all conflicting transactions on current state, speculating that all commit. No call is sent: an
+emitted call is compared with the cached one. A transaction *fails* on a slot if it raises, or *deviates*: a call to another
+slot changed, or a synchronous result that another slot was given would change. Locality is by slot, never by worker, so
+that a replay on another placement decides the same. Paper sections 6.2 and 6.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import NamedTuple
+
+from styx.worker.footprint import Footprint
+from styx.worker.messages import Failure
+from styx.worker.rerun import Rerun, Writes
+from styx.worker.slot import Slot
+
+
+class Outcome(NamedTuple):
+    """How a transaction's part on one slot ended; `result` is the root's, on the root slot."""
+
+    failure: Failure | None
+    result: bytes | None
+    writes: Writes
+
+
+class SlotLockPhase:
+    """One slot's conflicting transactions; `outcomes` by TID after each `run`."""
+
+    def __init__(self, slot: Slot, tids: Container[int], large: Container[int]) -> None:
+        self._slot = slot
+        self._large = large
+        self._queue: list[Footprint] = [slot.footprints[tid] for tid in sorted(slot.footprints) if tid in tids]
+        self._spread = {footprint.tid for footprint in self._queue if footprint.spread}
+        self._excluded: set[int] = set()
+        self._current: Writes = {}
+        self.outcomes: dict[int, Outcome] = {}
+
+    def run(self) -> None:
+        """The first round: everything, in TID order."""
+        self._run_from(0)
+
+    def run_without(self, excluded: Container[int]) -> None:
+        """Rolls back to just before the lowest of `excluded` that had succeeded here, and runs the rest without them."""
+        start: int | None = None
+        for index, footprint in enumerate(self._queue):
+            if footprint.tid in excluded and footprint.tid not in self._excluded:
+                self._excluded.add(footprint.tid)
+                # One that failed here has left no trace here: nothing after it needs to run again for its sake.
+                if start is None and self.outcomes[footprint.tid].failure is None:
+                    start = index
+        if start is None:
+            return
+        self._current = {}
+        for footprint in self._queue[:start]:
+            if footprint.tid not in self._excluded:
+                self._current.update(self.outcomes[footprint.tid].writes)
+        self._run_from(start)
+
+    def _run_from(self, start: int) -> None:
+        current = self._current
+        for footprint in self._queue[start:]:
+            if footprint.tid in self._excluded:
+                continue
+            rerun = Rerun(footprint, self._slot, current, may_grow=footprint.tid not in self._large)
+            failure = rerun.run()
+            if failure is None:
+                current.update(rerun.writes)
+                self.outcomes[footprint.tid] = Outcome(None, rerun.result, rerun.writes)
+            else:
+                self.outcomes[footprint.tid] = Outcome(failure, None, {})
+
+    def failures(self) -> list[tuple[int, Failure]]:
+        """Failed transactions that other slots take part in: their end is decided by all."""
+        return [
+            (tid, outcome.failure)
+            for tid, outcome in self.outcomes.items()
+            if outcome.failure is not None and tid in self._spread and tid not in self._excluded
+        ]
+
+    def commit(self) -> None:
+        """Applies what the last round left."""
+        for (operator, key), value in self._current.items():
+            self._slot.apply(operator, key, value)

@@ -1,0 +1,57 @@
+"""What a worker has for its peers after one pass of its loop: one frame a peer, acks of one transaction to one root summed.
+
+Decides grouping only; never sends.
+"""
+
+from __future__ import annotations
+
+from styx.worker.ack_share import add
+from styx.worker.messages import Ack, Frame, WorkerMessage
+
+
+class Outbox:
+    """Messages by peer; `take` empties it."""
+
+    __slots__ = ("_acks", "_messages")
+
+    def __init__(self) -> None:
+        self._messages: dict[int, list[WorkerMessage]] = {}
+        self._acks: dict[tuple[int, int], Ack] = {}
+
+    def send(self, peer: int, message: WorkerMessage) -> None:
+        """Queues a message for `peer`."""
+        messages = self._messages.get(peer)
+        if messages is None:
+            messages = self._messages[peer] = []
+        messages.append(message)
+
+    def acknowledge(self, peer: int, ack: Ack) -> None:
+        """Queues an ack, adding it to one already queued for the same transaction."""
+        before = self._acks.get((peer, ack.tid))
+        if before is None:
+            self._acks[peer, ack.tid] = ack
+            return
+        before.share, before.scale = add((before.share, before.scale), (ack.share, ack.scale))
+        before.count += ack.count
+        before.collided |= ack.collided
+        before.overflow |= ack.overflow
+        before.external |= ack.external
+        if ack.failure is not None and (before.failure is None or ack.failure.place < before.failure.place):
+            before.failure = ack.failure
+        assert not ack.calls and not before.calls, "a transaction in sequential mode has one chain at a time"
+
+    def take(self, generation: int, epoch: int, sender: int) -> list[tuple[int, Frame]]:
+        """(peer, frame) for every peer there is something for."""
+        if not self._messages and not self._acks:
+            return []
+        for (peer, _), ack in self._acks.items():
+            self.send(peer, ack)
+        frames = [(peer, Frame(generation, epoch, sender, messages)) for peer, messages in self._messages.items()]
+        self._messages = {}
+        self._acks = {}
+        return frames
+
+    def clear(self) -> None:
+        """Forgets everything: the generation ended."""
+        self._messages = {}
+        self._acks = {}

@@ -1,0 +1,64 @@
+"""Replies of one epoch: built in serial order, given at most once.
+
+A reply already in the replies stream (found there after a recovery) is not given again; it is still remembered for its
+idempotency key, as it was the first time. Never decides an outcome. Paper sections 6.4 (early commit replies) and 7.4.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from styx.messages import ReplyRecord
+from styx.worker.events import EmitReplies
+from styx.worker.reply_memory import ReplyMemory
+from styx.worker.root import RootTransaction
+
+
+class Replies:
+    """`answered` are the sequence TIDs of replies that the stream already holds."""
+
+    def __init__(self, memories: dict[int, ReplyMemory]) -> None:
+        self.answered: set[int] = set()
+        self._memories = memories
+        self._epoch = -1
+        self._by_slot: dict[int, list[ReplyRecord]] = {}
+
+    def begin(self, epoch: int) -> None:
+        """The replies that follow belong to `epoch`."""
+        assert not self._by_slot, "an epoch began before the last one's replies were taken"
+        self._epoch = epoch
+
+    def add(self, root: RootTransaction, phase: int) -> None:
+        """Answers a transaction and the repetitions that waited for it; call in serial order."""
+        reply = root.remembered
+        if reply is not None:
+            self._give(root.slot, replace(reply, request_id=root.request.request_id, sequence=root.tid))
+            return
+        request_id = root.request.request_id
+        failure = root.failure
+        if failure is None:
+            assert root.result is not None, "a transaction ended without a result or an error"
+            reply = ReplyRecord(request_id, root.tid, root.tid, self._epoch, phase, root.result)
+        else:
+            error = (failure.code, failure.type, failure.message)
+            reply = ReplyRecord(request_id, root.tid, root.tid, self._epoch, phase, b"", error)
+        if root.idempotency is not None:
+            self._memories[root.slot].remember(root.idempotency, reply)
+        self._give(root.slot, reply)
+        for repeat_id, sequence in root.repeats:
+            self._give(root.slot, replace(reply, request_id=repeat_id, sequence=sequence))
+
+    def _give(self, slot: int, reply: ReplyRecord) -> None:
+        if reply.sequence in self.answered:
+            self.answered.discard(reply.sequence)
+            return
+        replies = self._by_slot.get(slot)
+        if replies is None:
+            replies = self._by_slot[slot] = []
+        replies.append(reply)
+
+    def take(self) -> list[EmitReplies]:
+        """The epoch's replies; the epoch's records are durable everywhere."""
+        taken = [EmitReplies(slot, replies) for slot, replies in self._by_slot.items()]
+        self._by_slot = {}
+        return taken

@@ -1,0 +1,347 @@
+"""One conflicting transaction run again on one slot, in the order of its serial execution.
+
+Starts from the slot's *entries*, the cached invocations that another slot called. A call within the slot is executed, whatever
+it is now; a call to another slot must be the cached one, and a synchronous one gets the cached result. While a function
+waits for another slot, the entries of that slot's calls back are run inside the wait, as they would be. Sends nothing,
+commits nothing. Paper section 6.3.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, NamedTuple
+
+from styx.context import CallSpec, ExternalCall, SyncCall
+from styx.errors import InTransactionError
+from styx.execution import (
+    aborted,
+    encode_result,
+    failure_of,
+    foreign_await_error,
+    rejection,
+    start,
+)
+from styx.worker.footprint import Footprint
+from styx.worker.invocation import Invocation, abandon, external_failure, failure_at
+from styx.worker.messages import Failure, decode_outcome
+from styx.worker.slot import Slot
+
+Writes = dict[tuple[str, Any], bytes | None]
+
+_SYNCHRONOUS = -1
+_ASYNCHRONOUS = 0
+_DEVIATION = ("aborted", "", "")
+
+
+class _Failed(Exception):
+    """Ends the re-run; carries the failure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__()
+        self.failure = failure
+
+
+class CurrentCell:
+    """One entity as the re-run sees it: own writes, then those of lower transactions, then the state."""
+
+    __slots__ = ("_current", "_entity", "_table", "_writes")
+
+    def __init__(self, writes: Writes, current: Writes, table: dict[Any, bytes], operator: str, key: Any) -> None:
+        self._entity = (operator, key)
+        self._writes = writes
+        self._current = current
+        self._table = table
+
+    def read(self, chain: bytes) -> bytes | None:
+        entity = self._entity
+        if entity in self._writes:
+            return self._writes[entity]
+        if entity in self._current:
+            return self._current[entity]
+        return self._table.get(entity[1])
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        self._writes[self._entity] = value
+
+
+class _Due(NamedTuple):
+    """An invocation to run, ordered as in the serial execution: by chain, then by path within it.
+
+    `cached` is its record from the execution step, if what is called is still the same; `entry`: another slot called it.
+    """
+
+    chain: bytes
+    path: bytes
+    operator: str
+    function: str
+    key: Any
+    params: bytes
+    share: int
+    cached: Invocation | None
+    entry: bool
+
+
+class _Frame:
+    """An open invocation; while it waits for another slot, `wait_path` is that call's path and `wait_value` its result.
+
+    `same` tells of each of its calls, as far as they have been compared, whether it is the cached one.
+    """
+
+    __slots__ = ("due", "invocation", "same", "wait_path", "wait_value")
+
+    def __init__(self, due: _Due, invocation: Invocation) -> None:
+        self.due = due
+        self.invocation = invocation
+        self.same: list[bool] = []
+        self.wait_path: bytes | None = None
+        self.wait_value: bytes | None = None
+
+
+class Rerun:
+    """`writes` and the root's `result` are valid if `run` returns None.
+
+    `may_grow`: the transaction may run more functions here than it did, by a bounded allowance that keeps the sum over all
+    slots within the limit; beyond it, it deviates and gets its exact count in the next epoch.
+    """
+
+    def __init__(self, footprint: Footprint, slot: Slot, current: Writes, may_grow: bool) -> None:
+        self.writes: Writes = {}
+        self.result: bytes | None = None
+        self._footprint = footprint
+        self._slot = slot
+        self._current = current
+        growth = footprint.limits.invocations_max // (2 * footprint.n_slots) if may_grow else 0
+        self._allowance = len(footprint.invocations) + growth
+        self._due: list[tuple[bytes, bytes, _Due]] = []
+        self._open: list[_Frame] = []
+
+    def run(self) -> Failure | None:
+        """Runs this slot's part to its end, or to its first failure in serial order."""
+        cached = self._footprint.invocations
+        for path, invocation in cached.items():
+            if not path or path[:-2] not in cached:
+                due = _Due(
+                    invocation.chain_id,
+                    path,
+                    invocation.operator_name,
+                    invocation.spec.name,
+                    invocation.key,
+                    invocation.params,
+                    invocation.share,
+                    invocation,
+                    True,
+                )
+                self._due.append((due.chain, due.path, due))
+        heapq.heapify(self._due)
+        try:
+            while self._due:
+                self._run_due(heapq.heappop(self._due)[2])
+        except _Failed as failed:
+            while self._open:
+                abandon(self._open.pop().invocation)
+            return failed.failure
+        return None
+
+    # An explicit stack instead of recursion: call chains may be deeper than Python's stack -------------------
+
+    def _run_due(self, due: _Due) -> None:
+        self._push(due)
+        value: bytes | None = None
+        while self._open:
+            frame = self._open[-1]
+            if frame.wait_path is not None:
+                called_back = self._next_within(frame.due.chain, frame.wait_path)
+                if called_back is not None:
+                    self._push(called_back)
+                    value = None
+                    continue
+                value, frame.wait_path = frame.wait_value, None
+            request = self._send(frame, value)
+            if request is None:
+                self._open.pop()
+                value = frame.invocation.result
+            elif isinstance(request, SyncCall):
+                self._synchronous_call(frame, request)
+                value = None
+            else:
+                frame.wait_path, frame.wait_value = (
+                    frame.due.path + b"\xff\xff",
+                    self._external(frame, request),
+                )
+
+    def _push(self, due: _Due) -> None:
+        footprint = self._footprint
+        operator = footprint.app.operators[due.operator]
+        spec = operator.functions[due.function]
+        cell = CurrentCell(self.writes, self._current, self._slot.table(due.operator), due.operator, due.key)
+        invocation = Invocation(
+            footprint,
+            operator,
+            spec,
+            due.key,
+            cell,
+            due.path,
+            due.chain,
+            due.chain,
+            due.params,
+            due.share,
+            0,
+            self._slot.index,
+        )
+        self._allowance -= 1
+        if self._allowance < 0:
+            raise _deviation(invocation, invocation.position())
+        try:
+            invocation.coroutine = start(spec, invocation, due.params)
+        except InTransactionError as error:
+            raise _Failed(failure_at(invocation, aborted(error) if due.path else rejection(error))) from None
+        self._open.append(_Frame(due, invocation))
+
+    def _next_within(self, chain: bytes, path: bytes) -> _Due | None:
+        """The next invocation that another slot called, synchronously, within the call at `path`."""
+        if self._due and self._due[0][0] == chain and self._due[0][1].startswith(path):
+            return heapq.heappop(self._due)[2]
+        return None
+
+    def _send(self, frame: _Frame, value: bytes | None) -> SyncCall | ExternalCall | None:
+        """Continues an invocation to its next wait; None when it has returned."""
+        invocation = frame.invocation
+        coroutine = invocation.coroutine
+        assert coroutine is not None
+        try:
+            request = coroutine.send(value)
+        except StopIteration as stop:
+            invocation.close()
+            if invocation._doom is not None:
+                raise self._raised(frame, invocation._doom) from None
+            self._returned(frame, stop.value)
+            return None
+        except BaseException as error:
+            invocation.close()
+            raise self._raised(frame, failure_of(invocation, error) or error) from None
+        if invocation._doom is not None:
+            raise self._raised(frame, invocation._doom)
+        if type(request) in (SyncCall, ExternalCall) and request.context is invocation:
+            return request  # type: ignore[no-any-return]
+        raise self._raised(frame, foreign_await_error(coroutine, request))
+
+    # Comparing with the cached call graph ------------------------------------------------------------------
+
+    def _synchronous_call(self, frame: _Frame, request: SyncCall) -> None:
+        index, spec = request.index, request.spec
+        path = frame.invocation.step_path(index)
+        self._compare_calls(frame)
+        if spec.slot == self._slot.index:
+            cached = self._footprint.invocations.get(path) if frame.same[index] else None
+            self._push(
+                _Due(
+                    frame.due.chain,
+                    path,
+                    spec.operator,
+                    spec.function,
+                    spec.key,
+                    spec.params,
+                    _SYNCHRONOUS,
+                    cached,
+                    False,
+                )
+            )
+            return
+        assert frame.due.cached is not None
+        result = frame.due.cached.results.get(index)
+        if result is None:  # the callee had failed: what it would return now is not known here
+            raise _deviation(frame.invocation, path)
+        frame.wait_path, frame.wait_value = path, result
+
+    def _compare_calls(self, frame: _Frame) -> None:
+        # In the order they were made: the place of the first difference decides which failures elsewhere still count.
+        calls = frame.invocation.calls
+        for index in range(len(frame.same), len(calls)):
+            frame.same.append(self._compare(frame, index, calls[index]))
+
+    def _compare(self, frame: _Frame, index: int, spec: CallSpec) -> bool:
+        """Whether call `index` is the cached one; a difference that another slot would notice deviates."""
+        cached = frame.due.cached
+        before = cached.calls[index] if cached is not None and index < len(cached.calls) else None
+        if before == spec:
+            return True
+        path = frame.invocation.step_path(index)
+        if before is not None and not self._wholly_here(path, before):
+            raise _deviation(frame.invocation, path)
+        if spec.slot != self._slot.index:
+            raise _deviation(frame.invocation, path)
+        return False
+
+    def _wholly_here(self, path: bytes, call: CallSpec) -> bool:
+        """The cached call and everything below it ran on this slot, so that dropping it concerns no other."""
+        below = [(path, call)]
+        while below:
+            path, call = below.pop()
+            if call.slot != self._slot.index:
+                return False
+            invocation = self._footprint.invocations.get(path)
+            if invocation is not None:
+                below.extend((invocation.step_path(i), c) for i, c in enumerate(invocation.calls))
+        return True
+
+    def _returned(self, frame: _Frame, value: Any) -> None:
+        invocation, cached = frame.invocation, frame.due.cached
+        if cached is not None and cached.failed:
+            # Its chain had ended there: the asynchronous calls made in it were never sent.
+            raise _deviation(invocation, invocation.position())
+        if invocation.synchronous or not invocation.path:
+            try:
+                invocation.result = encode_result(invocation.spec, value, self._footprint.limits)
+            except InTransactionError as error:
+                raise self._raised(frame, error) from None
+            if not invocation.path:
+                self.result = invocation.result
+            elif frame.due.entry and cached is not None and invocation.result != cached.result:
+                raise _deviation(invocation, invocation.position())
+        self._asynchronous_calls(frame)
+
+    def _asynchronous_calls(self, frame: _Frame) -> None:
+        invocation, cached = frame.invocation, frame.due.cached
+        self._compare_calls(frame)
+        for index, spec in enumerate(invocation.calls):
+            if not spec.synchronous and spec.slot == self._slot.index:
+                path = invocation.step_path(index)
+                due = _Due(
+                    path,
+                    path,
+                    spec.operator,
+                    spec.function,
+                    spec.key,
+                    spec.params,
+                    _ASYNCHRONOUS,
+                    self._footprint.invocations.get(path) if frame.same[index] else None,
+                    False,
+                )
+                heapq.heappush(self._due, (path, path, due))
+        if cached is not None:
+            for index in range(len(invocation.calls), len(cached.calls)):
+                if not self._wholly_here(invocation.step_path(index), cached.calls[index]):
+                    raise _deviation(invocation, invocation.position())
+
+    def _raised(self, frame: _Frame, error: BaseException) -> _Failed:
+        """An exception's failure, unless a synchronous call before it is another now: what ran for the old one is void."""
+        invocation, cached = frame.invocation, frame.due.cached
+        if cached is not None:
+            for index, (before, now) in enumerate(zip(cached.calls, invocation.calls, strict=False)):
+                path = invocation.step_path(index)
+                if before.synchronous and now != before and not self._wholly_here(path, before):
+                    return _deviation(invocation, path)
+        return _Failed(failure_at(invocation, aborted(error)))
+
+    def _external(self, frame: _Frame, request: ExternalCall) -> bytes | None:
+        known = (self._footprint.externals or {}).get(request.key)
+        if known is None:
+            raise _deviation(frame.invocation, frame.invocation.position())
+        outcome = decode_outcome(known)
+        if outcome.error is not None:
+            raise _Failed(external_failure(frame.invocation, outcome.error))
+        return outcome.value
+
+
+def _deviation(invocation: Invocation, position: bytes) -> _Failed:
+    return _Failed(Failure(invocation.chain_id, position, True, *_DEVIATION))

@@ -1,0 +1,95 @@
+"""A slot: one partition index with the state of every operator's partition there, and what changed since the last snapshot.
+
+State is bytes. `tables` is what the next epoch starts from; `delta` holds the same values for the keys changed since the
+last snapshot (None: deleted) and is swapped out, never copied, when a snapshot is taken. Functions never touch a slot
+directly: their writes arrive here at commit. Paper sections 4 (partitions) and 7.1 (incremental snapshots).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from styx.worker.footprint import Footprint
+
+IDEMPOTENCY_TABLE = "\0idempotency"
+"""Pseudo-operator whose entries are remembered replies; a real operator's name cannot start with NUL."""
+
+Table = dict[Any, bytes]
+Delta = dict[str, dict[Any, bytes | None]]
+
+
+class Slot:
+    """State of one slot; `footprints` are this epoch's transactions here, by TID."""
+
+    __slots__ = ("delta", "footprints", "index", "tables", "uploading")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.tables: dict[str, Table] = {}
+        self.delta: Delta = {}
+        self.uploading: Delta | None = None
+        self.footprints: dict[int, Footprint] = {}
+
+    def table(self, operator: str) -> Table:
+        """The operator's entities here; created empty at first use."""
+        table = self.tables.get(operator)
+        if table is None:
+            table = self.tables[operator] = {}
+        return table
+
+    def apply(self, operator: str, key: Any, value: bytes | None) -> None:
+        """Commits one write; None deletes."""
+        if value is None:
+            self.table(operator).pop(key, None)
+        else:
+            self.table(operator)[key] = value
+        changed = self.delta.get(operator)
+        if changed is None:
+            changed = self.delta[operator] = {}
+        changed[key] = value
+
+    def take_delta(self) -> Delta:
+        """Starts an upload: the changes since the last one; later writes go to a fresh delta."""
+        assert self.uploading is None, "a slot's delta is taken while its last one is still being stored"
+        self.uploading, self.delta = self.delta, {}
+        return self.uploading
+
+    def delta_stored(self) -> None:
+        """The upload is part of a complete snapshot: forget it."""
+        self.uploading = None
+
+    def delta_failed(self) -> None:
+        """The upload is not part of any snapshot: its changes belong to the next one, under the newer ones."""
+        if self.uploading is not None:
+            self.delta = merge([self.uploading, self.delta])
+            self.uploading = None
+
+    def load(self, deltas: Iterable[Delta]) -> None:
+        """Replaces the state by what snapshot objects, oldest first, say it is."""
+        merged = merge(deltas)
+        self.tables = {
+            operator: {key: value for key, value in entries.items() if value is not None}
+            for operator, entries in merged.items()
+        }
+        self.delta = {}
+        self.uploading = None
+        self.footprints = {}
+
+    def user_state(self) -> Mapping[tuple[str, Any], bytes]:
+        """A copy of all entities' encoded state by (operator, key)."""
+        return {
+            (operator, key): value
+            for operator, table in self.tables.items()
+            if operator != IDEMPOTENCY_TABLE
+            for key, value in table.items()
+        }
+
+
+def merge(deltas: Iterable[Delta]) -> Delta:
+    """One delta with the effect of `deltas` applied oldest first; deletions are kept."""
+    merged: Delta = {}
+    for delta in deltas:
+        for operator, entries in delta.items():
+            merged.setdefault(operator, {}).update(entries)
+    return merged

@@ -1,0 +1,39 @@
+"""Validation: which of an epoch's transactions read or wrote what a lower one wrote.
+
+Per slot and deterministic: a transaction is in conflict if it touched an entity that a lower TID wrote, unless that one
+logically aborted or left the epoch. Reads of the epoch's starting state are right exactly for the others.
+Paper section 6.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from styx.worker.footprint import Footprint
+from styx.worker.slot import Slot
+
+
+def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
+    """TIDs in conflict on `slot`, ascending; `gone` are those that logically aborted or left the epoch."""
+    written: set[tuple[str, object]] = set()
+    found: list[int] = []
+    footprints = slot.footprints
+    for tid in sorted(footprints):
+        if tid in gone:
+            continue
+        cells = footprints[tid].cells
+        for entity, cell in cells.items():
+            if cell.touched and entity in written:
+                found.append(tid)
+                break
+        for entity, cell in cells.items():
+            if cell.values is not None:
+                written.add(entity)
+    return found
+
+
+def commit(slot: Slot, footprint: Footprint) -> None:
+    """Applies a transaction's writes on `slot`: it is alive, in no conflict, and its branches did not collide."""
+    for (operator, key), cell in footprint.cells.items():
+        if cell.values is not None:
+            slot.apply(operator, key, cell.final_value())

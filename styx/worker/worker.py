@@ -1,0 +1,502 @@
+"""The worker's protocol: one pure state machine, events in, effects out.
+
+An epoch's steps in order: sequence, execute, barrier 1, validate, barrier 2, lock-free commit, lock phase if there was a
+conflict, close. It owns its slots' state and decides every transaction rooted there; it never does I/O, never reads a clock,
+and never waits. The coordinator's messages and the log's contents alone decide the outcome. Paper sections 5 to 7.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from styx.app import App
+from styx.limits import Limits
+from styx.messages import decode_request
+from styx.protocol import (
+    Commit,
+    Compact,
+    Compacted,
+    Conflicts,
+    Done,
+    EpochStarted,
+    Join,
+    Loaded,
+    LoadFailed,
+    LockDecision,
+    LockReport,
+    PendingTransaction,
+    Recover,
+    Resume,
+    SlotStored,
+    SnapshotEnded,
+    ToCoordinator,
+    ToWorker,
+    Validate,
+)
+from styx.sequencer import epoch_record, tid
+from styx.sequencer.epoch_record import EpochPlan, EpochRecord, SlotBatch
+from styx.sequencer.sequencer import Arrival, SlotSequencer
+from styx.worker import validation
+from styx.worker.admission import Admission
+from styx.worker.events import (
+    AppendEpochRecord,
+    CoordinatorSaid,
+    Effect,
+    Event,
+    ExternalEnded,
+    FrameArrived,
+    LoadState,
+    MergeObjects,
+    ObjectsMerged,
+    Proceed,
+    RecordDurable,
+    ReportPoison,
+    RequestsArrived,
+    RunExternal,
+    SendFrame,
+    SlotPartStored,
+    StateLoaded,
+    StateUnusable,
+    StoreSlot,
+    Tell,
+)
+from styx.worker.executor import Executor
+from styx.worker.lock_phase import SlotLockPhase
+from styx.worker.messages import ExternalDone, Failure, Frame
+from styx.worker.replies import Replies
+from styx.worker.reply_memory import ReplyMemory
+from styx.worker.root import RootTransaction
+from styx.worker.slot import Slot
+
+
+class Step(Enum):
+    """Where the worker is; each in one sentence."""
+
+    LOADING = "it has no state: a generation has ended and the next one's is being loaded"
+    LOADED = "it has its state and waits until all workers have theirs"
+    IDLE = "no epoch is open"
+    EXECUTING = "functions run, or others' do; barrier 1 is ahead or reported"
+    VALIDATING = "conflicts are reported, barrier 2 is ahead"
+    LOCKING = "a lock-phase round is reported"
+
+
+class Worker:
+    """One worker; `step` is its whole interface. Reading its fields is fine, changing them is not.
+
+    `epoch` is the last closed epoch while idle, else the open one. `counter` is every slot's TID counter at its start.
+    """
+
+    def __init__(self, worker: int, app: App, n_slots: int, limits: Limits) -> None:
+        self.id = worker
+        self.app = app
+        self.n_slots = n_slots
+        self.limits = limits
+        self.generation = -1
+        self.transactions_ended = 0
+        self.reached = Step.LOADING
+        self._effects: list[Effect] = []
+        self._forget()
+
+    def _forget(self) -> None:
+        """A generation begins with nothing."""
+        self.executor = Executor(self.id, self.app, self.limits, self.n_slots)
+        self.slots: dict[int, Slot] = {}
+        self.epoch = -1
+        self.counter = 0
+        self._sequencers: dict[int, SlotSequencer] = {}
+        self._memories: dict[int, ReplyMemory] = {}
+        self._admission = Admission(self.app, self.limits, self.n_slots)
+        self._replies = Replies(self._memories)
+        self._plans: dict[int, EpochPlan] = {}
+        self._carried: list[RootTransaction] = []
+        self._parked: dict[int, RootTransaction] = {}
+        self._unstarted: set[int] = set()
+        self._early: dict[int, list[Frame]] = {}
+        self._joined = -1
+        self._record_durable = False
+        self._reported = False
+        self._new_max = 0
+        self._barrier: Validate | None = None
+        self._locked: frozenset[int] = frozenset()
+        self._locks: dict[int, SlotLockPhase] = {}
+        self._verdicts: dict[int, Failure | None] = {}
+
+    @property
+    def runnable(self) -> bool:
+        """There are functions to run: give it `Proceed` after the next look at the network."""
+        return self.reached is Step.EXECUTING and not self.executor.idle
+
+    @property
+    def replaying(self) -> bool:
+        """Recorded epochs are ahead."""
+        return self.epoch + 1 in self._plans
+
+    @property
+    def backlog(self) -> int:
+        """Requests that have arrived and are in no epoch yet."""
+        return sum(len(sequencer.waiting) for sequencer in self._sequencers.values())
+
+    @property
+    def unfinished(self) -> int:
+        """Transactions that are sequenced and have not ended: in the open epoch, carried, or parked."""
+        return len(self.executor.roots) + len(self._carried) + len(self._parked)
+
+    def step(self, event: Event) -> list[Effect]:
+        """Takes one event; returns what is to be done, in order."""
+        self._effects = []
+        if isinstance(event, Proceed):
+            self.executor.run(self.limits.slice_invocations)
+        elif isinstance(event, RequestsArrived):
+            sequencer = self._sequencers.get(event.slot)
+            if sequencer is not None:
+                sequencer.arrive(event.arrivals)
+        elif isinstance(event, FrameArrived):
+            self._take_frame(event.frame)
+        elif isinstance(event, CoordinatorSaid):
+            self._take_message(event.message)
+        elif event.generation == self.generation:
+            self._take_answer(event)
+        self._advance()
+        return self._effects
+
+    def _take_answer(self, event: Event) -> None:
+        if isinstance(event, RecordDurable):
+            self._record_durable |= event.epoch == self.epoch
+        elif isinstance(event, StateLoaded):
+            self._load(event)
+        elif isinstance(event, StateUnusable):
+            self._tell(LoadFailed(self.generation, event.reason))
+        elif isinstance(event, SlotPartStored):
+            self._tell(SlotStored(self.generation, event.epoch, event.slot, event.part))
+        elif isinstance(event, ObjectsMerged):
+            self._tell(Compacted(self.generation, event.slot, event.replaced, event.merged))
+        elif isinstance(event, ExternalEnded):
+            owner = self.executor.owners[event.root_slot]
+            done = ExternalDone(event.tid, event.root_slot, event.key, event.outcome)
+            if owner == self.id:
+                self._external_done(done)
+            else:
+                self._effects.append(SendFrame(owner, Frame(self.generation, self.epoch, self.id, [done])))
+
+    def _tell(self, message: ToCoordinator) -> None:
+        self._effects.append(Tell(message))
+
+    def _take_frame(self, frame: Frame) -> None:
+        if frame.generation != self.generation or self.reached in (Step.LOADING, Step.LOADED):
+            return
+        open_epoch = self.reached is Step.EXECUTING
+        for message in frame.messages:
+            if isinstance(message, ExternalDone):
+                self._external_done(message)
+            elif open_epoch and frame.epoch == self.epoch:
+                self.executor.deliver(message)
+            elif frame.epoch > self.epoch:
+                # The sender has closed this epoch already and begun the next.
+                self._early.setdefault(frame.epoch, []).append(
+                    Frame(frame.generation, frame.epoch, frame.sender, [message])
+                )
+
+    def _take_message(self, message: ToWorker) -> None:
+        if isinstance(message, Recover):
+            if message.generation > self.generation:
+                self._recover(message)
+            return
+        if message.generation != self.generation:
+            return
+        if isinstance(message, Resume):
+            self.reached = Step.IDLE
+        elif isinstance(message, Join):
+            self._joined = message.epoch
+        elif isinstance(message, Validate):
+            self._validate(message)
+        elif isinstance(message, Commit):
+            self._commit(message)
+        elif isinstance(message, LockDecision):
+            self._lock_decided(message)
+        elif isinstance(message, SnapshotEnded):
+            for slot in self.slots.values():
+                slot.delta_stored() if message.complete else slot.delta_failed()
+        elif isinstance(message, Compact):
+            self._effects.append(MergeObjects(self.generation, message.slot, message.objects, message.whole))
+
+    # Generations -------------------------------------------------------------------------------------------
+
+    def _recover(self, message: Recover) -> None:
+        self.executor.end()
+        self._forget()
+        self.generation = message.generation
+        self.executor.owners = dict(message.owners)
+        self.reached = Step.LOADING
+        mine = sorted(slot for slot, owner in message.owners.items() if owner == self.id)
+        self._effects.append(LoadState(self.generation, mine, message.manifest))
+
+    def _load(self, loaded: StateLoaded) -> None:
+        self.epoch = loaded.epoch
+        self.counter = loaded.counter
+        self._plans = {plan.epoch: plan for plan in loaded.plans}
+        self._replies.answered = loaded.answered
+        for index, part in loaded.slots.items():
+            slot = self.slots[index] = Slot(index)
+            slot.load(part.deltas)
+            self._memories[index] = ReplyMemory(slot, self.limits.idempotency_keys_max)
+            self._sequencers[index] = SlotSequencer(index, part.next_offset)
+            for pending in part.pending:
+                self._readmit(index, pending)
+        self.executor.slots = self.slots
+        self.reached = Step.LOADED
+        self._tell(Loaded(self.generation))
+
+    def _readmit(self, slot: int, pending: PendingTransaction) -> None:
+        root = RootTransaction(
+            pending.tid, slot, pending.offset, pending.timestamp_us, pending.payload, decode_request(pending.payload)
+        )
+        root.sequential = pending.sequential
+        root.externals = pending.externals
+        root.repeats = [(request_id, sequence) for request_id, sequence in pending.repeats]
+        self._admission.readmit(root)
+        if pending.parked:
+            self._parked[root.tid] = root
+            self._unstarted.add(root.tid)
+        else:
+            self._carried.append(root)
+
+    # Sequencing --------------------------------------------------------------------------------------------
+
+    def _advance(self) -> None:
+        """Whatever can go on now goes on."""
+        if self.reached is Step.IDLE:
+            self._begin_epoch()
+        if self.reached is Step.EXECUTING:
+            self._report_done()
+        for peer, frame in self.executor.outbox.take(self.generation, self.epoch, self.id):
+            self._effects.append(SendFrame(peer, frame))
+
+    def _begin_epoch(self) -> None:
+        epoch = self.epoch + 1
+        plan = self._plans.get(epoch)
+        if plan is not None:
+            if not all(s.has_recorded(plan.batches[s.slot]) for s in self._sequencers.values()):
+                return
+            assert plan.counter == self.counter, (
+                "the replayed epoch starts at another TID counter than the recorded one"
+            )
+        elif not self._has_work() and self._joined < epoch:
+            return
+        self.reached = Step.EXECUTING
+        self.epoch = epoch
+        self._reported = False
+        self._replies.begin(epoch)
+        roots = self._carried
+        self._carried = []
+        for root in roots:
+            root.begin()
+        batches = self._replay_batches(plan, roots) if plan is not None else self._form_batches(epoch, roots)
+        self._new_max = max((batch.count for batch in batches), default=0)
+        self._record_durable = plan is not None
+        if plan is None:
+            record = EpochRecord(self.generation, epoch, self.counter, batches)
+            self._effects.append(AppendEpochRecord(self.generation, epoch, epoch_record.encode(record)))
+        self._tell(EpochStarted(self.generation, epoch))
+        self.executor.begin(roots)
+        for frame in self._early.pop(epoch, ()):
+            for message in frame.messages:
+                assert not isinstance(message, ExternalDone)
+                self.executor.deliver(message)
+
+    def _has_work(self) -> bool:
+        return bool(self._carried or self._unstarted) or any(s.waiting or s.ready for s in self._sequencers.values())
+
+    def _form_batches(self, epoch: int, roots: list[RootTransaction]) -> list[SlotBatch]:
+        for parked in self._unstarted:
+            # Its outside call was under way when the snapshot was taken; nobody else starts it again.
+            self._sequencers[tid.slot_of(parked, self.n_slots)].ready.setdefault(parked, {})
+        self._unstarted = set()
+        batches = []
+        slots = sorted(self._sequencers)
+        room = max(0, self.limits.epoch_transactions_max - len(roots))
+        turn = epoch % len(slots) if slots else 0
+        for left, slot in zip(range(len(slots), 0, -1), slots[turn:] + slots[:turn], strict=True):
+            sequencer = self._sequencers[slot]
+            parked_here = sum(1 for root in self._parked.values() if root.slot == slot) if self._parked else 0
+            limit = -(-room // left) if parked_here < self.limits.parked_max else 0
+            batch, arrivals = sequencer.batch(limit)
+            room -= batch.count
+            self._admit(slot, batch, arrivals, roots)
+            batches.append(batch)
+        return batches
+
+    def _replay_batches(self, plan: EpochPlan, roots: list[RootTransaction]) -> list[SlotBatch]:
+        for slot in sorted(self._sequencers):
+            batch = plan.batches[slot]
+            self._admit(slot, batch, self._sequencers[slot].replay(batch), roots)
+        return list(plan.batches.values())
+
+    def _admit(self, slot: int, batch: SlotBatch, arrivals: list[Arrival], roots: list[RootTransaction]) -> None:
+        for resumed in batch.resumed:
+            root = self._parked.pop(resumed.tid)
+            self._unstarted.discard(resumed.tid)
+            root.externals = {**(root.externals or {}), **resumed.outcomes}
+            root.begin()
+            roots.append(root)
+        memory = self._memories[slot]
+        for number, arrival in enumerate(arrivals):
+            sequence = tid.tid(slot, self.counter + number, self.n_slots)
+            admitted = self._admission.admit(slot, sequence, arrival, memory)
+            if isinstance(admitted, ReportPoison):
+                self._effects.append(admitted)
+            elif admitted is not None:
+                roots.append(admitted)
+
+    # Barriers ----------------------------------------------------------------------------------------------
+
+    def _report_done(self) -> None:
+        if self._reported or self.executor.open_roots or not self._record_durable:
+            return
+        self._reported = True
+        aborted, collided, deferred, large = [], [], [], []
+        growing_max = self.limits.invocations_max // 2
+        for root in self.executor.roots.values():
+            if root.overflow or root.external:
+                deferred.append(root.tid)
+            elif root.collided:
+                collided.append(root.tid)
+            elif root.failure is not None or root.remembered is not None:
+                aborted.append(root.tid)
+            if root.count > growing_max:
+                large.append(root.tid)
+        self._tell(Done(self.generation, self.epoch, self._new_max, aborted, collided, deferred, large))
+
+    def _validate(self, barrier: Validate) -> None:
+        assert self.reached is Step.EXECUTING and self._reported and barrier.epoch == self.epoch
+        self.reached = Step.VALIDATING
+        self._barrier = barrier
+        self._start_externals(set(barrier.deferred))
+        gone = {*barrier.aborted, *barrier.deferred}
+        found = {t for slot in self.slots.values() for t in validation.conflicts(slot, gone)}
+        self._tell(Conflicts(self.generation, self.epoch, sorted(found)))
+
+    def _start_externals(self, deferred: set[int]) -> None:
+        """Outside effects begin only now, when the epoch that leads to them can no longer be lost."""
+        for slot in self.slots.values():
+            for t in sorted(deferred & slot.footprints.keys()):
+                footprint = slot.footprints[t]
+                call = footprint.pending_external
+                if call is not None:
+                    root_slot = footprint.root_slot
+                    self._effects.append(RunExternal(self.generation, t, root_slot, call.key, call.function, call.args))
+
+    def _external_done(self, done: ExternalDone) -> None:
+        root = self._parked.get(done.tid)
+        if root is not None and done.key not in (root.externals or {}):
+            self._sequencers[done.root_slot].ready.setdefault(done.tid, {})[done.key] = done.outcome
+            self._unstarted.discard(done.tid)
+
+    # Commit ------------------------------------------------------------------------------------------------
+
+    def _commit(self, barrier: Commit) -> None:
+        assert self.reached is Step.VALIDATING and self._barrier is not None and barrier.epoch == self.epoch
+        locked = self._locked = frozenset(barrier.locked)
+        gone = {*self._barrier.aborted, *self._barrier.deferred}
+        for slot in self.slots.values():
+            for t in sorted(slot.footprints):
+                if t not in locked and t not in gone:
+                    validation.commit(slot, slot.footprints[t])
+        for root in sorted(self.executor.roots.values(), key=lambda root: root.tid):
+            if root.overflow or root.external:
+                self._defer(root)
+            elif root.tid in gone:
+                self._end(root, 0)
+            elif root.tid not in locked:
+                root.result = self.slots[root.slot].footprints[root.tid].invocations[b""].result
+                self._end(root, 1)
+        if not locked:
+            self._close(barrier.snapshot)
+            return
+        large = set(self._barrier.large)
+        self._locks = {index: SlotLockPhase(slot, locked, large) for index, slot in self.slots.items()}
+        for lock in self._locks.values():
+            lock.run()
+        self.reached = Step.LOCKING
+        self._report_round(0)
+
+    def _defer(self, root: RootTransaction) -> None:
+        """It leaves the epoch: to be counted exactly, or to make an outside call, both in sequential mode."""
+        if root.external and not root.overflow and root.sequential:
+            self._parked[root.tid] = root
+        else:
+            root.sequential = True
+            self._carried.append(root)
+
+    def _report_round(self, number: int) -> None:
+        failures = [failure for lock in self._locks.values() for failure in lock.failures()]
+        self._tell(LockReport(self.generation, self.epoch, number, failures))
+
+    def _lock_decided(self, decision: LockDecision) -> None:
+        assert self.reached is Step.LOCKING and decision.epoch == self.epoch
+        if not decision.final:
+            self._verdicts.update(decision.excluded)
+            for lock in self._locks.values():
+                lock.run_without(self._verdicts)
+            self._report_round(decision.round + 1)
+            return
+        for lock in self._locks.values():
+            lock.commit()
+        for root in sorted(self.executor.roots.values(), key=lambda root: root.tid):
+            if root.tid in self._locked:
+                self._end_locked(root)
+        self._close(decision.snapshot)
+
+    def _end_locked(self, root: RootTransaction) -> None:
+        """A transaction of the lock phase: committed, ended by its final exception, or carried to the next epoch."""
+        outcome = self._locks[root.slot].outcomes[root.tid]
+        failure = self._verdicts[root.tid] if root.tid in self._verdicts else outcome.failure
+        carried = root.tid in self._verdicts and failure is None
+        if carried or (failure is not None and failure.deviation):
+            root.sequential |= root.collided
+            self._carried.append(root)
+            return
+        root.failure = failure
+        root.result = outcome.result
+        self._end(root, 2)
+
+    def _end(self, root: RootTransaction, phase: int) -> None:
+        self._admission.ended(root)
+        self._replies.add(root, phase)
+        self.transactions_ended += 1
+
+    def _close(self, snapshot: bool) -> None:
+        assert self._barrier is not None
+        self.counter += self._barrier.new_max
+        self._effects.extend(self._replies.take())
+        self.executor.end()
+        self._plans.pop(self.epoch, None)
+        self._early.pop(self.epoch, None)
+        self._barrier = None
+        self._locks = {}
+        self._locked = frozenset()
+        self._verdicts = {}
+        self.reached = Step.IDLE
+        if snapshot:
+            for slot in self.slots.values():
+                self._store(slot)
+
+    def _store(self, slot: Slot) -> None:
+        """Everything a slot needs to go on from the epoch that has just closed."""
+        pending = [
+            PendingTransaction(
+                root.tid,
+                root.offset,
+                root.timestamp_us,
+                root.payload,
+                root.sequential,
+                root.tid in self._parked,
+                root.externals,
+                root.repeats,
+            )
+            for root in (*self._carried, *self._parked.values())
+            if root.slot == slot.index
+        ]
+        next_offset = self._sequencers[slot.index].next_offset
+        self._effects.append(
+            StoreSlot(self.generation, self.epoch, slot.index, slot.take_delta(), next_offset, pending)
+        )
