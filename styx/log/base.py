@@ -1,0 +1,164 @@
+"""The replayable log: what the engine asks of it, whatever keeps the records (§7).
+
+Requests, epoch records, replies and logged external results are appended to partitions of four streams and
+read back in order at recovery. The log never interprets a payload, never reorders a partition, and never
+reports a record durable that a crash could still take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from styx.errors import EngineFailed, StyxError
+
+BACKLOG_RECORDS_MAX: Final = 1_000_000
+"""Records appended but not yet durable; `append` beyond it raises. The engine holds back its input long
+before.
+"""
+BACKLOG_BYTES_MAX: Final = 256 * 1024 * 1024
+"""The same, in bytes of payload."""
+
+
+class Stream(IntEnum):
+    """What a record is; each stream has its own partitions, numbered from 0."""
+
+    REQUESTS = 0
+    EPOCHS = 1
+    REPLIES = 2
+    EXTERNALS = 3
+
+
+class Record(NamedTuple):
+    """One record as it stands in its partition; `timestamp_us` is microseconds since 1970."""
+
+    offset: int
+    timestamp_us: int
+    payload: bytes
+
+
+class LogCorrupt(EngineFailed):
+    """Records are missing or changed. `file`, and `stream`, `partition`, `offset` where they are known, say
+    which.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: Path,
+        stream: Stream | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+    ) -> None:
+        place = "" if stream is None else f", {stream.name} partition {partition}, offset {offset}"
+        super().__init__(
+            f"The log {file}{place}: {problem}. Nothing was changed. Restore the whole data directory from a "
+            "copy, or check the disk and start on an empty data directory; removing single files of it would "
+            "lose acknowledged requests unnoticed."
+        )
+        self.file = file
+        self.stream = stream
+        self.partition = partition
+        self.offset = offset
+
+
+class LogFailed(EngineFailed):
+    """The log cannot be opened or written: the disk is full, an I/O error, no permission, a newer format."""
+
+
+class LogTruncated(StyxError):
+    """A record was asked for that `truncate` has already released."""
+
+
+class LogOverloaded(StyxError):
+    """More was appended without waiting for durability than the backlog may hold."""
+
+
+class LogClosed(StyxError):
+    """The log was closed, or abandoned by `crash`; open it again."""
+
+
+class Log(Protocol):
+    """An append-only log. Unless noted, methods are for one thread, the engine's.
+
+    Offsets count from 0 in each (stream, partition) without gaps. The log sequence number (LSN) counts
+    records over all of them: 0 is none. After a failure of the log every method but `crash` and the
+    properties raises `LogFailed`.
+    """
+
+    def append(self, stream: Stream, partition: int, timestamp_us: int, payload: bytes) -> int:
+        """Queues a record in memory and returns its offset. Raises `LogOverloaded`, and `ValueError` on bad
+        input.
+        """
+        ...
+
+    @property
+    def lsn(self) -> int:
+        """The LSN of the last appended record."""
+        ...
+
+    @property
+    def durable_lsn(self) -> int:
+        """The LSN of the last record that survives a power cut. From any thread."""
+        ...
+
+    @property
+    def backlog_records(self) -> int:
+        """Records appended but not yet durable, for back-pressure. From any thread."""
+        ...
+
+    @property
+    def backlog_bytes(self) -> int:
+        """Payload bytes appended but not yet durable, for back-pressure. From any thread."""
+        ...
+
+    def flush(self) -> None:
+        """Hands everything appended so far to the disk, as one atomic commit, without waiting for it."""
+        ...
+
+    def on_durable(self, callback: Callable[[int], None]) -> None:
+        """Calls `callback(durable_lsn)` after each commit, from the log's own thread; what it raises fails
+        the log.
+        """
+        ...
+
+    def on_failure(self, callback: Callable[[BaseException], None]) -> None:
+        """Calls `callback(error)` once when the log can write no more, from the log's own thread."""
+        ...
+
+    def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
+        """The durable records from `first_offset` on, as of this call, in order and verified. From any
+        thread.
+
+        Raises `LogTruncated` if they were released, and `LogCorrupt` on a bad checksum, a gap, or a
+        `first_offset` beyond the end of the log: whoever knows that offset knows of a record that is gone.
+        """
+        ...
+
+    def bounds(self, stream: Stream, partition: int) -> tuple[int, int]:
+        """The first retained offset and the next one to be appended; (0, 0) if nothing ever was. From any
+        thread.
+
+        After reopening the first may be lower than `truncate` asked for, never higher.
+        """
+        ...
+
+    def truncate(self, stream: Stream, partition: int, first_offset: int) -> None:
+        """Allows the records below `first_offset` to be released, some time later.
+
+        Raises `ValueError` if it is beyond the durable records. Never moves back.
+        """
+        ...
+
+    def close(self) -> None:
+        """Makes everything appended durable and lets go of the files. Raises `LogFailed` if it could not."""
+        ...
+
+    def crash(self) -> None:
+        """Lets go of the files as a power cut would: nothing more is written. The object is of no use
+        afterwards.
+        """
+        ...

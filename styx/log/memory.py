@@ -1,0 +1,109 @@
+"""The log in memory, for engines without a data directory and for tests.
+
+A flushed record counts as durable, although nothing outlives the process. Never starts a thread: callbacks
+run inside `flush`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+from styx.log.base import (
+    BACKLOG_BYTES_MAX,
+    BACKLOG_RECORDS_MAX,
+    LogClosed,
+    LogCorrupt,
+    Record,
+    Stream,
+)
+from styx.log.tail import LogTail
+
+
+class MemoryLog:
+    """A `Log` in memory. The keyword arguments limit what is appended and not yet flushed."""
+
+    def __init__(
+        self,
+        *,
+        backlog_records_max: int = BACKLOG_RECORDS_MAX,
+        backlog_bytes_max: int = BACKLOG_BYTES_MAX,
+    ) -> None:
+        self._tail = LogTail(backlog_records_max, backlog_bytes_max)
+        self._records: dict[tuple[int, int], list[Record]] = {}
+        self._on_durable: list[Callable[[int], None]] = []
+        self._closed = False
+
+    def append(self, stream: Stream, partition: int, timestamp_us: int, payload: bytes) -> int:
+        self._check_open()
+        return self._tail.append(stream, partition, timestamp_us, payload)
+
+    @property
+    def lsn(self) -> int:
+        return self._tail.lsn
+
+    @property
+    def durable_lsn(self) -> int:
+        return self._tail.durable_lsn
+
+    @property
+    def backlog_records(self) -> int:
+        return self._tail.backlog_records
+
+    @property
+    def backlog_bytes(self) -> int:
+        return self._tail.backlog_bytes
+
+    def flush(self) -> None:
+        self._check_open()
+        group = self._tail.take()
+        if group is None:
+            return
+        for run in group.runs:
+            records = self._records.setdefault((run.stream, run.partition), [])
+            records.extend(map(Record, count(run.first_offset), run.timestamps_us, run.payloads))
+        self._tail.committed(group)
+        for callback in self._on_durable:
+            callback(group.lsn)
+
+    def on_durable(self, callback: Callable[[int], None]) -> None:
+        self._on_durable.append(callback)
+
+    def on_failure(self, callback: Callable[[BaseException], None]) -> None:
+        """Accepted and never called: memory does not fail."""
+
+    def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
+        self._check_open()
+        self._tail.check_retained(stream, partition, first_offset)
+        first, next_offset = self._tail.bounds(stream, partition)
+        if first_offset > next_offset:
+            raise LogCorrupt(
+                f"it ends before, at offset {next_offset}",
+                file=Path("(in memory)"),
+                stream=Stream(stream),
+                partition=partition,
+                offset=first_offset,
+            )
+        return iter(self._records.get((stream, partition), [])[first_offset - first :])
+
+    def bounds(self, stream: Stream, partition: int) -> tuple[int, int]:
+        return self._tail.bounds(stream, partition)
+
+    def truncate(self, stream: Stream, partition: int, first_offset: int) -> None:
+        self._check_open()
+        first, _ = self._tail.bounds(stream, partition)
+        if self._tail.truncate(stream, partition, first_offset):
+            del self._records[stream, partition][: first_offset - first]
+
+    def close(self) -> None:
+        if not self._closed:
+            self.flush()
+            self._closed = True
+
+    def crash(self) -> None:
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise LogClosed("this log was closed")

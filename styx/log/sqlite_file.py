@@ -1,0 +1,281 @@
+"""The SQLite file behind the log: one table of record batches, clustered by partition and offset.
+
+Decides nothing about durability beyond making each insert one synced transaction, starts no thread, and never
+deletes the last batch of a partition: so the next offset of every partition survives truncation, and the last
+LSN always equals the sum of the next offsets, which is checked at opening.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from styx.fsync import fsync_directory
+from styx.log.base import LogClosed, LogCorrupt, LogFailed, Stream
+from styx.log.batch import Batch, BatchDamaged, verify
+
+FETCH_BATCHES_MAX: Final = 64
+"""Batches held in memory by a reader at once."""
+RELEASE_BATCHES_MAX: Final = 256
+"""Batches deleted in one transaction, so that a commit never waits long for a deletion."""
+
+_INSERT_ROWS_MAX: Final = 128  # 7 values each: within the 999 of older SQLite builds
+_WAL_BYTES_KEPT_MAX: Final = 64 * 1024 * 1024
+_APPLICATION_ID: Final = 0x53747978  # "Styx"
+_FORMAT: Final = 1
+_DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_CREATE: Final = """
+CREATE TABLE batches (
+    stream INTEGER NOT NULL, partition INTEGER NOT NULL, first_offset INTEGER NOT NULL,
+    n_records INTEGER NOT NULL, last_lsn INTEGER NOT NULL, checksum INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (stream, partition, first_offset)
+) WITHOUT ROWID
+"""
+_FETCH: Final = """
+SELECT * FROM batches
+WHERE stream = ?1 AND partition = ?2 AND first_offset >= coalesce((
+    SELECT max(first_offset) FROM batches WHERE stream = ?1 AND partition = ?2 AND first_offset <= ?3), 0)
+ORDER BY first_offset LIMIT ?4
+"""
+_RELEASE: Final = """
+DELETE FROM batches WHERE (stream, partition, first_offset) IN (
+    SELECT stream, partition, first_offset FROM batches
+    WHERE stream = ?1 AND partition = ?2 AND first_offset < (
+        SELECT max(first_offset) FROM batches WHERE stream = ?1 AND partition = ?2 AND first_offset <= ?3)
+    ORDER BY first_offset LIMIT ?4)
+"""
+_FIRST_OF_NEXT_PARTITION: Final = """
+SELECT * FROM batches WHERE (stream, partition) > (?, ?) ORDER BY stream, partition, first_offset LIMIT 1
+"""
+_LAST_OF_PARTITION: Final = """
+SELECT * FROM batches WHERE stream = ? AND partition = ? ORDER BY first_offset DESC LIMIT 1
+"""
+
+
+class SqliteFile:
+    """The file at `path`, created if it is missing and `known_lsn`, the highest acknowledged LSN, is 0.
+
+    Writing methods are for one thread; `fetch` may be called from any. Raises `LogCorrupt` and `LogFailed`; a
+    refused file is left as it was.
+    """
+
+    def __init__(self, path: Path, known_lsn: int) -> None:
+        self.path = path
+        self._reader: sqlite3.Connection | None = None
+        self._reader_lock = Lock()
+        self._refuse_if_emptied(known_lsn)
+        with self._errors("opened"):
+            self._writer = self._connect("rwc")
+            try:
+                self._set_up()
+                self._hold()
+                self._prepare(known_lsn)
+                self._hold()
+                self.partitions = self._load_partitions()
+                self.last_lsn = self._verify_lsn(known_lsn)
+            except BaseException:
+                self.abandon()
+                raise
+
+    def insert(self, batches: list[Batch]) -> None:
+        """Stores the batches in one transaction; they are on the disk when it returns."""
+        with self._errors("written"):
+            if len(batches) <= _INSERT_ROWS_MAX:
+                # A single statement is its own transaction: the interpreter lock changes hands once, not three times.
+                self._insert(batches)
+                return
+            with self._transaction():
+                for start in range(0, len(batches), _INSERT_ROWS_MAX):
+                    self._insert(batches[start : start + _INSERT_ROWS_MAX])
+
+    def fetch(self, stream: Stream, partition: int, offset: int) -> list[Batch]:
+        """The batch that holds `offset` and some that follow, unverified; from any thread."""
+        with self._reader_lock, self._errors("read"):
+            if self._reader is None:
+                raise LogClosed(f"the log {self.path} was closed")
+            rows = self._reader.execute(_FETCH, (int(stream), partition, offset, FETCH_BATCHES_MAX)).fetchall()
+        return [Batch(*row) for row in rows]
+
+    def release(self, stream: Stream, partition: int, first_offset: int) -> bool:
+        """Deletes some batches that lie wholly below `first_offset`; True if there may be more."""
+        with self._errors("written"):
+            deleted = self._writer.execute(
+                _RELEASE, (int(stream), partition, first_offset, RELEASE_BATCHES_MAX)
+            ).rowcount
+        return deleted == RELEASE_BATCHES_MAX
+
+    def checkpoint(self) -> None:
+        """Moves what readers allow from the write-ahead log to its place, so that the former stays small."""
+        with self._errors("written"):
+            self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def interrupt(self) -> None:
+        """Ends a statement that the writing thread is in; from any thread."""
+        self._writer.interrupt()
+
+    def close(self) -> None:
+        """Lets go of the file, with the write-ahead log moved to its place."""
+        with self._errors("written"):
+            self._close_reader()
+            self._writer.close()
+
+    def abandon(self) -> None:
+        """Lets go of the file and leaves everything on the disk as it is, the write-ahead log included."""
+        # Only the last connection to close does a checkpoint, and a read-only one cannot.
+        self._writer.close()
+        self._close_reader()
+
+    def _close_reader(self) -> None:
+        with self._reader_lock:
+            if self._reader is not None:
+                self._reader.close()
+            self._reader = None
+
+    def _refuse_if_emptied(self, known_lsn: int) -> None:
+        # SQLite takes an empty file for a new one and deletes the write-ahead log beside it.
+        if _size(self.path) > 0:
+            return
+        if known_lsn > 0 or _size(self.path.with_name(self.path.name + "-wal")) > 0:
+            raise LogCorrupt(
+                f"the file is missing or empty, but {known_lsn or 'some'} records in it were acknowledged",
+                file=self.path,
+            )
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=2 * _INSERT_ROWS_MAX,
+        )
+
+    def _prepare(self, known_lsn: int) -> None:
+        if self._pragma("application_id") == 0 and self._is_blank():
+            if known_lsn > 0:
+                raise LogCorrupt(f"it is blank, but {known_lsn} records in it were acknowledged", file=self.path)
+            self._create()
+        if self._pragma("application_id") != _APPLICATION_ID:
+            raise LogCorrupt("this SQLite file is not a log of this library", file=self.path)
+        if (written := self._pragma("user_version")) > _FORMAT:
+            raise LogFailed(
+                f"The log {self.path} was written by a newer version of styx (log format {written}, this "
+                f"version reads up to {_FORMAT}). Install that version or a newer one."
+            )
+        self._writer.execute("PRAGMA journal_mode = WAL").fetchall()
+
+    def _set_up(self) -> None:
+        self._writer.execute("PRAGMA synchronous = FULL")
+        # On macOS a plain fsync leaves data in the drive's cache; elsewhere these two do nothing.
+        self._writer.execute("PRAGMA fullfsync = ON")
+        self._writer.execute("PRAGMA checkpoint_fullfsync = ON")
+        # The writer does checkpoints after a commit was reported, not inside of it.
+        self._writer.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+        self._writer.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT_MAX}").fetchall()
+
+    def _hold(self) -> None:
+        """Makes the reader one that keeps the other connection's closing from a checkpoint: it has to have read."""
+        self._reader = self._reader or self._connect("ro")
+        self._reader.execute("SELECT count(*) FROM sqlite_master").fetchall()
+
+    def _create(self) -> None:
+        self._writer.execute("PRAGMA journal_mode = WAL").fetchall()
+        with self._transaction():
+            self._writer.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            self._writer.execute(f"PRAGMA user_version = {_FORMAT}")
+            self._writer.execute(_CREATE)
+        fsync_directory(self.path.absolute().parent)
+
+    def _load_partitions(self) -> dict[tuple[Stream, int], tuple[int, int]]:
+        """The first retained and the next offset of every partition; verifies the last batch of each."""
+        bounds: dict[tuple[Stream, int], tuple[int, int]] = {}
+        self._last_lsns = [0]
+        place = (-1, -1)
+        while first := self._one(_FIRST_OF_NEXT_PARTITION, place):
+            place = first.stream, first.partition
+            last = self._one(_LAST_OF_PARTITION, place)
+            if last is None or first.stream not in list(Stream):
+                raise LogCorrupt(f"there is no stream {first.stream}", file=self.path)
+            stream = Stream(first.stream)
+            try:
+                verify(last)
+            except BatchDamaged as damage:
+                raise LogCorrupt(
+                    str(damage), file=self.path, stream=stream, partition=place[1], offset=last.first_offset
+                ) from None
+            bounds[stream, first.partition] = (first.first_offset, last.next_offset)
+            self._last_lsns.append(last.last_lsn)
+        return bounds
+
+    def _verify_lsn(self, known_lsn: int) -> int:
+        counted = sum(next_offset for _, next_offset in self.partitions.values())
+        last_lsn = max(self._last_lsns)
+        if counted < max(last_lsn, known_lsn):
+            missing = max(last_lsn, known_lsn) - counted
+            raise LogCorrupt(
+                f"{missing} acknowledged records at its end are missing (it holds {counted} of "
+                f"{missing + counted}); most likely its write-ahead log (the file ending in -wal) was "
+                "damaged, cut off or removed",
+                file=self.path,
+            )
+        if counted > last_lsn:
+            raise LogCorrupt(f"it counts {counted} records, but the last one has number {last_lsn}", file=self.path)
+        return counted
+
+    def _one(self, query: str, place: tuple[int, int]) -> Batch | None:
+        row = self._writer.execute(query, place).fetchone()
+        return None if row is None else Batch(*row)
+
+    def _insert(self, batches: list[Batch]) -> None:
+        rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(batches))
+        values = [value for batch in batches for value in batch]
+        self._writer.execute("INSERT INTO batches VALUES " + rows, values)  # noqa: S608 - only question marks
+
+    def _pragma(self, name: str) -> int:
+        return int(self._writer.execute(f"PRAGMA {name}").fetchone()[0])
+
+    def _is_blank(self) -> bool:
+        return self._writer.execute("SELECT name FROM sqlite_master").fetchone() is None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._writer.execute("COMMIT")
+        finally:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+
+    @contextmanager
+    def _errors(self, done: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+            if code & 0xFF in _DAMAGED or code == sqlite3.SQLITE_IOERR_SHORT_READ:
+                raise LogCorrupt(f"SQLite says: {error}", file=self.path) from error
+            raise self._failed(done, error) from error
+        except OSError as error:
+            raise self._failed(done, error) from error
+
+    def _failed(self, done: str, error: Exception) -> LogFailed:
+        return LogFailed(
+            f"The log {self.path} cannot be {done}: {error}. Look at the free space, the permissions and the "
+            "health of its disk, then start again; nothing acknowledged is lost."
+        )
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return 0
+        raise LogFailed(f"The log {path} cannot be opened: {error}. Look at the path and its permissions.") from error

@@ -1,0 +1,84 @@
+"""The object store: named blobs, each put whole or not at all (§7).
+
+Snapshots, manifests and the coordinator's metadata live here. The store never interprets an object and keeps
+no checksum of its own: whoever writes an object puts one inside, and raises `StoreCorrupt` when it does not
+match.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from styx.errors import EngineFailed, StyxError
+
+NAME_BYTES_MAX: Final = 1024
+"""Length of a name in UTF-8; the same as S3's."""
+COMPONENT_BYTES_MAX: Final = 255
+"""Length of one part of a name between slashes; most file systems allow no more."""
+
+
+class NotFound(StyxError):
+    """The store has no object of this name."""
+
+    def __init__(self, name: str, where: str) -> None:
+        super().__init__(f"there is no object {name!r} in {where}")
+        self.name = name
+
+
+class StoreCorrupt(EngineFailed):
+    """An object is not what was stored: cut off, or its checksum does not match."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(
+            f"the stored object {name!r} is damaged: {problem}. Restore it from a copy of the store, or go "
+            "back to an older snapshot."
+        )
+        self.name = name
+
+
+class Store(Protocol):
+    """Blobs by name. A name is parts joined by `/`; a part is not empty and does not start with a dot.
+
+    No name may continue another one (`a` and `a/b`). A bad name raises `ValueError`; an unreachable or full
+    store raises `OSError`. All methods may be called from any thread, and block.
+    """
+
+    def put(self, name: str, data: bytes) -> None:
+        """Stores or replaces an object: atomic, and durable when it returns."""
+        ...
+
+    def get(self, name: str) -> bytes:
+        """The object's content. Raises `NotFound`."""
+        ...
+
+    def list(self, prefix: str) -> list[str]:
+        """All names that start with `prefix` (any string, `""` for all), sorted."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Removes an object; fine if it is missing. After a power cut it may be back."""
+        ...
+
+
+def check_name(name: str) -> None:
+    """Raises `ValueError` that says what is wrong with the name."""
+    problem = _problem(name)
+    if problem is not None:
+        raise ValueError(f"{name!r} cannot name an object: {problem}. Use parts like 'snapshots/42/slot-3'.")
+
+
+def _problem(name: str) -> str | None:
+    parts = name.split("/")
+    try:
+        lengths = [len(part.encode()) for part in parts]
+    except UnicodeEncodeError:
+        return "it is not valid Unicode"
+    if "\0" in name:
+        return "it contains a NUL"
+    if not all(parts):
+        return "it, or a part of it, is empty"
+    if any(part.startswith(".") for part in parts):
+        return "a part of it starts with a dot"
+    if max(lengths) > COMPONENT_BYTES_MAX or len(name.encode()) > NAME_BYTES_MAX:
+        return f"it is over {NAME_BYTES_MAX} bytes, or a part of it over {COMPONENT_BYTES_MAX}"
+    return None

@@ -1,0 +1,220 @@
+"""The SQLite log across reopening, crashes, truncation and failures of the disk."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
+
+import pytest
+
+from styx.log import LogCorrupt, LogFailed, LogTruncated, SqliteLog, Stream
+from styx.log.batch import encode
+from styx.log.sqlite_file import RELEASE_BATCHES_MAX, SqliteFile
+from styx.log.tail import Run
+from tests.log.durable import WAIT_SECONDS_MAX, commit, fill, read, records
+
+PAYLOADS = [b"payload %d" % number for number in range(100)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+@pytest.mark.parametrize("end", ["close", "crash"])
+def test_everything_durable_is_there_after_reopening(path: Path, end: str) -> None:
+    for start in range(0, 100, 20):
+        log = SqliteLog(path)
+        assert (log.lsn, log.durable_lsn) == (start, start)
+        fill(log, PAYLOADS[start : start + 20])
+        getattr(log, end)()
+    log = SqliteLog(path)
+    assert read(log) == records(PAYLOADS)
+    log.close()
+
+
+def test_a_crash_leaves_the_write_ahead_log_and_a_close_does_not(path: Path) -> None:
+    log = SqliteLog(path)
+    fill(log, PAYLOADS)
+    log.crash()
+    assert path.with_name("log.db-wal").stat().st_size > 0
+    SqliteLog(path).close()
+    assert not path.with_name("log.db-wal").exists()
+
+
+def test_a_crash_takes_what_was_not_reported(path: Path) -> None:
+    log = SqliteLog(path)
+    fill(log, PAYLOADS[:10])
+    log.append(Stream.REQUESTS, 0, 0, b"lost")
+    log.crash()
+    log = SqliteLog(path)
+    assert read(log) == records(PAYLOADS[:10])
+    log.close()
+
+
+def test_a_crash_in_the_middle_keeps_a_prefix_of_the_flushes(path: Path) -> None:
+    log = SqliteLog(path)
+    reported: list[int] = []
+    log.on_durable(reported.append)
+    for payload in PAYLOADS:
+        log.append(Stream.REQUESTS, 0, 0, payload)
+        log.append(Stream.REPLIES, 1, 0, payload)
+        log.flush()
+    log.crash()
+    log = SqliteLog(path)
+    kept = [record.payload for record in log.read(Stream.REQUESTS, 0, 0)]
+    assert kept == PAYLOADS[: len(kept)]
+    assert [record.payload for record in log.read(Stream.REPLIES, 1, 0)] == kept
+    assert 2 * len(kept) >= (reported or [0])[-1]
+    log.close()
+
+
+def test_flushes_waiting_for_the_disk_become_one_commit(path: Path) -> None:
+    log = SqliteLog(path)
+    busy, go_on = Event(), Event()
+
+    def hold(lsn: int) -> None:
+        busy.set()
+        assert go_on.wait(WAIT_SECONDS_MAX)
+        reported.append(lsn)
+
+    reported: list[int] = []
+    log.on_durable(hold)
+    log.append(Stream.REQUESTS, 0, 0, b"first")
+    log.flush()
+    assert busy.wait(WAIT_SECONDS_MAX)
+    for payload in PAYLOADS:
+        log.append(Stream.REQUESTS, 0, 0, payload)
+        log.flush()
+    go_on.set()
+    log.close()
+    assert reported == [1, 101]
+
+
+@pytest.mark.parametrize("end", ["close", "crash"])
+def test_truncated_partitions_keep_their_place(path: Path, end: str) -> None:
+    log = SqliteLog(path)
+    for start in range(0, 100, 10):
+        fill(log, PAYLOADS[start : start + 10])
+        fill(log, PAYLOADS[start : start + 10], Stream.REPLIES, 5)
+    log.truncate(Stream.REPLIES, 5, 100)
+    log.truncate(Stream.REQUESTS, 0, 37)
+    getattr(log, end)()
+    log = SqliteLog(path)
+    assert log.lsn == 200
+    assert log.bounds(Stream.REPLIES, 5)[1] == 100
+    first, next_offset = log.bounds(Stream.REQUESTS, 0)
+    assert first <= 37
+    assert next_offset == 100
+    assert read(log, 37) == records(PAYLOADS, 37)
+    assert log.append(Stream.REPLIES, 5, 0, b"") == 100
+    log.close()
+
+
+def test_truncation_frees_whole_batches_in_bounded_steps(path: Path) -> None:
+    n_batches = 2 * RELEASE_BATCHES_MAX + 5
+    _insert_batches(path, n_batches)
+    log = SqliteLog(path)
+    log.truncate(Stream.REQUESTS, 0, n_batches - 3)
+    log.close()
+    log = SqliteLog(path)
+    assert log.bounds(Stream.REQUESTS, 0) == (n_batches - 3, n_batches)
+    log.close()
+    database = sqlite3.connect(path)
+    assert database.execute("SELECT count(*) FROM batches").fetchone() == (3,)
+    database.close()
+
+
+def _insert_batches(path: Path, n_batches: int) -> None:
+    file = SqliteFile(path, 0)
+    file.insert(encode([Run(Stream.REQUESTS, 0, offset, [0], [b"x"]) for offset in range(n_batches)], 1))
+    file.close()
+
+
+def test_a_full_disk_stops_the_log_and_says_so(path: Path) -> None:
+    log = SqliteLog(path)
+    fill(log, PAYLOADS)
+    failures: SimpleQueue[BaseException] = SimpleQueue()
+    log.on_failure(failures.put)
+    # SQLite's own limit stands in for the disk's: the same error from the same place.
+    log._file._writer.execute("PRAGMA max_page_count = 1").fetchall()
+    log.append(Stream.REQUESTS, 0, 0, bytes(100_000))
+    log.flush()
+    failure = failures.get(timeout=WAIT_SECONDS_MAX)
+    assert isinstance(failure, LogFailed)
+    assert "database or disk is full" in str(failure)
+    assert log.durable_lsn == 100
+    for use in (lambda: log.append(Stream.REQUESTS, 0, 0, b""), log.flush, log.close):
+        with pytest.raises(LogFailed, match="free space"):
+            use()
+    log = SqliteLog(path)
+    assert read(log) == records(PAYLOADS)
+    log.close()
+
+
+def test_a_callback_that_raises_stops_the_log_and_says_so(path: Path) -> None:
+    log = SqliteLog(path)
+    failures: SimpleQueue[BaseException] = SimpleQueue()
+    log.on_failure(failures.put)
+    log.on_durable(_fail)
+    log.append(Stream.REQUESTS, 0, 0, b"")
+    log.flush()
+    assert "ZeroDivisionError: on purpose" in str(failures.get(timeout=WAIT_SECONDS_MAX))
+    log.crash()
+
+
+def test_a_newer_format_is_refused(path: Path) -> None:
+    SqliteLog(path).close()
+    _alter(path, "PRAGMA user_version = 99")
+    with pytest.raises(LogFailed, match=r"newer version of styx \(log format 99"):
+        SqliteLog(path)
+
+
+def test_another_programs_database_is_refused(path: Path) -> None:
+    _alter(path, "CREATE TABLE accounts (id)")
+    with pytest.raises(LogCorrupt, match="not a log of this library"):
+        SqliteLog(path)
+
+
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LogFailed, match="must exist"):
+        SqliteLog(tmp_path / "missing" / "log.db")
+
+
+def test_a_log_without_its_mark_goes_on_and_gets_a_new_one(path: Path) -> None:
+    log = SqliteLog(path)
+    fill(log, PAYLOADS)
+    log.close()
+    path.with_suffix(".mark").unlink()
+    SqliteLog(path).close()
+    path.unlink()
+    with pytest.raises(LogCorrupt, match="100 records in it were acknowledged"):
+        SqliteLog(path)
+
+
+def test_a_reader_overtaken_by_truncation_says_so(path: Path) -> None:
+    log = SqliteLog(path)
+    for payload in PAYLOADS:
+        log.append(Stream.REQUESTS, 0, 0, payload)
+        commit(log)
+    reader = log.read(Stream.REQUESTS, 0, 0)
+    next(reader)
+    log.truncate(Stream.REQUESTS, 0, 100)
+    # The writer releases after the first of these commits, so before the second.
+    fill(log, [b"after"])
+    fill(log, [b"after"])
+    with pytest.raises(LogTruncated):
+        list(reader)
+    log.close()
+
+
+def _fail(lsn: int) -> None:
+    raise ZeroDivisionError("on purpose")
+
+
+def _alter(path: Path, statement: str) -> None:
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute(statement)
+    database.close()

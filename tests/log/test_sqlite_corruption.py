@@ -1,0 +1,181 @@
+"""Damage to the log's files is noticed: at opening or when the damaged record is read, never passed over in silence."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from styx.log import LogCorrupt, Record, SqliteLog, Stream
+from tests.log.durable import fill, read, records
+
+N_COMMITS = 6
+PAYLOADS = [b"<payload number %d>" % number for number in range(8 * N_COMMITS)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+@pytest.fixture
+def closed(path: Path) -> Path:
+    _write(path).close()
+    return path
+
+
+@pytest.fixture
+def abandoned(path: Path) -> Path:
+    """A log whose records are in the write-ahead log only."""
+    _write(path).crash()
+    return path
+
+
+def _write(path: Path) -> SqliteLog:
+    log = SqliteLog(path)
+    for commit in range(N_COMMITS):
+        fill(log, PAYLOADS[8 * commit : 8 * commit + 8])
+    return log
+
+
+def open_and_read(path: Path) -> list[Record]:
+    log = SqliteLog(path)
+    try:
+        return read(log)
+    finally:
+        log.crash()
+
+
+def flip(path: Path, position: int, bit: int = 0) -> None:
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1 << bit
+    path.write_bytes(data)
+
+
+def test_a_flipped_payload_byte_is_named(closed: Path) -> None:
+    flip(closed, closed.read_bytes().index(PAYLOADS[19]))
+    log = SqliteLog(closed)
+    reader = log.read(Stream.REQUESTS, 0, 0)
+    assert [next(reader) for _ in range(16)] == records(PAYLOADS[:16])
+    with pytest.raises(
+        LogCorrupt, match="REQUESTS partition 0, offset 16: the checksum of the records 16 to 23"
+    ) as caught:
+        next(reader)
+    assert (caught.value.file, caught.value.partition, caught.value.offset) == (closed, 0, 16)
+    assert "Restore the whole data directory from a copy" in str(caught.value)
+    log.crash()
+
+
+def test_damage_in_the_last_batch_is_noticed_at_opening(closed: Path) -> None:
+    flip(closed, closed.read_bytes().index(PAYLOADS[-1]))
+    with pytest.raises(LogCorrupt, match="records 40 to 47"):
+        SqliteLog(closed)
+
+
+def test_a_deleted_batch_in_the_middle_is_a_gap(closed: Path) -> None:
+    _alter(closed, "DELETE FROM batches WHERE first_offset = 16")
+    with pytest.raises(LogCorrupt, match="offset 16: the record is missing"):
+        open_and_read(closed)
+
+
+def test_a_deleted_first_batch_is_a_truncation_that_nobody_asked_for(closed: Path) -> None:
+    _alter(closed, "DELETE FROM batches WHERE first_offset = 0")
+    log = SqliteLog(closed)
+    assert log.bounds(Stream.REQUESTS, 0) == (8, 48)
+    log.close()
+
+
+@pytest.mark.parametrize("keep_mark", [True, False])
+def test_a_deleted_last_batch_is_a_loss(closed: Path, keep_mark: bool) -> None:
+    log = SqliteLog(closed)
+    fill(log, [b"other"], Stream.REPLIES, 1)
+    log.close()
+    if not keep_mark:
+        closed.with_suffix(".mark").unlink()
+    _alter(closed, "DELETE FROM batches WHERE first_offset = 40")
+    with pytest.raises(LogCorrupt, match="8 acknowledged records at its end are missing"):
+        SqliteLog(closed)
+
+
+def test_a_batch_moved_to_another_place_is_noticed(closed: Path) -> None:
+    _alter(closed, "UPDATE batches SET first_offset = 17 WHERE first_offset = 16")
+    with pytest.raises(LogCorrupt, match="offset 16"):
+        open_and_read(closed)
+
+
+def test_an_unknown_stream_is_noticed(closed: Path) -> None:
+    _alter(closed, "UPDATE batches SET stream = 9 WHERE first_offset = 16")
+    with pytest.raises(LogCorrupt, match="no stream 9"):
+        SqliteLog(closed)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.7, 0.99])
+def test_a_cut_file_is_noticed(closed: Path, share: float) -> None:
+    data = closed.read_bytes()
+    closed.write_bytes(data[: int(share * len(data))])
+    with pytest.raises(LogCorrupt):
+        open_and_read(closed)
+
+
+def test_something_else_in_place_of_the_file_is_noticed(closed: Path) -> None:
+    closed.write_bytes(b"no database " * 1000)
+    with pytest.raises(LogCorrupt, match="not a database"):
+        SqliteLog(closed)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 0.999])
+def test_a_cut_write_ahead_log_is_noticed_and_left_alone(abandoned: Path, share: float) -> None:
+    wal = abandoned.with_name("log.db-wal")
+    data = wal.read_bytes()
+    wal.write_bytes(data[: int(share * len(data))])
+    before = _contents(abandoned)
+    for _ in range(2):
+        with pytest.raises(LogCorrupt, match="acknowledged"):
+            SqliteLog(abandoned)
+        assert _contents(abandoned) == before
+
+
+def test_a_deleted_write_ahead_log_is_noticed(abandoned: Path) -> None:
+    abandoned.with_name("log.db-wal").unlink()
+    with pytest.raises(LogCorrupt, match="48 records in it were acknowledged"):
+        SqliteLog(abandoned)
+
+
+def test_an_emptied_file_beside_a_write_ahead_log_is_noticed_without_a_mark(abandoned: Path) -> None:
+    abandoned.with_suffix(".mark").unlink()
+    abandoned.write_bytes(b"")
+    before = _contents(abandoned)
+    with pytest.raises(LogCorrupt, match="missing or empty"):
+        SqliteLog(abandoned)
+    assert _contents(abandoned)["log.db-wal"] == before["log.db-wal"]
+
+
+@pytest.mark.parametrize("file", ["log.db-wal", "log.db"])
+def test_no_flipped_bit_passes_in_silence(abandoned: Path, file: str) -> None:
+    if file == "log.db":
+        SqliteLog(abandoned).close()
+    damaged = abandoned.with_name(file)
+    whole = _contents(abandoned)
+    noticed = 0
+    for position in range(13, len(whole[file]), 1499):
+        for name, data in whole.items():
+            abandoned.with_name(name).write_bytes(data)
+        abandoned.with_name("log.db-shm").unlink(missing_ok=True)
+        flip(damaged, position, position % 8)
+        try:
+            assert open_and_read(abandoned) == records(PAYLOADS)
+        except LogCorrupt:
+            noticed += 1
+    assert noticed > 0
+
+
+def _contents(path: Path) -> dict[str, bytes]:
+    """The log's files, without the shared memory, which SQLite makes anew."""
+    return {file.name: file.read_bytes() for file in path.parent.iterdir() if not file.name.endswith("-shm")}
+
+
+def _alter(path: Path, statement: str) -> None:
+    database = sqlite3.connect(path, isolation_level=None)
+    assert database.execute(statement).rowcount == 1
+    database.close()
