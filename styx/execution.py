@@ -41,6 +41,7 @@ FRAMES_MAX: Final = 1_000
 """Frames looked at to find the line of a foreign await."""
 
 _STANDARD_LIBRARY = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
+_CONTEXT_FILE = Context.__init__.__code__.co_filename
 _INSTALLED = ("site-packages", "dist-packages")
 _NO_LOOP = ("no running event loop", "no current event loop")
 
@@ -208,6 +209,7 @@ def _traceback_lines(traceback: TracebackType | None) -> Iterable[tuple[FrameTyp
 
 def _nondeterministic(lines: list[tuple[FrameType, int]], what: str) -> NondeterministicFunction:
     """Names the deepest line outside the standard library, and the library function it awaits, if any."""
+    lines = [line for line in lines if line[0].f_code.co_filename != _CONTEXT_FILE]
     depth = max((i for i, (frame, _) in enumerate(lines) if not _is_standard(frame.f_code)), default=0)
     if depth + 1 < len(lines):
         below = lines[depth + 1][0]

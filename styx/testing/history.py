@@ -115,8 +115,8 @@ class _History:
         self.repetitions: list[ReplyRecord] = []
         by_sequence: dict[int, ReplyRecord] = {}
         for reply in replies:
-            self._check_unique(reply, by_sequence.setdefault(reply.sequence, reply))
-            self._check_unique(reply, self.answered.setdefault(reply.request_id, reply))
+            self._check_unique(reply, by_sequence.get(reply.sequence) or self.answered.get(reply.request_id))
+            by_sequence[reply.sequence] = self.answered[reply.request_id] = reply
             if reply.request_id not in requests:
                 raise SerializabilityViolation(f"a reply to no known request: {_reply_text(reply)}")
             if reply.sequence == reply.tid:
@@ -125,8 +125,8 @@ class _History:
                 self.repetitions.append(reply)
         self.order = sorted(self.originals.values(), key=_place)
 
-    def _check_unique(self, reply: ReplyRecord, first: ReplyRecord) -> None:
-        if first is not reply:
+    def _check_unique(self, reply: ReplyRecord, first: ReplyRecord | None) -> None:
+        if first is not None:
             kind = "given twice" if first == reply else "contradicted"
             raise SerializabilityViolation(
                 f"a reply was {kind}:\n  first  {_reply_text(first)}\n  second {_reply_text(reply)}"
