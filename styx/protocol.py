@@ -36,14 +36,17 @@ class PendingTransaction(msgspec.Struct, array_like=True, frozen=True, gc=False)
 
 
 class SlotPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A slot's part of a snapshot: where its input goes on, what is pending, and where the logs must be read from."""
+    """A slot's part of a snapshot: where its input goes on, what is pending, and where the logs must be read from.
+
+    `stored` holds its changes since the last snapshot; None if there were none.
+    """
 
     slot: int
     next_offset: int
     pending: list[PendingTransaction]
     epochs_offset: int
     replies_offset: int
-    stored: ObjectRef
+    stored: ObjectRef | None
 
 
 class SlotManifest(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -43,10 +43,10 @@ class Admission:
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             return ReportPoison(slot, arrival.offset, f"not a request: {error}")
         root = RootTransaction(tid, slot, arrival.offset, arrival.timestamp_us, arrival.payload, request)
-        error = self._refused(slot, request, len(arrival.payload))
-        if error is not None:
+        refused = self._refused(slot, request, len(arrival.payload))
+        if refused is not None:
             root.done = True
-            root.failure = Failure(b"", b"\0\0", False, *error)
+            root.failure = Failure(b"", b"", False, *refused)
             return root
         if request.idempotency_key:
             key = idempotency_id(request)

@@ -182,7 +182,7 @@ class Worker:
         self._effects.append(Tell(message))
 
     def _take_frame(self, frame: Frame) -> None:
-        if frame.generation != self.generation or self.reached in (Step.LOADING, Step.LOADED):
+        if frame.generation != self.generation or self.reached is Step.LOADING:
             return
         open_epoch = self.reached is Step.EXECUTING
         for message in frame.messages:

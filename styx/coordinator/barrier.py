@@ -1,0 +1,89 @@
+"""The barriers of one epoch: collects what each worker reports and says what all of them do next.
+
+One epoch at a time, since no worker begins the next before this one's last decision. Never looks at time or membership.
+Paper sections 5.3 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, ToWorker, Validate
+from styx.worker.messages import Failure
+
+
+class EpochBarriers:
+    """Barriers of `epoch` over `workers`. `ended` after the decision that closes it; `new_max` is known from barrier 1."""
+
+    def __init__(self, generation: int, epoch: int, workers: Iterable[int]) -> None:
+        self.generation = generation
+        self.epoch = epoch
+        self.new_max = 0
+        self.ended = False
+        self._workers = frozenset(workers)
+        self._done: dict[int, Done] = {}
+        self._conflicts: dict[int, Conflicts] = {}
+        self._reports: dict[int, LockReport] = {}
+        self._round = 0
+        self._collided: set[int] = set()
+
+    def take(self, worker: int, message: Done | Conflicts | LockReport, snapshot: bool) -> ToWorker | None:
+        """The message for all workers if this report was the last one missing; `snapshot`: ask for one when it closes."""
+        assert worker in self._workers
+        assert not self.ended
+        if isinstance(message, Done):
+            self._done[worker] = message
+            return self._barrier_1() if self._complete(self._done) else None
+        if isinstance(message, Conflicts):
+            self._conflicts[worker] = message
+            return self._barrier_2(snapshot) if self._complete(self._conflicts) else None
+        assert message.round == self._round
+        self._reports[worker] = message
+        return self._lock_round(snapshot) if self._complete(self._reports) else None
+
+    def _complete(self, reports: dict[int, Done] | dict[int, Conflicts] | dict[int, LockReport]) -> bool:
+        return reports.keys() == self._workers
+
+    def _barrier_1(self) -> Validate:
+        done = self._done.values()
+        self.new_max = max(report.new_max for report in done)
+        collided = sorted(t for report in done for t in report.collided)
+        self._collided = set(collided)
+        return Validate(
+            self.generation,
+            self.epoch,
+            self.new_max,
+            sorted(t for report in done for t in report.aborted),
+            collided,
+            sorted(t for report in done for t in report.deferred),
+            sorted(t for report in done for t in report.large),
+        )
+
+    def _barrier_2(self, snapshot: bool) -> Commit:
+        locked = self._collided.union(*(report.tids for report in self._conflicts.values()))
+        self.ended = not locked
+        return Commit(self.generation, self.epoch, sorted(locked), snapshot and self.ended)
+
+    def _lock_round(self, snapshot: bool) -> LockDecision:
+        failed: dict[int, Failure] = {}
+        for report in self._reports.values():
+            for t, failure in report.failures:
+                if t not in failed or failure.place < failed[t].place:
+                    failed[t] = failure
+        number = self._round
+        self._round += 1
+        self._reports = {}
+        self.ended = not failed
+        return LockDecision(self.generation, self.epoch, number, _verdicts(failed), self.ended, snapshot and self.ended)
+
+
+def _verdicts(failed: dict[int, Failure]) -> list[tuple[int, Failure | None]]:
+    """An exception is final if it comes first in its transaction, and nothing before that transaction failed.
+
+    Every other failed transaction ran on what a failed one may have left, or needs calls that were never made: it is
+    carried to the next epoch, where it is among the lowest.
+    """
+    if not failed:
+        return []
+    lowest = min(failed)
+    return [(t, failed[t] if t == lowest and not failed[t].deviation else None) for t in sorted(failed)]

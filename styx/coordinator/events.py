@@ -1,0 +1,178 @@
+"""What happens to the coordinator (events) and what it wants done (effects). Never encoded, never leaves the process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from styx.protocol import Manifest, ToCoordinator, ToWorker
+
+# Events --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Started:
+    """The metadata in the store: the last generation written (0: none), and the usable manifests, newest first."""
+
+    generation: int
+    manifests: list[Manifest]
+
+
+@dataclass(slots=True)
+class WorkerJoined:
+    """A worker has connected; if it was known, it has lost its state and is new."""
+
+    worker: int
+
+
+@dataclass(slots=True)
+class WorkerLost:
+    """A worker's connection is gone."""
+
+    worker: int
+
+
+@dataclass(slots=True)
+class Heard:
+    """A worker's protocol made progress."""
+
+    worker: int
+
+
+@dataclass(slots=True)
+class WorkerSaid:
+    """A worker's message, in the order it was sent."""
+
+    worker: int
+    message: ToCoordinator
+
+
+@dataclass(slots=True)
+class Tick:
+    """Time has passed; `now_s` is monotonic."""
+
+    now_s: float
+
+
+@dataclass(slots=True)
+class GenerationStored:
+    """The generation number is durable in the store: an older coordinator or worker cannot go on."""
+
+    generation: int
+
+
+@dataclass(slots=True)
+class MarkerAppended:
+    """The generation's marker is durable in the epochs stream: what an older generation appends behind it is void."""
+
+    generation: int
+
+
+@dataclass(slots=True)
+class ManifestStored:
+    """The answer to `StoreManifest`."""
+
+    generation: int
+    epoch: int
+    stored: bool
+
+
+@dataclass(slots=True)
+class SnapshotWanted:
+    """An operator or a shutdown asks for a snapshot now."""
+
+
+Event = (
+    Started
+    | WorkerJoined
+    | WorkerLost
+    | Heard
+    | WorkerSaid
+    | Tick
+    | GenerationStored
+    | MarkerAppended
+    | ManifestStored
+    | SnapshotWanted
+)
+
+# Effects -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class TellWorker:
+    """Send to a worker, in order."""
+
+    worker: int
+    message: ToWorker
+
+
+@dataclass(slots=True)
+class StoreGeneration:
+    """Write the generation number durably and answer `GenerationStored`; try until it works."""
+
+    generation: int
+
+
+@dataclass(slots=True)
+class AppendMarker:
+    """Append the generation's marker to the epochs stream and answer `MarkerAppended`."""
+
+    generation: int
+    snapshot_epoch: int
+
+
+@dataclass(slots=True)
+class StoreManifest:
+    """Write the manifest with one atomic put and answer `ManifestStored`."""
+
+    manifest: Manifest
+
+
+@dataclass(slots=True)
+class DeleteManifest:
+    """No recovery will want it any more."""
+
+    generation: int
+    epoch: int
+
+
+@dataclass(slots=True)
+class DeleteObjects:
+    """No retained manifest refers to these any more."""
+
+    names: list[str]
+
+
+@dataclass(slots=True)
+class SweepObjects:
+    """Delete every slot object that is not among these: uploads of snapshots that never became complete."""
+
+    keep: frozenset[str]
+
+
+@dataclass(slots=True)
+class ReleaseLog:
+    """No recovery will read records below these: by slot (requests, replies), and of the epochs stream."""
+
+    requests: dict[int, int]
+    replies: dict[int, int]
+    epochs: int
+
+
+@dataclass(slots=True)
+class Refuse:
+    """The data cannot be served without losing something acknowledged: stop, and tell the operator."""
+
+    reason: str
+
+
+Effect = (
+    TellWorker
+    | StoreGeneration
+    | AppendMarker
+    | StoreManifest
+    | DeleteManifest
+    | DeleteObjects
+    | SweepObjects
+    | ReleaseLog
+    | Refuse
+)

@@ -1,0 +1,1 @@
+"""The worker: hosts slots, executes functions, validates, commits. A pure protocol core; its shells do the I/O."""

@@ -1,0 +1,89 @@
+"""Loading a generation's start: slot state from the snapshot's objects, epochs to replay and replies given from the log.
+
+All I/O of a recovery that does not depend on being a cluster or one process; the protocol decides what it is used for.
+Anything missing or damaged is `Unusable`, with a reason an operator can act on. Paper sections 7.1, 7.2 and 7.4.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from styx.errors import EngineFailed
+from styx.log.base import Log, LogTruncated, Stream
+from styx.messages import decode_reply
+from styx.protocol import Manifest, PendingTransaction, SlotManifest
+from styx.sequencer.epoch_record import EpochPlan, EpochRecord, GenerationMarker, decode, replay_plan
+from styx.store.base import NotFound, Store
+from styx.worker.events import LoadedSlot, LoadState, StateLoaded
+from styx.worker.slot import Delta
+from styx.worker.snapshot_object import decode_delta
+
+EPOCHS_PARTITION = 0
+
+
+class Unusable(EngineFailed):
+    """This snapshot, or the log behind it, cannot give the state that was acknowledged."""
+
+
+def load_state(wanted: LoadState, n_slots: int, log: Log, store: Store) -> StateLoaded:
+    """Answers `LoadState`; raises `Unusable`. A store that is only out of reach raises its own error: try again."""
+    manifest = wanted.manifest
+    by_slot = {} if manifest is None else {slot.part.slot: slot for slot in manifest.slots}
+    try:
+        slots = {slot: _load_slot(by_slot.get(slot), store) for slot in wanted.slots}
+        plans = _plans(wanted, n_slots, log)
+        answered: set[int] = set()
+        for slot in wanted.slots:
+            known = by_slot.get(slot)
+            first = 0 if known is None else known.part.replies_offset
+            for record in log.read(Stream.REPLIES, slot, first):
+                answered.add(decode_reply(record.payload).sequence)
+            _check_requests(slot, slots[slot].next_offset, plans, log)
+    except LogTruncated as error:
+        what = "without a snapshot" if manifest is None else f"on the snapshot of epoch {manifest.epoch}"
+        raise Unusable(
+            f"The log no longer reaches back far enough to recover {what}: {error}. Newer snapshots are missing or "
+            "damaged. Nothing was changed. Restore the whole data directory from a copy."
+        ) from error
+    except (EngineFailed, msgspec.DecodeError) as error:
+        raise Unusable(str(error)) from error
+    epoch, counter = (-1, 0) if manifest is None else (manifest.epoch, manifest.counter)
+    return StateLoaded(wanted.generation, epoch, counter, slots, plans, answered)
+
+
+def _load_slot(slot: SlotManifest | None, store: Store) -> LoadedSlot:
+    if slot is None:
+        return LoadedSlot([], 0, [])
+    deltas: list[Delta] = []
+    for ref in slot.objects:
+        try:
+            data = store.get(ref.name)
+        except NotFound:
+            raise Unusable(f"snapshot object {ref.name} is missing from the store") from None
+        deltas.append(decode_delta(ref, data))
+    pending: list[PendingTransaction] = list(slot.part.pending)
+    return LoadedSlot(deltas, slot.part.next_offset, pending)
+
+
+def _plans(wanted: LoadState, n_slots: int, log: Log) -> list[EpochPlan]:
+    manifest = wanted.manifest
+    first = 0 if manifest is None else min(slot.part.epochs_offset for slot in manifest.slots)
+    records: list[EpochRecord | GenerationMarker] = []
+    for record in log.read(Stream.EPOCHS, EPOCHS_PARTITION, first):
+        decoded = decode(record.payload)
+        records.append(decoded)
+        if isinstance(decoded, GenerationMarker) and decoded.generation == wanted.generation:
+            break
+    epoch, generation = (-1, -1) if manifest is None else (manifest.epoch, manifest.generation)
+    return replay_plan(records, n_slots, epoch, generation, wanted.generation)
+
+
+def _check_requests(slot: int, first: int, plans: list[EpochPlan], log: Log) -> None:
+    """The requests that recorded epochs name must still be there, or a reply that was given could not be given again."""
+    _, end = log.bounds(Stream.REQUESTS, slot)
+    needed = max([first, *(plan.batches[slot].next for plan in plans)])
+    if needed > end:
+        raise Unusable(
+            f"requests partition {slot} ends at offset {end}, but epochs up to offset {needed} are recorded: "
+            "acknowledged requests are missing. Nothing was changed. Restore the whole data directory from a copy."
+        )
