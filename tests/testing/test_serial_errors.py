@@ -27,6 +27,7 @@ class Strict(msgspec.Struct):
             raise SystemExit("negative")
 
 
+@tally.register
 @node.register
 async def put(ctx: Context, value: Any) -> None:
     await ctx.put(value)
@@ -177,7 +178,6 @@ def test_unknown_names_are_rejected_and_the_known_ones_listed(reference: SerialR
     ("operator", "key"), [("node", 1), ("node", None), ("tally", "1"), ("tally", 2**70), ("node", [1])]
 )
 def test_wrong_keys_are_rejected(reference: SerialReference, operator: str, key: Any) -> None:
-    reference.app.operators["tally"].functions.setdefault("put", node.functions["put"])
     failed(reference, run(reference, "put", 1, operator=operator, key=key), "bad_arguments", "BadKey", operator)
 
 
