@@ -18,6 +18,10 @@ TID_MAX: Final = 2**63 - 1
 
 KEY_BYTES_MAX: Final = 2 * KIB
 NAME_CHARS_MAX: Final = 128
+IDEMPOTENCY_KEY_CHARS_MAX: Final = 256
+TIMEOUT_SECONDS_DEFAULT: Final = 30.0
+"""How long a client or gateway waits for a reply unless told otherwise."""
+TIMEOUT_SECONDS_MAX: Final = 600.0
 CALLS_PER_FUNCTION_MAX: Final = 65_000
 """Calls one invocation can make: a call path has two bytes for each step."""
 

@@ -1,0 +1,152 @@
+"""What all clients have in common: `call` and `request` on top of `submit`, and the checks of their arguments.
+
+It never sends anything; how requests travel is each client's own.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable
+from types import TracebackType
+from typing import Any, Self
+
+from styx.codec import shown
+from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
+from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
+from styx.messages import Reply, ReplyError
+from styx.operator import Operator, UserFunction
+
+_VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{IDEMPOTENCY_KEY_CHARS_MAX}}}")
+
+OperatorLike = Operator | str
+FunctionLike = UserFunction | str
+KeyLike = str | int | tuple[str | int, ...]
+
+
+class Client(ABC):
+    """Sends requests; an async context manager that closes itself.
+
+    In all three methods `operator` is an `Operator` or its name, `key` a str, int or tuple of them, `function` a name
+    or the registered function, `timeout` in seconds (above 0, at most 600) the time to wait for the reply, and
+    `idempotency_key` 1 to 256 visible ASCII characters: the same key gives the first reply again and runs nothing.
+    """
+
+    @abstractmethod
+    def submit(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: FunctionLike,
+        *args: Any,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,
+        idempotency_key: str | None = None,
+    ) -> Awaitable[Reply]:
+        """Sends a request without waiting; the awaitable gives its `Reply`, or raises what `request` raises.
+
+        Raises `ValueError` at once for a timeout out of range.
+        """
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Gives back what the client holds. Requests that were sent may still commit; closing twice is harmless."""
+
+    async def request(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: FunctionLike,
+        *args: Any,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - also sent along: the other side stops waiting as well
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """The request's `Reply`, whether it committed or not.
+
+        Raises only when there is none: `TimeoutError` (it may still commit) or `ConnectionError`.
+        """
+        return await self.submit(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
+
+    async def call(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: FunctionLike,
+        *args: Any,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `request`
+        idempotency_key: str | None = None,
+    ) -> Any:
+        """The function's result.
+
+        Raises `TransactionAborted` if the function raised, `RequestRejected` if it could not be run at all, and what
+        `request` raises.
+        """
+        reply = await self.request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
+        return reply.unwrap()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def check_timeout(timeout: float) -> float:
+    """`timeout` if it is a number of seconds in range, else `ValueError`."""
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= TIMEOUT_SECONDS_MAX:
+        raise ValueError(
+            f"timeout is a number of seconds above 0 and up to {TIMEOUT_SECONDS_MAX:g}, got {shown(timeout)}"
+        )
+    return timeout
+
+
+def check_idempotency_key(idempotency_key: str | None) -> str:
+    """The key as it goes into a request, empty for None; raises `RequestRejected` (`bad_request`)."""
+    if idempotency_key is None:
+        return ""
+    if not isinstance(idempotency_key, str) or _VISIBLE.fullmatch(idempotency_key) is None:
+        raise RequestRejected(
+            "bad_request",
+            f"an idempotency key is 1 to {IDEMPOTENCY_KEY_CHARS_MAX} visible ASCII characters without blanks, "
+            f"got {shown(idempotency_key)}",
+        )
+    return idempotency_key
+
+
+def operator_name(operator: OperatorLike) -> str:
+    """The name of an operator given by itself or by name; raises `BadArguments`."""
+    name = operator.name if isinstance(operator, Operator) else operator
+    if not isinstance(name, str):
+        raise BadArguments(f"the operator is an Operator or its name, got {shown(operator)}")
+    return name
+
+
+def function_name(function: FunctionLike) -> str:
+    """The name of a function given by itself or by name; raises `BadArguments`."""
+    name = function if isinstance(function, str) else getattr(function, "__name__", None)
+    if not isinstance(name, str):
+        raise BadArguments(f"the function is a registered function or its name, got {shown(function)}")
+    return name
+
+
+def check_key(operator: OperatorLike, key: Any) -> KeyLike:
+    """`key` if it can be one: of the operator's key type if that is known here; raises `BadKey`."""
+    if isinstance(operator, Operator):
+        return operator.check_key(key)
+    parts = key if type(key) in (tuple, list) and key else (key,)
+    if not all(type(part) in (str, int) for part in parts):
+        raise BadKey(f"a key is a str, an int or a tuple of them, got {shown(key)} of type {type(key).__name__}")
+    return tuple(key) if type(key) is list else key
+
+
+def rejected(error: StyxError, request_id: str = "") -> Reply:
+    """The reply to a request that was not sent because of `error`, whose `code` says what is wrong."""
+    code = getattr(error, "code", "bad_request")
+    message = error.message if isinstance(error, RequestRejected) else str(error)
+    return Reply(None, ReplyError(type(error).__name__, message, code), 0, 0, 0, request_id)
+
+
+def not_open(usage: str) -> ConfigurationError:
+    """The error for a client used outside of its `with` block; `usage` is how that begins."""
+    return ConfigurationError(f"this client is not open: use it inside of `{usage} ... as client:`")

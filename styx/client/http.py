@@ -1,0 +1,236 @@
+"""The HTTP client: requests through a gateway, over kept-alive connections.
+
+It never retries: only its caller knows whether a request may run twice, and whoever wants that gives an idempotency
+key. Results are what JSON makes of them: bytes arrive as base64, times as ISO 8601, NaN and the infinities as None.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import math
+from collections.abc import Awaitable
+from typing import Any, Final, Self
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+import msgspec
+import yarl
+
+from styx.client.base import (
+    Client,
+    FunctionLike,
+    KeyLike,
+    OperatorLike,
+    check_idempotency_key,
+    check_key,
+    check_timeout,
+    function_name,
+    not_open,
+    operator_name,
+    rejected,
+)
+from styx.codec import shown
+from styx.errors import BadArguments, ConfigurationError, InTransactionError, RequestRejected, StyxError
+from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
+from styx.messages import REJECTION_CODES, Reply, ReplyError
+
+CONNECTIONS_MAX: Final = 256
+"""Connections to the gateway at once; further requests wait for one of them."""
+KEEP_ALIVE_SECONDS: Final = 30
+"""How long an idle connection is kept: shorter than the gateway keeps its side."""
+ANSWER_MARGIN_SECONDS: Final = 0.5
+"""How much longer than the gateway the client waits, so that it hears of a timeout with the request's id."""
+
+_WRITTEN_AT_ONCE_BYTES_MAX: Final = 64 * 1024
+_CODES_OF_REPLIES = REJECTION_CODES | {"aborted"}
+_SKIPPED_HEADERS = ("User-Agent", "Accept", "Accept-Encoding")
+_KEY_TYPES = {str: "str", int: "int", tuple: "tuple"}
+
+_encode = msgspec.json.Encoder().encode
+
+
+class GatewayUnreachable(RequestRejected, ConnectionError):
+    """No connection to the gateway; nothing was sent."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("unavailable", message)
+
+
+class _Error(msgspec.Struct):
+    code: str
+    message: str
+    type: str = ""
+
+
+class _Place(msgspec.Struct, frozen=True):
+    id: int = 0
+    epoch: int = 0
+    phase: int = 0
+
+
+class _Body(msgspec.Struct):
+    result: Any = None
+    result_error: str = ""
+    error: _Error | None = None
+    transaction: _Place = _Place()
+
+
+_decode = msgspec.json.Decoder(_Body).decode
+
+
+class HttpClient(Client):
+    """A client of the gateway at `url`, such as `http://127.0.0.1:8080`; use it as `async with`.
+
+    Raises `ConfigurationError` for a URL that is none.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ConfigurationError(f"{shown(url)} is no gateway's URL; one looks like http://127.0.0.1:8080")
+        self._url = url.rstrip("/")
+        self._session: aiohttp.ClientSession | None = None
+        self._in_flight = 0
+        self._in_flight_max = Limits().in_flight_max
+        self._submitted: set[asyncio.Task[Reply]] = set()
+
+    async def __aenter__(self) -> Self:
+        connector = aiohttp.TCPConnector(limit=CONNECTIONS_MAX, keepalive_timeout=KEEP_ALIVE_SECONDS)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None),
+            skip_auto_headers=_SKIPPED_HEADERS,
+        )
+        return self
+
+    async def close(self) -> None:
+        """Closes the connections; requests that were submitted are no longer waited for, but may still commit."""
+        for task in self._submitted:
+            task.cancel()
+        await asyncio.gather(*self._submitted, return_exceptions=True)
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def submit(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: FunctionLike,
+        *args: Any,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,
+        idempotency_key: str | None = None,
+    ) -> Awaitable[Reply]:
+        """As `Client.submit`."""
+        check_timeout(timeout)
+        task = asyncio.ensure_future(
+            self.request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
+        )
+        self._submitted.add(task)
+        task.add_done_callback(self._submitted.discard)
+        return task
+
+    async def request(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: FunctionLike,
+        *args: Any,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `Client.request`
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """As `Client.request`; raises `GatewayUnreachable` if nothing was sent."""
+        check_timeout(timeout)
+        if self._session is None:
+            raise not_open("async with")
+        try:
+            path, key_type = _path(operator, key, function)
+            headers = {
+                "Content-Type": "application/json",
+                "Styx-Key-Type": key_type,
+                "Styx-Timeout": f"{max(timeout, 0.001):.3f}",
+            }
+            if idempotency_key is not None:
+                headers["Idempotency-Key"] = check_idempotency_key(idempotency_key)
+            body = _arguments(args)
+            if self._in_flight >= self._in_flight_max:
+                raise RequestRejected("overloaded", f"{self._in_flight_max} requests of this client are in flight")
+        except (InTransactionError, RequestRejected) as error:
+            return rejected(error)
+        self._in_flight += 1
+        try:
+            async with asyncio.timeout(timeout + ANSWER_MARGIN_SECONDS):
+                return await self._exchange(self._session, yarl.URL(self._url + path, encoded=True), headers, body)
+        except TimeoutError as error:
+            raise TimeoutError(str(error) or f"no answer within {timeout:g} s; the request may still commit") from None
+        finally:
+            self._in_flight -= 1
+
+    async def _exchange(
+        self, session: aiohttp.ClientSession, url: yarl.URL, headers: dict[str, str], body: bytes
+    ) -> Reply:
+        # As a stream, a large body is written in pieces and other requests have their turns in between.
+        data_out = body if len(body) <= _WRITTEN_AT_ONCE_BYTES_MAX else io.BytesIO(body)
+        try:
+            async with session.post(url, data=data_out, headers=headers, allow_redirects=False) as response:
+                data = await response.read()
+        except aiohttp.ClientConnectorError as error:
+            raise GatewayUnreachable(f"{self._url}: {error.strerror or error}; is the gateway running there?") from None
+        except aiohttp.ClientError as error:
+            raise ConnectionError(
+                f"the connection to {self._url} broke before the reply came ({error}); the request may have committed: "
+                "repeat it only with the same idempotency key"
+            ) from None
+        return _reply(response.status, data, response.headers.get("Styx-Request-Id", ""))
+
+
+def _path(operator: OperatorLike, key: Any, function: FunctionLike) -> tuple[str, str]:
+    checked = check_key(operator, key)
+    text = checked if isinstance(checked, str) else _encode(checked).decode()
+    try:
+        segments = [quote(part, safe="") for part in (operator_name(operator), text, function_name(function))]
+    except UnicodeEncodeError as error:
+        raise BadArguments(f"an operator, key or function is not valid Unicode: {error}") from None
+    return "/v1/" + "/".join(segments), _KEY_TYPES[type(checked)]
+
+
+def _arguments(args: tuple[Any, ...]) -> bytes:
+    try:
+        body = _encode(args)
+        # The encoder writes NaN and the infinities as null, which would arrive as None.
+        if b"null" in body and not _finite(msgspec.to_builtins(args)):
+            raise BadArguments("NaN and the infinities cannot be sent as JSON: send them as text")
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise BadArguments(f"the arguments cannot be sent as JSON: {error}") from None
+    return body
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(_finite, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(_finite, value))
+    return True
+
+
+def _reply(status: int, data: bytes, request_id: str) -> Reply:
+    """The reply in an answer; raises `TimeoutError` or `ConnectionError` if it holds none."""
+    try:
+        body = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise ConnectionError(f"status {status} without a reply: {shown(data)}; is there a gateway?") from None
+    place, error = body.transaction, body.error
+    if error is None:
+        if body.result_error:
+            raise StyxError(body.result_error)
+        return Reply(body.result, None, place.id, place.epoch, place.phase, request_id)
+    if error.code == "timeout":
+        raise TimeoutError(f"{error.message} (request {request_id})")
+    if error.code not in _CODES_OF_REPLIES:
+        raise ConnectionError(f"status {status} without a reply: {error.code}: {error.message}")
+    reason = ReplyError(error.type or error.code, error.message, error.code)
+    return Reply(None, reason, place.id, place.epoch, place.phase, request_id)

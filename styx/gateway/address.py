@@ -1,0 +1,78 @@
+"""The path of a request, `/v1/{operator}/{key}/{function}`, as the names and the key that it stands for.
+
+Works on the path as it was sent, because a key may hold an encoded slash. Never looks anything up.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, unquote
+
+from styx.codec import shown
+from styx.errors import BadKey, RequestRejected
+from styx.operator import Operator
+from styx.partitioning import Key
+
+PREFIX: Final = "/v1/"
+
+_BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+_SEGMENTS: Final = 5  # an empty one before the first slash, v1, operator, key, function
+_KEY_KINDS: Final = {b"str": str, b"int": int, b"tuple": None}
+
+
+class Address(NamedTuple):
+    """The three segments: names decoded, the key as its text form."""
+
+    operator: str
+    key: str
+    function: str
+
+
+def raw_path(scope: Any) -> str:
+    """The request's path as it was sent, percent-encoding included."""
+    sent = scope.get("raw_path")
+    if sent is None:
+        return quote(scope["path"], safe="/")
+    # Bytes beyond ASCII are no URL; kept one to one here, they fail as names or keys with a message.
+    text: str = sent.decode("latin-1")
+    return text
+
+
+def parse(path: str) -> Address | None:
+    """The address in a path, or None if it has another shape.
+
+    Raises `RequestRejected` (`bad_request`) for percent-encoding that is not UTF-8 or incomplete.
+    """
+    segments = path.split("/")
+    if len(segments) != _SEGMENTS:
+        return None
+    return Address(_decoded(segments[2]), _decoded(segments[3]), _decoded(segments[4]))
+
+
+def key_of(text: str, operator: Operator, kind: bytes | None) -> Key:
+    """The key from its text form; `kind` is the sender's `Styx-Key-Type` (`str`, `int` or `tuple`), if it said.
+
+    Raises `BadKey`.
+    """
+    if not text:
+        raise BadKey(f"the key of operator {operator.name!r} is empty; the path is {PREFIX}OPERATOR/KEY/FUNCTION")
+    if kind is not None and _KEY_KINDS.get(kind, kind) is not operator.key_type.scalar:
+        sent = shown(kind.decode("latin-1"))
+        raise BadKey(f"operator {operator.name!r} has keys of type {operator.key_type.name}, got {sent} {shown(text)}")
+    return operator.key_type.parse(text, operator.name)
+
+
+def _decoded(segment: str) -> str:
+    if "%" not in segment:
+        if segment.isascii():
+            return segment
+    elif segment.isascii() and _BAD_ESCAPE.search(segment) is None:
+        try:
+            return unquote(segment, errors="strict")
+        except UnicodeDecodeError:
+            pass
+    raise RequestRejected(
+        "bad_request",
+        f"{shown(segment)} in the path is not percent-encoded UTF-8: encode every byte but letters, digits and -._~",
+    )

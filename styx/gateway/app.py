@@ -1,0 +1,113 @@
+"""The gateway as one ASGI application: transactions go to their endpoint, everything else to small routes.
+
+Everything that is not a transaction is for operators and developers and never touches the engine's state.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from styx.gateway import status
+from styx.gateway.address import PREFIX
+from styx.gateway.body import Receive
+from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
+from styx.gateway.endpoint import RequestEndpoint, Scope, Send
+from styx.gateway.metrics import CONTENT_TYPE as METRICS_CONTENT_TYPE
+from styx.gateway.openapi import openapi
+from styx.gateway.service import Engine
+from styx.limits import TIMEOUT_SECONDS_DEFAULT
+
+_CODES = {404: "not_found", 405: "method_not_allowed"}
+
+
+class Gateway:
+    """Serves one engine over HTTP.
+
+    `timeout_seconds` is how long a request waits for its reply unless it says otherwise. While `draining`, `/readyz`
+    says that no new requests should be sent here.
+    """
+
+    def __init__(self, engine: Engine, timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT) -> None:
+        self.draining = False
+        self._engine = engine
+        self._requests = RequestEndpoint(engine, timeout_seconds)
+        get = {
+            "/": self._root,
+            "/healthz": self._healthz,
+            "/readyz": self._readyz,
+            "/metrics": self._metrics,
+            "/openapi.json": self._openapi,
+            "/docs": self._docs,
+        }
+        self._others = Starlette(
+            routes=[Route(path, endpoint, methods=["GET"]) for path, endpoint in get.items()],
+            exception_handlers={HTTPException: _http_error, Exception: _fault},
+        )
+        self._others.router.redirect_slashes = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI interface."""
+        if scope["type"] == "http" and scope["path"].startswith(PREFIX):
+            await self._requests(scope, receive, send)
+        else:
+            await self._others(scope, receive, send)
+
+    async def _root(self, request: Request) -> Response:
+        return RedirectResponse("docs")
+
+    async def _healthz(self, request: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def _readyz(self, request: Request) -> Response:
+        reason = "the gateway is shutting down" if self.draining else self._engine.unavailable_reason
+        if reason is None and not self._engine.ready:
+            reason = "the engine is starting"
+        if reason is None:
+            return _json({"status": "ready"})
+        return _respond(status.failure("unavailable", "NotReady", reason))
+
+    async def _metrics(self, request: Request) -> Response:
+        text = self._engine.metrics() + self._requests.metrics.text()
+        return Response(text, headers={"content-type": METRICS_CONTENT_TYPE})
+
+    async def _openapi(self, request: Request) -> Response:
+        return Response(self._openapi_json, media_type="application/json")
+
+    async def _docs(self, request: Request) -> Response:
+        return HTMLResponse(self._docs_html, headers={"content-security-policy": CONTENT_SECURITY_POLICY})
+
+    @cached_property
+    def _openapi_json(self) -> bytes:
+        return msgspec.json.encode(openapi(self._engine.app))
+
+    @cached_property
+    def _docs_html(self) -> str:
+        return docs_page(self._engine.app)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = _CODES.get(error.status_code, "bad_request")
+    response = _respond(status.failure(code, "HTTPException", f"{request.method} {request.url.path}: {error.detail}"))
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    return _respond(status.failure("internal", "GatewayFault", "the gateway failed; its log says why"))
+
+
+def _respond(answer: status.Answer) -> Response:
+    headers = {name.decode(): value.decode() for name, value in answer.headers}
+    return Response(answer.body, answer.status, headers)
+
+
+def _json(content: dict[str, str]) -> Response:
+    return Response(msgspec.json.encode(content), media_type="application/json")

@@ -1,0 +1,114 @@
+"""The page at `/docs`: every function with its parameters and docstring, and a form to try it.
+
+One document without references to anything outside it. Everything that comes from the app is escaped, and the page's
+security policy allows no script and no style but its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import inspect
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+
+from styx.app import App
+from styx.gateway.openapi import text_of
+from styx.operator import FunctionSpec, Operator
+from styx.partitioning import KeyType
+
+_PARTS: Final[dict[Any, str]] = {
+    inspect.Parameter.VAR_POSITIONAL: "variadic",
+    inspect.Parameter.VAR_KEYWORD: "rest",
+}
+_assets = files("styx.gateway")
+_STYLE: Final = (_assets / "docs.css").read_text("utf-8")
+_SCRIPT: Final = (_assets / "docs.js").read_text("utf-8")
+
+
+def _source(text: str) -> str:
+    return "'sha256-" + base64.b64encode(sha256(text.encode()).digest()).decode() + "'"
+
+
+CONTENT_SECURITY_POLICY: Final = (
+    f"default-src 'none'; connect-src 'self'; style-src {_source(_STYLE)}; script-src {_source(_SCRIPT)}; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+def docs_page(app: App) -> str:
+    """The page as HTML."""
+    links = "".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in app.operators)
+    sections = "".join(_operator(operator) for operator in app.operators.values())
+    name = escape(app.name)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{_STYLE}</style></head><body>"
+        f"<header><h1>{name}</h1><p>Every request is one serializable transaction. "
+        'Machine-readable: <a href="openapi.json">openapi.json</a>. Watch: <a href="metrics">metrics</a>, '
+        f'<a href="readyz">readiness</a>.</p><nav>{links}</nav></header>'
+        f"<main>{sections}</main><script>{_SCRIPT}</script></body></html>\n"
+    )
+
+
+def _operator(operator: Operator) -> str:
+    name = escape(operator.name)
+    functions = "".join(_function(operator, spec) for spec in operator.functions.values())
+    key = escape(operator.key_type.name)
+    return f'<section id="{name}"><h2>{name}</h2><p class="about">Keys: <code>{key}</code></p>{functions}</section>'
+
+
+def _function(operator: Operator, spec: FunctionSpec) -> str:
+    text, signature = text_of(spec), spec.signature
+    fields = "".join(_field(parameter) for parameter in signature.parameters)
+    result = "" if signature.result_type is Any else f" → {_type_name(signature.result_type)}"
+    rest = f"<pre>{escape(text.description)}</pre>" if text.description else ""
+    # Only the array form has room for *args; only the object form has room for everything else.
+    form = "array" if signature.variadic is not None else "object"
+    return (
+        f"<details><summary><code>{escape(spec.name)}{escape(signature.describe())}{escape(result)}</code> "
+        f"<span>{escape(text.summary)}</span></summary>{rest}"
+        f'<form data-operator="{escape(operator.name)}" data-function="{escape(spec.name)}" data-body="{form}">'
+        f'{_key_field(operator.key_type)}{fields}<button>Run</button><output aria-live="polite"></output></form>'
+        "</details>"
+    )
+
+
+def _key_field(key_type: KeyType) -> str:
+    hint = "" if key_type.scalar is not None else "a JSON array, such as [1, 2]"
+    return _input("key", key_type.name, "", hint, 'data-part="key" required')
+
+
+def _field(parameter: inspect.Parameter) -> str:
+    part = _PARTS.get(parameter.kind, "argument")
+    hint = {"variadic": "a JSON array", "rest": "a JSON object"}.get(part, "")
+    required = part == "argument" and parameter.default is parameter.empty
+    kind = "text" if parameter.annotation is str else "json"
+    flags = f'data-part="{part}" data-kind="{kind}"' + (" required" if required and kind == "json" else "")
+    if not required and part == "argument":
+        flags += " data-optional"
+        hint = f"default: {_default_text(parameter.default)}"
+    return _input(parameter.name, _type_name(parameter.annotation), parameter.name, hint, flags)
+
+
+def _input(label: str, kind: str, name: str, hint: str, flags: str) -> str:
+    return (
+        f"<label><b>{escape(label)}</b> <i>{escape(kind)}</i>"
+        f'<input name="{escape(name)}" placeholder="{escape(hint)}" autocomplete="off" spellcheck="false" {flags}>'
+        "</label>"
+    )
+
+
+def _type_name(annotation: Any) -> str:
+    return inspect.formatannotation(annotation).replace("typing.", "")
+
+
+def _default_text(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except Exception:  # noqa: BLE001 - any object can be a default
+        return "set by the function"

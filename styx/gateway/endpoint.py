@@ -1,0 +1,159 @@
+"""`POST /v1/{operator}/{key}/{function}`: one request from its headers to its answer.
+
+A bare ASGI application, since this is where every transaction passes: no task, no routing table and no request
+object of its own. It decides what a request asks for; the engine decides what comes of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from itertools import count
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from styx.errors import EngineFailed, InTransactionError, RequestRejected, ValueTooLarge
+from styx.gateway import address, request_options, status
+from styx.gateway.arguments import ArgumentReader
+from styx.gateway.body import ClientGone, IncomingBody, Receive, too_large
+from styx.gateway.metrics import CLIENT_GONE_STATUS, GatewayMetrics
+from styx.gateway.service import Engine
+from styx.gateway.status import Answer
+from styx.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.messages import Request
+from styx.operator import Operator
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_log = logging.getLogger("styx.gateway")
+
+
+class _Route(NamedTuple):
+    operator: Operator
+    function: str
+    arguments: ArgumentReader
+
+
+class RequestEndpoint:
+    """Serves transactions. `in_flight` counts the requests it has not answered yet."""
+
+    def __init__(self, engine: Engine, timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT) -> None:
+        self.in_flight = 0
+        self.metrics = GatewayMetrics(lambda: self.in_flight)
+        self._engine = engine
+        self._timeout_seconds = timeout_seconds
+        self._routes: dict[tuple[str, str], _Route] = {}
+        # Unique among all gateways and restarts: request ids meet in one replies stream.
+        self._id_prefix = secrets.token_hex(8) + "-"
+        self._id_numbers = count(1)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one HTTP request."""
+        started = perf_counter()
+        request_id = f"{self._id_prefix}{next(self._id_numbers):x}"
+        headers = dict(scope["headers"])
+        body = IncomingBody(receive)
+        self.in_flight += 1
+        try:
+            answer = await self._answer(scope, headers, body, request_id)
+            if not body.complete and b"expect" not in headers:
+                await body.discard()
+        except ClientGone:
+            self.metrics.observe(CLIENT_GONE_STATUS, perf_counter() - started)
+            return
+        except asyncio.CancelledError:
+            # The server cancels what outlives its grace period. Its task ends here, after the client has been told.
+            answer = status.no_reply("the gateway is shutting down; the request may still commit", request_id)
+        except Exception:  # noqa: BLE001 - logged and answered: a client must not be left without an answer
+            _log.exception("request %s failed in the gateway", request_id)
+            answer = status.failure("internal", "GatewayFault", "the gateway failed; its log says why")
+        finally:
+            self.in_flight -= 1
+        self.metrics.observe(answer.status, perf_counter() - started)
+        await _send(send, answer, request_id)
+
+    async def _answer(
+        self, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody, request_id: str
+    ) -> Answer:
+        submitted, seconds = False, self._timeout_seconds
+        try:
+            route, key = self._resolve(scope, headers)
+            idempotency_key = request_options.idempotency_key(headers)
+            seconds = request_options.timeout_seconds(headers, seconds)
+            self._admit(headers)
+            async with asyncio.timeout(seconds):
+                params = route.arguments.read(await body.read(self._engine.limits.request_bytes_max))
+                self._check_size(params, route)
+                request = Request(request_id, route.operator.name, key, route.function, params, idempotency_key)
+                submitted = True
+                return status.answer_of(await self._engine.submit_request(request))
+        except (InTransactionError, RequestRejected) as error:
+            return status.refusal(error, error.code)
+        except EngineFailed as error:
+            return status.refusal(error, "unavailable")
+        except TimeoutError:
+            if submitted:
+                return status.no_reply(f"no reply within {seconds:g} s; the request may still commit", request_id)
+            late = RequestRejected("bad_request", f"the body did not arrive within {seconds:g} s; nothing was run")
+            return status.refusal(late, late.code)
+
+    def _resolve(self, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[_Route, Any]:
+        """The function that a request names, and its key as it goes into a request record."""
+        path = address.raw_path(scope)
+        wanted = address.parse(path)
+        if wanted is None:
+            raise _Refused(
+                "not_found", f"requests go to {address.PREFIX}OPERATOR/KEY/FUNCTION; write a / inside a key as %2F"
+            )
+        if scope["method"] != "POST":
+            raise _Refused("method_not_allowed", f"requests are sent with POST, not {scope['method']}")
+        route = self._routes.get((wanted.operator, wanted.function)) or self._new_route(wanted)
+        key = address.key_of(wanted.key, route.operator, headers.get(b"styx-key-type"))
+        return route, list(key) if isinstance(key, tuple) else key
+
+    def _new_route(self, wanted: address.Address) -> _Route:
+        operator = self._engine.app.operator(wanted.operator)
+        spec = operator.function(wanted.function)
+        route = _Route(operator, spec.name, ArgumentReader(spec.signature))
+        self._routes[wanted.operator, wanted.function] = route
+        return route
+
+    def _admit(self, headers: Mapping[bytes, bytes]) -> None:
+        """Refuses what cannot be served, before its body is read."""
+        engine = self._engine
+        reason = engine.unavailable_reason
+        if reason is not None or not engine.ready:
+            raise RequestRejected("unavailable", reason or "the engine is starting; try again soon")
+        limit = engine.limits.in_flight_max
+        if self.in_flight > limit or engine.in_flight >= limit:
+            raise RequestRejected("overloaded", f"{limit} requests are in flight; try again soon")
+        length = headers.get(b"content-length")
+        if length is None:
+            return
+        if not length.isdigit():
+            raise RequestRejected("bad_request", "Content-Length is not a number")
+        # Longer than any limit is compared as text: int() refuses thousands of digits.
+        if len(length) > len(str(2**63)) or int(length) > engine.limits.request_bytes_max:
+            raise too_large(engine.limits.request_bytes_max)
+
+    def _check_size(self, params: bytes, route: _Route) -> None:
+        limit = self._engine.limits.value_bytes_max
+        if len(params) > limit:
+            raise ValueTooLarge(
+                f"the arguments of {route.operator.name}.{route.function} have {len(params)} bytes encoded; "
+                f"the limit is {limit}: send less"
+            )
+
+
+class _Refused(RequestRejected):
+    """A refusal with a code that only HTTP has."""
+
+
+async def _send(send: Send, answer: Answer, request_id: str) -> None:
+    length = (b"content-length", b"%d" % len(answer.body))
+    headers = [*answer.headers, length, (b"styx-request-id", request_id.encode("ascii"))]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})

@@ -1,0 +1,79 @@
+"""A request's body as strict JSON, split into arguments that are still encoded.
+
+Refuses what decoders pass over silently: repeated object keys, invalid UTF-8 in values nobody reads, and nesting that
+would reach an interpreter's recursion limit somewhere further on. Never looks at types.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import msgspec
+
+from styx.codec import shown
+from styx.errors import RequestRejected
+
+NESTING_MAX: Final = 128
+"""Arrays and objects inside each other; the same on every Python version."""
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_BRACKETS_ALIKE = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+_array = msgspec.json.Decoder(list[msgspec.Raw])
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def split(body: bytes) -> list[msgspec.Raw] | dict[str, msgspec.Raw]:
+    """The elements of a JSON array or the members of a JSON object.
+
+    Raises `RequestRejected` (`bad_request`) saying what is wrong with the body.
+    """
+    try:
+        if not body.isascii():
+            body.decode()
+        _check_nesting(body)
+        if b"{" in body:
+            # Only the standard library reports repeated keys. parse_int: float has no limit on digits.
+            json.loads(body, object_pairs_hook=_unique, parse_int=float)
+        return _object.decode(body) if body.lstrip(b" \t\r\n")[:1] == b"{" else _array.decode(body)
+    except msgspec.ValidationError:
+        raise _bad("a request's body must be a JSON array or a JSON object of arguments, or nothing") from None
+    except UnicodeDecodeError as error:
+        raise _bad(f"the body is not valid UTF-8: {error.reason} at byte {error.start}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise _bad(f"the body is not valid JSON: {error}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> None:
+    names = {name for name, _ in pairs}
+    if len(names) != len(pairs):
+        for name, _ in pairs:
+            if name not in names:
+                raise ValueError(f"an object has the key {shown(name)} twice")
+            names.remove(name)
+
+
+def _check_nesting(body: bytes) -> None:
+    if body.count(b"[") + body.count(b"{") <= NESTING_MAX:
+        return
+    brackets = _STRING.sub(b"", body).translate(_BRACKETS_ALIKE, _NO_BRACKETS)
+    for _ in range(NESTING_MAX):
+        inner = brackets.replace(b"[]", b"")  # takes away the innermost level everywhere
+        if len(inner) == len(brackets):
+            return  # balanced and empty, or malformed, which the decoder says better
+        brackets = inner
+    if brackets:
+        raise _too_deep()
+
+
+def _too_deep() -> RequestRejected:
+    return _bad(f"the body nests arrays and objects more than {NESTING_MAX} deep")
+
+
+def _bad(message: str) -> RequestRejected:
+    return RequestRejected("bad_request", message)

@@ -1,0 +1,253 @@
+"""The OpenAPI 3.1 description of an app: one operation for each registered function, typed by its annotations.
+
+Built from declarations only; it promises what the gateway does, in the gateway's own words and limits.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from styx.app import App
+from styx.gateway.address import PREFIX
+from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
+from styx.operator import FunctionSpec, Operator
+from styx.partitioning import KeyType
+from styx.signature import Signature
+
+Json = dict[str, Any]
+
+_REF: Final = "#/components/schemas/{name}"
+_JSON_TYPES: Final = {str: "string", int: "integer"}
+_ERRORS: Final = {
+    "400": ("BadRequest", "The body is neither a JSON array nor a JSON object, or a header or the path is malformed."),
+    "404": ("NotFound", "No such operator or function."),
+    "409": ("Aborted", "The function raised; nothing was changed."),
+    "413": ("TooLarge", "The request, a value or the result is over its size limit."),
+    "422": ("BadArguments", "The key or the arguments do not fit."),
+    "429": ("Overloaded", "Too many requests are in flight; try again after the given seconds."),
+    "503": ("Unavailable", "Requests cannot be served now; try again after the given seconds."),
+    "504": ("Timeout", "No reply in time; the request may still commit."),
+}
+_INFO: Final = (
+    "Every request is one serializable transaction on the entity that its key names, and takes effect exactly once. "
+    "Results are JSON: bytes are base64, times ISO 8601, NaN and the infinities null."
+)
+
+
+class FunctionText(msgspec.Struct, frozen=True):
+    """A function's docstring: its first paragraph on one line, and the rest."""
+
+    summary: str
+    description: str
+
+
+def text_of(spec: FunctionSpec) -> FunctionText:
+    """The docstring of a registered function, empty where it has none."""
+    first, _, rest = (inspect.getdoc(spec.func) or "").partition("\n\n")
+    return FunctionText(" ".join(first.split()), rest.strip())
+
+
+def openapi(app: App) -> Json:
+    """The document, ready to be encoded as JSON."""
+    schemas = _Schemas(app)
+    paths: Json = {}
+    for operator in app.operators.values():
+        for spec in operator.functions.values():
+            path = f"{PREFIX}{quote(operator.name)}/{{key}}/{quote(spec.name)}"
+            paths[path] = {"post": _operation(operator, spec, schemas)}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": app.name, "version": "1", "description": _INFO},
+        "tags": [{"name": name} for name in app.operators],
+        "paths": paths,
+        "components": {
+            "schemas": schemas.components,
+            "parameters": _header_parameters(),
+            "responses": {name: _error_response(status, text) for status, (name, text) in _ERRORS.items()},
+        },
+    }
+
+
+class _Schemas:
+    """JSON schemas of all annotations of an app, named types once and under `components`."""
+
+    def __init__(self, app: App) -> None:
+        wanted: list[Any] = []
+        for operator in app.operators.values():
+            for spec in operator.functions.values():
+                signature = spec.signature
+                for annotation in (signature.result_type, *(p.annotation for p in signature.parameters)):
+                    if annotation not in wanted and _has_schema(annotation):
+                        wanted.append(annotation)
+        found, self.components = msgspec.json.schema_components(wanted, ref_template=_REF)
+        self._pairs = list(zip(wanted, found, strict=True))
+
+    def of(self, annotation: Any) -> Json:
+        """A fresh schema of the annotation; one that JSON schema cannot express is left open."""
+        return next((dict(schema) for known, schema in self._pairs if known == annotation), {})
+
+
+def _has_schema(annotation: Any) -> bool:
+    try:
+        msgspec.json.schema(annotation)
+    except Exception:  # noqa: BLE001 - a type from anywhere; without a schema it is described as anything
+        return False
+    return True
+
+
+def _operation(operator: Operator, spec: FunctionSpec, schemas: _Schemas) -> Json:
+    text, signature = text_of(spec), spec.signature
+    operation: Json = {
+        "operationId": f"{operator.name}.{spec.name}",
+        "tags": [operator.name],
+        "summary": text.summary or f"{operator.name}.{spec.name}",
+        "parameters": [
+            _key_parameter(operator.key_type),
+            {"$ref": "#/components/parameters/IdempotencyKey"},
+            {"$ref": "#/components/parameters/Timeout"},
+        ],
+        "responses": {
+            "200": _committed(schemas.of(signature.result_type)),
+            **{status: {"$ref": f"#/components/responses/{name}"} for status, (name, _) in _ERRORS.items()},
+        },
+    }
+    if text.description:
+        operation["description"] = text.description
+    if signature.parameters:
+        operation["requestBody"] = _body(signature, schemas)
+    return operation
+
+
+def _body(signature: Signature, schemas: _Schemas) -> Json:
+    forms = [_keyword_form(signature, schemas)]
+    if not any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in signature.parameters):
+        forms.insert(0, _positional_form(signature, schemas))
+    needed = any(_is_required(p) for p in signature.parameters)
+    return {"required": needed, "content": {"application/json": {"schema": {"anyOf": forms}}}}
+
+
+def _positional_form(signature: Signature, schemas: _Schemas) -> Json:
+    positional = [p for p in signature.parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    form: Json = {"title": "positional", "type": "array", "minItems": signature.required}
+    if positional:  # an empty prefixItems is not allowed
+        form["prefixItems"] = [_parameter_schema(p, schemas) for p in positional]
+    if signature.variadic is None:
+        form["items"] = False
+        form["maxItems"] = len(positional)
+    else:
+        form["items"] = schemas.of(signature.variadic.annotation)
+    return form
+
+
+def _keyword_form(signature: Signature, schemas: _Schemas) -> Json:
+    named = [p for p in signature.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return {
+        "title": "keyword",
+        "type": "object",
+        "properties": {p.name: _parameter_schema(p, schemas) for p in named},
+        "required": [p.name for p in named if _is_required(p)],
+        "additionalProperties": False if signature.rest is None else schemas.of(signature.rest.annotation),
+    }
+
+
+def _parameter_schema(parameter: inspect.Parameter, schemas: _Schemas) -> Json:
+    schema = schemas.of(parameter.annotation)
+    if "$ref" not in schema:
+        schema.setdefault("title", parameter.name)
+    if parameter.default is not parameter.empty:
+        try:
+            schema["default"] = msgspec.json.decode(msgspec.json.encode(parameter.default))
+        except Exception:  # noqa: BLE001 - any object can be a default; one without a JSON form is not shown
+            pass
+    return schema
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    return parameter.default is parameter.empty and not variadic
+
+
+def _key_parameter(key_type: KeyType) -> Json:
+    parameter: Json = {"name": "key", "in": "path", "required": True}
+    if key_type.scalar is str:
+        return {**parameter, "description": "The entity's key.", "schema": {"type": "string", "minLength": 1}}
+    if key_type.scalar is int:
+        schema = {"type": "integer", "format": "int64"}
+        return {**parameter, "description": "The entity's key in decimal form.", "schema": schema}
+    parts = [{"type": _JSON_TYPES[part]} for part in key_type.parts]
+    size = len(parts)
+    schema = {"type": "array", "prefixItems": parts, "items": False, "minItems": size, "maxItems": size}  # type: ignore[dict-item]
+    text = "The entity's key as a JSON array, percent-encoded."
+    return {**parameter, "description": text, "content": {"application/json": {"schema": schema}}}
+
+
+def _header_parameters() -> Json:
+    return {
+        "IdempotencyKey": {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "description": "The same key gives the first reply again and runs nothing.",
+            "schema": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": IDEMPOTENCY_KEY_CHARS_MAX,
+                "pattern": "^[!-~]+$",
+            },
+        },
+        "Timeout": {
+            "name": "Styx-Timeout",
+            "in": "header",
+            "description": "Seconds to wait for the reply.",
+            "schema": {"type": "number", "exclusiveMinimum": 0, "maximum": TIMEOUT_SECONDS_MAX},
+        },
+    }
+
+
+def _place() -> Json:
+    names = ("id", "epoch", "phase")
+    return {
+        "type": "object",
+        "description": "The transaction's place in the serial order, which is by epoch, phase and id.",
+        "properties": {name: {"type": "integer"} for name in names},
+        "required": list(names),
+    }
+
+
+def _committed(result: Json) -> Json:
+    schema = {
+        "type": "object",
+        "properties": {"result": result, "transaction": _place()},
+        "required": ["result", "transaction"],
+    }
+    return _response("Committed.", schema)
+
+
+def _error_response(status: str, text: str) -> Json:
+    fields = {name: {"type": "string"} for name in ("code", "type", "message")}
+    schema: Json = {
+        "type": "object",
+        "properties": {
+            "error": {"type": "object", "properties": fields, "required": ["code", "message"]},
+            "transaction": _place(),
+        },
+        "required": ["error"],
+    }
+    if status == "504":
+        schema["properties"]["request_id"] = {"type": "string"}
+    response = _response(text, schema)
+    if status in ("429", "503"):
+        response["headers"]["Retry-After"] = {"description": "Seconds.", "schema": {"type": "integer"}}
+    return response
+
+
+def _response(text: str, schema: Json) -> Json:
+    header = {"description": "The request's id, for logs.", "schema": {"type": "string"}}
+    return {
+        "description": text,
+        "headers": {"Styx-Request-Id": header},
+        "content": {"application/json": {"schema": schema}},
+    }

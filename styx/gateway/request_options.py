@@ -1,0 +1,41 @@
+"""The headers that change how a request is run: `Idempotency-Key` and `Styx-Timeout`. Bad ones are refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from styx.codec import shown
+from styx.errors import RequestRejected
+from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
+
+_VISIBLE = re.compile(rb"[\x21-\x7e]{1,%d}" % IDEMPOTENCY_KEY_CHARS_MAX)
+_SECONDS = re.compile(rb"[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
+def idempotency_key(headers: Mapping[bytes, bytes]) -> str:
+    """The header's value, empty without the header; raises `RequestRejected` (`bad_request`)."""
+    value = headers.get(b"idempotency-key")
+    if value is None:
+        return ""
+    if _VISIBLE.fullmatch(value) is None:
+        raise RequestRejected(
+            "bad_request",
+            f"Idempotency-Key must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} visible ASCII characters without blanks, "
+            f"got {shown(value.decode('latin-1'))}",
+        )
+    return value.decode("ascii")
+
+
+def timeout_seconds(headers: Mapping[bytes, bytes], default: float) -> float:
+    """How long to wait for the reply, in seconds; raises `RequestRejected` (`bad_request`)."""
+    value = headers.get(b"styx-timeout")
+    if value is None:
+        return default
+    if _SECONDS.fullmatch(value) is None or not 0 < float(value) <= TIMEOUT_SECONDS_MAX:
+        raise RequestRejected(
+            "bad_request",
+            f"Styx-Timeout must be seconds above 0 and up to {TIMEOUT_SECONDS_MAX:.0f}, such as 2.5, "
+            f"got {shown(value.decode('latin-1'))}",
+        )
+    return float(value)

@@ -1,0 +1,153 @@
+"""The gateway as a network server: listens, reports its address, and shuts down without losing a request.
+
+It decides nothing about requests. Shutdown is in this order: stop accepting, finish what is in flight within the grace
+period, then the caller's hook, which may snapshot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
+
+import uvicorn
+
+from styx.errors import ConfigurationError
+from styx.gateway.app import Gateway
+from styx.gateway.service import Engine
+from styx.limits import TIMEOUT_SECONDS_DEFAULT
+
+GRACE_SECONDS: Final = 20
+"""How long requests in flight may take to finish at shutdown; below the 30 s that Kubernetes gives by default."""
+KEEP_ALIVE_SECONDS: Final = 75
+"""How long an idle connection stays open: longer than clients keep theirs, so that none sends into a closing one."""
+PORT_MAX: Final = 65_535
+BACKLOG_MAX: Final = 2_048
+"""Connections that wait to be accepted."""
+
+
+async def serve(
+    engine: Engine,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    *,
+    on_started: Callable[[str], None] | None = None,
+    on_shutdown: Callable[[], Awaitable[None]] | None = None,
+    stop: asyncio.Event | None = None,
+    timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT,
+    grace_seconds: int = GRACE_SECONDS,
+) -> None:
+    """Serves until SIGTERM, SIGINT or `stop`; then shuts down gracefully and awaits `on_shutdown()`.
+
+    Port 0 takes a free one. `on_started` gets the real URL once requests are accepted. A second SIGINT drops what is
+    in flight; a second SIGTERM changes nothing. Signals are handled in the main thread only.
+
+    Raises `ConfigurationError`, without calling `on_shutdown`, if it cannot listen there.
+    """
+    listener = _listen(host, port)
+    gateway = Gateway(engine, timeout_seconds)
+    server = _Server(_config(gateway, grace_seconds))
+
+    def shut_down() -> None:
+        gateway.draining = server.should_exit = True
+
+    waiting = asyncio.create_task(_when_set(stop, shut_down)) if stop is not None else None
+    with _signals(server, shut_down):
+        try:
+            await server.run_on(listener, on_started)
+        finally:
+            gateway.draining = True
+            if waiting is not None:
+                waiting.cancel()
+            listener.close()
+            if on_shutdown is not None:
+                await on_shutdown()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handling, which would end the process before the shutdown hook has run."""
+
+    _on_started: Callable[[], None] | None = None
+
+    async def run_on(self, listener: socket.socket, on_started: Callable[[str], None] | None) -> None:
+        if on_started is not None:
+            report, address = on_started, url_of(listener)
+            self._on_started = lambda: report(address)
+        await self.serve([listener])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._on_started is not None:
+            self._on_started()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def url_of(listener: socket.socket) -> str:
+    """The URL under which a listening socket is reached from its own machine."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _config(gateway: Gateway, grace_seconds: int) -> uvicorn.Config:
+    return uvicorn.Config(
+        gateway,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=grace_seconds,
+        backlog=BACKLOG_MAX,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        if not 0 <= port <= PORT_MAX:
+            raise OSError(f"a port is a number from 0 to {PORT_MAX}")
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG_MAX)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ConfigurationError(
+            f"cannot listen on {host}:{port}: {why}; choose another address, or port 0 for any free one"
+        ) from None
+    listener.setblocking(False)
+    return listener
+
+
+@contextlib.contextmanager
+def _signals(server: _Server, shut_down: Callable[[], None]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def on_interrupt() -> None:
+        server.force_exit = server.should_exit
+        shut_down()
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, on_interrupt)
+    # Supervisors often send it twice, to the group and to the process; that must not cut off anything.
+    loop.add_signal_handler(signal.SIGTERM, shut_down)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+async def _when_set(stop: asyncio.Event, shut_down: Callable[[], None]) -> None:
+    await stop.wait()
+    shut_down()

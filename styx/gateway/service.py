@@ -1,0 +1,42 @@
+"""The seam between the gateway and whatever runs transactions: an embedded engine or a cluster's request log.
+
+Declarations only. The gateway never knows which one it serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Protocol
+
+from styx.app import App
+from styx.limits import Limits
+from styx.messages import ReplyRecord, Request
+
+
+class Engine(Protocol):
+    """What the gateway needs of an engine; all of it is used on one event loop."""
+
+    app: App
+    limits: Limits
+    n_slots: int
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has recovered and serves."""
+
+    @property
+    def unavailable_reason(self) -> str | None:
+        """Why requests cannot be served now, for a person to read; None if they can."""
+
+    @property
+    def in_flight(self) -> int:
+        """Requests it has taken and not answered yet, those of other clients included."""
+
+    def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
+        """Takes a request; the awaitable gives its reply. Cancelling it does not cancel the transaction.
+
+        Raises `RequestRejected` (`unavailable`, `overloaded`), at once or when awaited, if it was not taken.
+        """
+
+    def metrics(self) -> str:
+        """The engine's metrics in Prometheus' text format, ending with a newline."""

@@ -1,0 +1,76 @@
+"""From a reply or a refusal to an HTTP answer: its status and its JSON body. The one place that knows the table."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from styx.errors import StyxError
+from styx.gateway.result_json import ResultNotJson, result_json
+from styx.messages import ReplyRecord
+
+RETRY_AFTER_SECONDS: Final = 1
+
+STATUS_OF_CODE: Final = {
+    "aborted": 409,
+    "unknown_operator": 404,
+    "unknown_function": 404,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "bad_request": 400,
+    "bad_arguments": 422,
+    "too_large": 413,
+    "overloaded": 429,
+    "unavailable": 503,
+    "timeout": 504,
+}
+INTERNAL_STATUS: Final = 500
+"""For a code the table does not know: a fault of the engine, never of the request."""
+
+JSON: Final = (b"content-type", b"application/json")
+_RETRY_AFTER: Final = (b"retry-after", b"%d" % RETRY_AFTER_SECONDS)
+_HEADERS: Final = {405: (JSON, (b"allow", b"POST")), 429: (JSON, _RETRY_AFTER), 503: (JSON, _RETRY_AFTER)}
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Answer(NamedTuple):
+    """An HTTP status, a JSON body and the headers that go with them."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = (JSON,)
+
+
+def answer_of(record: ReplyRecord) -> Answer:
+    """The answer that carries an engine's reply."""
+    if record.error is not None:
+        return failure(*record.error, record=record)
+    place = b'"transaction":{"id":%d,"epoch":%d,"phase":%d}}' % (record.tid, record.epoch, record.phase)
+    try:
+        return Answer(200, b'{"result":%b,%b' % (result_json(record.result), place))
+    except ResultNotJson as error:
+        # It did commit, so no other status is true; who repeated it after a 5xx would run it twice.
+        why = _encode(f"the transaction committed, but its result cannot be written as JSON: {error}")
+        return Answer(200, b'{"result":null,"result_error":%b,%b' % (why, place))
+
+
+def refusal(error: StyxError, code: str) -> Answer:
+    """The answer to a request that was not run because of `error`."""
+    return failure(code, type(error).__name__, getattr(error, "message", None) or str(error))
+
+
+def failure(code: str, kind: str, message: str, record: ReplyRecord | None = None) -> Answer:
+    """An error answer; with the transaction's place if there was one."""
+    content: dict[str, object] = {"error": {"code": code, "type": kind, "message": message}}
+    if record is not None and record.tid:
+        content["transaction"] = {"id": record.tid, "epoch": record.epoch, "phase": record.phase}
+    status = STATUS_OF_CODE.get(code, INTERNAL_STATUS)
+    return Answer(status, _encode(content), _HEADERS.get(status, (JSON,)))
+
+
+def no_reply(message: str, request_id: str) -> Answer:
+    """The answer when no reply came in time: the request may have committed, or still may."""
+    error = {"code": "timeout", "type": "TimeoutError", "message": message, "request_id": request_id}
+    return Answer(STATUS_OF_CODE["timeout"], _encode({"error": error, "request_id": request_id}))

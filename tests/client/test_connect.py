@@ -1,0 +1,34 @@
+"""From a URL to a client, or to an error that says what URLs there are."""
+
+from typing import Any
+
+import pytest
+
+import styx
+from styx import App, ConfigurationError
+from styx.client.http import HttpClient
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8080", "https://example.test/prefix/", "http://[::1]:80"])
+def test_http(url: str) -> None:
+    assert isinstance(styx.connect(url), HttpClient)
+    assert isinstance(styx.connect(url, app="bank"), HttpClient)
+    assert isinstance(styx.connect(url, App("bank", operators=[])), HttpClient)
+
+
+@pytest.mark.parametrize("connect", [styx.connect, styx.connect_sync])
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("kafka://127.0.0.1:9092", "no Kafka client yet"),
+        ("127.0.0.1:8080", "http://"),
+        ("ftp://x", "http://"),
+        ("", "http://"),
+        (None, "http://"),
+        ("http://", "no gateway's URL"),
+        ("http://x?y=1", "no gateway's URL"),
+    ],
+)
+def test_refused(connect: Any, url: Any, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        connect(url)

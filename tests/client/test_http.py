@@ -1,0 +1,233 @@
+"""The HTTP client against a real gateway: results, every way to fail, and many requests at once."""
+
+import asyncio
+import math
+import socket
+from typing import Any
+
+import pytest
+
+import styx
+from styx import ConfigurationError, RequestRejected, TransactionAborted
+from styx.client import http
+from styx.client.http import GatewayUnreachable, HttpClient
+from styx.gateway.server import url_of
+from tests.gateway.fake_engine import FakeEngine, add, numbered, paired, shelf
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_call(url: str) -> None:
+    async with styx.connect(url) as client:
+        assert await client.call("shelf", "a", "add", 2, 3) == 5
+        assert await client.call(shelf, "a", add, 2) == 3
+        assert await client.call("shelf", "a", "echo", None) is None
+
+
+async def test_request(url: str, engine: FakeEngine) -> None:
+    async with HttpClient(url) as client:
+        reply = await client.request("shelf", "a", "add", 2)
+    assert reply == (3, None, 1, 7, 1, engine.requests[0].request_id)
+
+
+@pytest.mark.parametrize("key", ["a/b", "..", ".", "a b+c%2F", "é\0", "?x=1#y", "[1]", "7"])
+async def test_text_keys(url: str, key: str) -> None:
+    async with HttpClient(url) as client:
+        assert await client.call("shelf", key, "key") == repr(key)
+
+
+@pytest.mark.parametrize(("operator", "key"), [("numbered", -7), ("paired", (1, "x/y")), (paired, (1, "x"))])
+async def test_other_keys(url: str, operator: Any, key: Any) -> None:
+    async with HttpClient(url) as client:
+        assert await client.call(operator, key, "key") == repr(key)
+
+
+@pytest.mark.parametrize(
+    ("operator", "key"),
+    [
+        ("shelf", None),
+        ("shelf", True),
+        ("shelf", 1.0),
+        ("shelf", 7),
+        ("shelf", ("a",)),
+        ("shelf", ""),
+        ("shelf", ()),
+        ("shelf", "\ud800"),
+        ("numbered", "7"),
+        (numbered, "7"),
+        ("numbered", 2**64),
+        ("paired", (1, None)),
+    ],
+)
+async def test_bad_keys(url: str, engine: FakeEngine, operator: Any, key: Any) -> None:
+    async with HttpClient(url) as client:
+        with pytest.raises(RequestRejected) as caught:
+            await client.call(operator, key, "key")
+    assert caught.value.code == "bad_arguments"
+    assert engine.requests == []
+
+
+async def test_aborted(url: str) -> None:
+    async with HttpClient(url) as client:
+        reply = await client.request("shelf", "a", "fail", "sold <out>")
+        assert reply.error == ("OutOfStock", "sold <out>", "aborted")
+        assert reply.tid == 1
+        with pytest.raises(TransactionAborted) as caught:
+            await client.call("shelf", "a", "fail", "sold out")
+    assert (caught.value.type, caught.value.message) == ("OutOfStock", "sold out")
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (("nothing", "a", "add", 1), "unknown_operator"),
+        (("shelf", "a", "nothing"), "unknown_function"),
+        (("shelf", "a", "add", "x"), "bad_arguments"),
+        (("shelf", "a", "add"), "bad_arguments"),
+        (("shelf", "a", "echo", object()), "bad_arguments"),
+        (("shelf", "a", "echo", {"x": [math.nan, None]}), "bad_arguments"),
+        (("shelf", "a", "echo", "x" * 1_100_000), "too_large"),
+        ((None, "a", "echo"), "bad_arguments"),
+        (("shelf", "a", 5), "bad_arguments"),
+    ],
+)
+async def test_rejected(url: str, request_: Any, code: str) -> None:
+    async with HttpClient(url) as client:
+        reply = await client.request(*request_)
+        assert reply.error is not None
+        assert reply.error.code == code
+        with pytest.raises(RequestRejected) as caught:
+            await client.call(*request_)
+    assert caught.value.code == code
+
+
+async def test_null_and_finite_arguments_are_sent(url: str) -> None:
+    async with HttpClient(url) as client:
+        assert await client.call("shelf", "a", "echo", [None, 1.5, {"x": None}]) == [None, 1.5, {"x": None}]
+
+
+async def test_typed_arguments(url: str) -> None:
+    from datetime import UTC, datetime
+    from decimal import Decimal
+
+    arguments = (b"\xff", datetime(2026, 1, 2, tzinfo=UTC), Decimal("1.10"), {"x": 1, "y": 2}, {1: 2})
+    async with HttpClient(url) as client:
+        text = await client.call("shelf", "a", "typed", *arguments)
+    assert text == repr((*arguments[:3], "POINT", {1: 2})).replace("'POINT'", "Point(x=1, y=2)")
+
+
+async def test_idempotency_key(url: str) -> None:
+    async with HttpClient(url) as client:
+        assert await client.call("shelf", "a", "add", 1, idempotency_key="once") == 2
+        assert await client.call("shelf", "a", "add", 5, idempotency_key="once") == 2
+        for bad in ("", "a b", "x" * 257, "é", "a\r\nX: y"):
+            with pytest.raises(RequestRejected, match="bad_request"):
+                await client.call("shelf", "a", "add", 1, idempotency_key=bad)
+
+
+async def test_timeout(url: str, engine: FakeEngine) -> None:
+    engine.hold()
+    async with HttpClient(url) as client:
+        with pytest.raises(TimeoutError, match="may still commit"):
+            await client.call("shelf", "a", "key", timeout=0.001)
+        assert engine.requests
+        for bad in (0, -1, math.nan, 601, "x", None, True):
+            with pytest.raises(ValueError, match="timeout"):
+                await client.request("shelf", "a", "key", timeout=bad)  # type: ignore[arg-type]
+            with pytest.raises(ValueError, match="timeout"):
+                client.submit("shelf", "a", "key", timeout=bad)  # type: ignore[arg-type]
+
+
+async def test_submit_sends_without_being_awaited(url: str, engine: FakeEngine) -> None:
+    async with HttpClient(url) as client:
+        waiting = client.submit("shelf", "a", "add", 1)
+        await engine.arrived()
+        assert (await waiting).result == 2
+
+
+async def test_closing_leaves_nothing_behind(url: str, engine: FakeEngine) -> None:
+    engine.hold()
+    async with HttpClient(url) as client:
+        waiting = client.submit("shelf", "a", "key")
+        await engine.arrived()
+    engine.release()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    with pytest.raises(ConfigurationError, match="async with"):
+        await client.request("shelf", "a", "key")
+
+
+async def test_hundreds_at_once(url: str, engine: FakeEngine) -> None:
+    async with HttpClient(url) as client:
+        replies = await asyncio.gather(*(client.request("shelf", "a", "add", n) for n in range(500)))
+    assert [reply.result for reply in replies] == list(range(1, 501))
+    assert len({reply.request_id for reply in replies}) == 500
+
+
+async def test_requests_in_flight_are_bounded(url: str, engine: FakeEngine) -> None:
+    engine.hold()
+    async with HttpClient(url) as client:
+        client._in_flight_max = 1
+        first = client.submit("shelf", "a", "key")
+        await engine.arrived()
+        reply = await client.request("shelf", "a", "key")
+        assert reply.error is not None
+        assert reply.error.code == "overloaded"
+        engine.release()
+        assert (await first).error is None
+
+
+async def test_no_gateway_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    async with HttpClient(f"http://127.0.0.1:{port}") as client:
+        with pytest.raises(GatewayUnreachable, match="is the gateway running") as caught:
+            await client.call("shelf", "a", "key")
+    assert isinstance(caught.value, RequestRejected)
+    assert isinstance(caught.value, ConnectionError)
+    assert caught.value.code == "unavailable"
+
+
+LOST = b'{"error":{"code":"not_found","message":"lost"}}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"", "broke before"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "broke before"),
+        (b"HTTP/1.1 502 Bad\r\nContent-Length: 6\r\n\r\n<html>", "502 without a reply"),
+        (b"HTTP/1.1 404 No\r\nContent-Length: %d\r\n\r\n%b" % (len(LOST), LOST), "404 without"),
+        (b"garbage\r\n\r\n", "broke before"),
+    ],
+)
+async def test_what_is_no_reply_is_a_connection_error(answer: bytes, why: str) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"[]")
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, HttpClient(url_of(server.sockets[0])) as client:
+        with pytest.raises(ConnectionError, match=why) as caught:
+            await client.request("shelf", "a", "key")
+    assert not isinstance(caught.value, RequestRejected)  # it may have committed
+
+
+async def test_a_gateway_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "ANSWER_MARGIN_SECONDS", 0.0)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, HttpClient(url_of(server.sockets[0])) as client:
+        with pytest.raises(TimeoutError, match=r"no answer within 0\.001 s"):
+            await client.request("shelf", "a", "key", timeout=0.001)
+
+
+async def test_a_result_that_has_no_json(url: str) -> None:
+    async with HttpClient(url) as client:
+        with pytest.raises(styx.StyxError, match="committed"):
+            await client.call("shelf", "a", "unwritable")

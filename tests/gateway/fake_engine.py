@@ -1,0 +1,167 @@
+"""An engine without state, log or order: it runs each request's function at once, or is told to hold or refuse it."""
+
+import asyncio
+import math
+from collections.abc import Awaitable
+from datetime import UTC, datetime
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+
+from styx import App, Context, Limits, Operator
+from styx.errors import InTransactionError, describe
+from styx.messages import ReplyRecord, Request
+
+shelf = Operator("shelf")
+numbered = Operator("numbered", key_type=int)
+paired = Operator("paired", key_type=(int, str))
+
+
+class Point(msgspec.Struct):
+    x: int
+    y: int = 0
+
+    def __post_init__(self) -> None:
+        if self.x < 0:
+            raise LookupError("x is below zero")
+
+
+class OutOfStock(Exception): ...
+
+
+@shelf.register
+async def echo(ctx: Context, value: Any) -> Any:
+    """Gives back what it gets.
+
+    Values are not interpreted: <b>&amp;</b> stays what it is.
+    """
+    return value
+
+
+@shelf.register
+async def add(ctx: Context, left: int, right: int = 1) -> int:
+    """Adds two numbers."""
+    return left + right
+
+
+@shelf.register
+async def typed(ctx: Context, raw: bytes, when: datetime, price: Decimal, point: Point, counts: dict[int, int]) -> str:
+    return repr((raw, when, price, point, counts))
+
+
+@shelf.register
+async def gather(ctx: Context, first: int, *others: int) -> list[int]:
+    return [first, *others]
+
+
+@shelf.register
+async def options(ctx: Context, name: str, *, loud: bool, **rest: int) -> str:
+    return f"{name} {loud} {sorted(rest.items())}"
+
+
+@shelf.register
+async def key(ctx: Context) -> str:
+    return repr(ctx.key)
+
+
+@shelf.register
+async def odd(ctx: Context) -> Any:
+    return {1: math.nan, None: b"\xff", (1, 2): datetime(2026, 1, 2, tzinfo=UTC), False: -math.inf}
+
+
+@shelf.register
+async def unwritable(ctx: Context) -> Any:
+    return msgspec.msgpack.Ext(99, b"what no client knows")
+
+
+@shelf.register
+async def fail(ctx: Context, message: str) -> None:
+    raise OutOfStock(message)
+
+
+numbered.register(key)
+paired.register(key)
+
+app = App("shop <1>", operators=[shelf, numbered, paired])
+
+
+class FakeEngine:
+    """Answers in the order asked for, with TIDs 1, 2, 3 …; every public attribute may be set by a test."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.app = app
+        self.limits = limits or Limits()
+        self.n_slots = 4
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets all requests and all it was told."""
+        self.ready = True
+        self.unavailable_reason: str | None = None
+        self.in_flight = 0
+        self.requests: list[Request] = []
+        self.error: BaseException | None = None
+        self.reply_error: tuple[str, str, str] | None = None
+        self.held: list[asyncio.Future[None]] | None = None
+        self._arrived = asyncio.Event()
+        self._by_idempotency_key: dict[str, ReplyRecord] = {}
+
+    def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
+        if self.error is not None:
+            raise self.error
+        self.requests.append(request)
+        self._arrived.set()
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.held is None:
+            waiting.set_result(None)
+        else:
+            self.held.append(waiting)
+        return self._answer(request, waiting)
+
+    def hold(self) -> None:
+        """From now on requests wait for `release`."""
+        self.held = []
+
+    def release(self) -> None:
+        """Answers all requests that wait."""
+        held, self.held = self.held or [], None
+        for waiting in held:
+            if not waiting.cancelled():
+                waiting.set_result(None)
+
+    async def arrived(self) -> None:
+        """Returns once a request has come."""
+        await self._arrived.wait()
+
+    def metrics(self) -> str:
+        return "engine_up 1\n"
+
+    async def _answer(self, request: Request, waiting: asyncio.Future[None]) -> ReplyRecord:
+        await waiting
+        again = self._by_idempotency_key.get(request.idempotency_key)
+        if again is not None:
+            return again
+        tid = len(self.requests)
+        record = ReplyRecord(request.request_id, tid, tid, 7, 1, *self._run(request))
+        if request.idempotency_key:
+            self._by_idempotency_key[request.idempotency_key] = record
+        return record
+
+    def _run(self, request: Request) -> tuple[bytes, tuple[str, str, str] | None]:
+        if self.reply_error is not None:
+            return b"", self.reply_error
+        operator = self.app.operator(request.operator)
+        spec = operator.function(request.function)
+        context: Any = SimpleNamespace(key=operator.check_key(request.key))
+        try:
+            positional, named = spec.signature.decode(request.params)
+            spec.func(context, *positional, **named).send(None)
+        except StopIteration as end:
+            return msgspec.msgpack.encode(end.value), None
+        except InTransactionError as error:
+            return b"", (error.code, *describe(error))
+        except Exception as error:  # noqa: BLE001 - as an engine must: whatever a function raises
+            return b"", ("aborted", *describe(error))
+        raise AssertionError("the functions here wait for nothing")
