@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import uvicorn
 
 from styx import ConfigurationError, Limits
-from styx.gateway.server import serve
+from styx.gateway.server import _Server, _signals, serve
 from tests.gateway.fake_engine import FakeEngine
 from tests.gateway.running import running
 
@@ -123,6 +124,32 @@ async def test_signals(engine: FakeEngine, signals: list[signal.Signals]) -> Non
         await server.task
     assert hooks == [1]
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(
+    ("sent", "forced"),
+    [
+        ([signal.SIGINT], False),
+        ([signal.SIGTERM, signal.SIGTERM], False),
+        ([signal.SIGINT, signal.SIGTERM], False),
+        ([signal.SIGTERM, signal.SIGINT], True),
+        ([signal.SIGINT, signal.SIGINT], True),
+    ],
+)
+async def test_only_an_interrupt_after_another_signal_forces_the_end(sent: list[signal.Signals], forced: bool) -> None:
+    server = _Server(uvicorn.Config("none", log_config=None))
+    handled = asyncio.Event()
+
+    def shut_down() -> None:
+        server.should_exit = True
+        handled.set()
+
+    with _signals(server, shut_down):
+        for number in sent:
+            handled.clear()
+            os.kill(os.getpid(), number)
+            await handled.wait()
+    assert (server.should_exit, server.force_exit) == (True, forced)
 
 
 async def test_port_in_use(engine: FakeEngine) -> None:
