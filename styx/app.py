@@ -26,14 +26,10 @@ class App:
             if not isinstance(operator, Operator):
                 raise ConfigurationError(f"app {name!r}: {shown(operator)} is not an Operator")
             if operator.name in by_name:
-                raise ConfigurationError(
-                    f"app {name!r} has two operators named {operator.name!r}; rename one of them"
-                )
+                raise ConfigurationError(f"app {name!r} has two operators named {operator.name!r}; rename one of them")
             by_name[operator.name] = operator
             for function in operator.functions.values():
-                _ = (
-                    function.signature
-                )  # resolves annotations now: a wrong one fails here, not at the first request
+                _ = function.signature  # resolves annotations now: a wrong one fails here, not at the first request
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
 
     def operator(self, wanted: Any) -> Operator:

@@ -7,6 +7,7 @@ arguments and results go through msgspec, which converts by annotation. Never pi
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from styx.errors import UnsupportedValue
 
 _DATETIME_EXT: Final = 1
 _SHOWN_CHARS_MAX: Final = 80
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def _strict_default(value: Any) -> Any:
@@ -42,11 +44,15 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def shown(value: Any) -> str:
-    """A short printable form of `value` for error messages; never raises."""
+    """A short printable form of `value` for error messages; never raises.
+
+    Without memory addresses: an error is a reply, and a replay must give the same one.
+    """
     try:
         text = repr(value)
     except BaseException:
         text = f"<unprintable {type(value).__name__}>"
+    text = _ADDRESS.sub("", text[: 4 * _SHOWN_CHARS_MAX])
     return text if len(text) <= _SHOWN_CHARS_MAX else text[:_SHOWN_CHARS_MAX] + "…"
 
 

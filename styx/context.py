@@ -191,9 +191,7 @@ class Context:
         data = await _suspend(SyncCall(self, len(self._calls) - 1, spec))
         return self._env.app.operators[spec.operator].functions[spec.function].decode_result(data)
 
-    def _call_spec(
-        self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any
-    ) -> CallSpec:
+    def _call_spec(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> CallSpec:
         if self._closed:
             self._refuse()
         env = self._env
@@ -233,9 +231,7 @@ class Context:
         if self._closed:
             self._refuse()
         self._externals += 1
-        name = (
-            f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(type(function)))}"
-        )
+        name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(type(function)))}"
         try:
             data = encode_any(args, f"arguments of {name}")
         except InTransactionError as error:
@@ -263,9 +259,7 @@ class Context:
         return uuid.UUID(bytes=self._seed(b"uuid%d" % self._uuids), version=4)
 
     def _seed(self, purpose: bytes) -> bytes:
-        return blake2b(
-            self._path, digest_size=16, salt=self._env.tid.to_bytes(8, "big"), person=purpose[:16]
-        ).digest()
+        return blake2b(self._path, digest_size=16, salt=self._env.tid.to_bytes(8, "big"), person=purpose[:16]).digest()
 
     @property
     def transaction_id(self) -> int:
@@ -295,9 +289,7 @@ class Context:
     def _too_large(self, what: str, data: bytes) -> InTransactionError:
         limit = self._env.limits.value_bytes_max
         return self._doomed(
-            ValueTooLarge(
-                f"{what} has {len(data)} bytes; the limit is {limit}: split it over several entities"
-            )
+            ValueTooLarge(f"{what} has {len(data)} bytes; the limit is {limit}: split it over several entities")
         )
 
     def _refuse(self) -> None:

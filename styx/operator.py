@@ -97,9 +97,7 @@ class Operator:
                 f"an operator's name is letters, digits, '_', '.' and '-', at most {NAME_CHARS_MAX} characters, "
                 f"and starts with a letter or '_': got {shown(name)}"
             )
-        if n_partitions is not None and (
-            type(n_partitions) is not int or not 0 < n_partitions <= PARTITIONS_MAX
-        ):
+        if n_partitions is not None and (type(n_partitions) is not int or not 0 < n_partitions <= PARTITIONS_MAX):
             raise ConfigurationError(
                 f"operator {name!r}: n_partitions must be a number from 1 to {PARTITIONS_MAX}, got {shown(n_partitions)}"
             )
@@ -117,9 +115,7 @@ class Operator:
             try:
                 typed = TypedState(state_type)
             except Exception as error:
-                raise ConfigurationError(
-                    f"operator {name!r}: state_type {shown(state_type)}: {error}"
-                ) from None
+                raise ConfigurationError(f"operator {name!r}: state_type {shown(state_type)}: {error}") from None
             self.encode_state = typed.encode
             self.decode_state = typed.decode
 
@@ -142,9 +138,7 @@ class Operator:
                 f"{self.name}.{name} lacks the context: its first parameter must take it, as in `async def {name}(ctx)`"
             )
         if name in self.functions:
-            raise ConfigurationError(
-                f"operator {self.name!r} has a function {name!r} already; rename one of them"
-            )
+            raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
         self.functions[name] = FunctionSpec(self.name, name, func)
         return func
 
@@ -155,9 +149,7 @@ class Operator:
             spec = next((s for s in self.functions.values() if s.func is wanted), None)
         if spec is None:
             known = ", ".join(sorted(self.functions)) or "none"
-            raise UnknownFunction(
-                f"operator {self.name!r} has no function {_name_of(wanted)}; it has: {known}"
-            )
+            raise UnknownFunction(f"operator {self.name!r} has no function {_name_of(wanted)}; it has: {known}")
         return spec
 
     def check_key(self, key: Any) -> Key:
@@ -169,9 +161,7 @@ class Operator:
         try:
             value = self._partition_hash(key)
         except Exception as error:
-            raise BadKey(
-                f"partition_key of operator {self.name!r} failed for {shown(key)}: {error}"
-            ) from None
+            raise BadKey(f"partition_key of operator {self.name!r} failed for {shown(key)}: {error}") from None
         return value % (self.n_partitions or n_slots)
 
     def __repr__(self) -> str:

@@ -68,8 +68,7 @@ class KeyType:
         ):
             return self._checked_tuple(tuple(key), operator)
         raise BadKey(
-            f"operator {operator!r} has keys of type {self.name}, "
-            f"got {shown(key)} of type {type(key).__name__}"
+            f"operator {operator!r} has keys of type {self.name}, got {shown(key)} of type {type(key).__name__}"
         )
 
     def _checked_text(self, key: str, operator: str) -> str:

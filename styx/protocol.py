@@ -69,9 +69,10 @@ class Manifest(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Loaded(msgspec.Struct, array_like=True, tag=1, gc=False):
-    """The worker has its slots' state and knows the epochs to replay."""
+    """The worker has its slots' state and knows the epochs to replay, up to `replay_until` (-1: none)."""
 
     generation: int
+    replay_until: int
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=2, gc=False):

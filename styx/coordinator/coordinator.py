@@ -14,14 +14,12 @@ from styx.coordinator.events import (
     DeleteManifest,
     Effect,
     Event,
-    GenerationStored,
     Heard,
     ManifestStored,
     MarkerAppended,
     Refuse,
     SnapshotWanted,
     Started,
-    StoreGeneration,
     StoreManifest,
     SweepObjects,
     TellWorker,
@@ -54,7 +52,7 @@ class Phase(Enum):
     """Where the deployment is."""
 
     WAITING = "too few workers, or the metadata is not read yet"
-    FENCING = "a new generation's number or marker is being written"
+    FENCING = "a new generation's marker is being written"
     LOADING = "workers load their slots"
     RUNNING = "epochs run, first those to replay"
     REFUSED = "the data is damaged; nothing will run"
@@ -86,6 +84,8 @@ class Coordinator:
         self.ledger = SnapshotLedger(n_slots)
         self._effects: list[Effect] = []
         self._live: dict[int, float] = {}
+        self._heard: set[int] = set()
+        self._replay_until = -1
         self._members: frozenset[int] = frozenset()
         self._loaded: set[int] = set()
         self._barriers: EpochBarriers | None = None
@@ -96,20 +96,24 @@ class Coordinator:
         self._snapshot_wanted = False
         self._storing: Manifest | None = None
 
+    @property
+    def live(self) -> frozenset[int]:
+        """Workers that are connected and not silent for too long."""
+        return frozenset(self._live)
+
     def step(self, event: Event) -> list[Effect]:
         """Takes one event; returns what is to be done, in order."""
         self._effects = []
         if self.phase is Phase.REFUSED:
             return []
         if isinstance(event, WorkerSaid):
-            self._live[event.worker] = self._now_s
+            self._heard.add(event.worker)
             if event.message.generation == self.generation and event.worker in self._members:
                 self._take_message(event.worker, event.message)
         elif isinstance(event, Tick):
             self._tick(event.now_s)
         elif isinstance(event, Heard):
-            if event.worker in self._live:
-                self._live[event.worker] = self._now_s
+            self._heard.add(event.worker)
         elif isinstance(event, WorkerJoined):
             self._live[event.worker] = self._now_s
             self._new_generation()
@@ -129,6 +133,9 @@ class Coordinator:
 
     def _tick(self, now_s: float) -> None:
         self._now_s = now_s
+        # Only silence between two ticks counts: a coordinator that was itself asleep has heard nobody.
+        self._live.update(dict.fromkeys(self._heard & self._live.keys(), now_s))
+        self._heard = set()
         if self.silence_max_s is not None:
             self._lose([w for w, heard_s in self._live.items() if now_s - heard_s > self.silence_max_s])
 
@@ -139,7 +146,7 @@ class Coordinator:
             self._new_generation()
 
     def _new_generation(self) -> None:
-        """Fences the old one: its number is written first, so that nothing of it can count afterwards."""
+        """Fences the old one: its marker is written first, so that nothing of the old one behind it counts."""
         if self.generation < 0:
             return
         self._members = frozenset()
@@ -152,15 +159,13 @@ class Coordinator:
         self._barriers = None
         self._storing = None
         self.phase = Phase.FENCING
-        self._effects.append(StoreGeneration(self.generation))
+        manifest = self._newest()
+        self._effects.append(AppendMarker(self.generation, -1 if manifest is None else manifest.epoch))
 
-    def _take_answer(self, event: GenerationStored | MarkerAppended | ManifestStored) -> None:
+    def _take_answer(self, event: MarkerAppended | ManifestStored) -> None:
         if isinstance(event, ManifestStored):
             self._manifest_stored(event)
-        elif isinstance(event, GenerationStored):
-            manifest = self._newest()
-            self._effects.append(AppendMarker(self.generation, -1 if manifest is None else manifest.epoch))
-        else:
+        elif self.phase is Phase.FENCING:
             self._load()
 
     def _newest(self) -> Manifest | None:
@@ -173,6 +178,7 @@ class Coordinator:
         self.epoch = -1 if manifest is None else manifest.epoch
         self._counter = 0 if manifest is None else manifest.counter
         self._joined_epoch = -1
+        self._replay_until = -1
         workers = sorted(self._members)
         self.owners = {slot: workers[slot % len(workers)] for slot in range(self.n_slots)}
         self._tell_all(Recover(self.generation, self.owners, manifest))
@@ -203,6 +209,7 @@ class Coordinator:
             self.ledger.compacted(message)
         elif isinstance(message, Loaded):
             self._loaded.add(worker)
+            self._replay_until = max(self._replay_until, message.replay_until)
             if self._loaded == self._members and self.phase is Phase.LOADING:
                 self._resume()
         elif isinstance(message, LoadFailed) and self.phase is Phase.LOADING:
@@ -250,7 +257,9 @@ class Coordinator:
     # Snapshots ---------------------------------------------------------------------------------------------
 
     def _snapshot_due(self) -> bool:
-        if self.ledger.under_way is not None:
+        assert self._barriers is not None
+        if self.ledger.under_way is not None or self._barriers.epoch < self._replay_until:
+            # Amid a replay the log's ends are far behind the epoch: a snapshot could not say where to go on from.
             return False
         return self._snapshot_wanted or self._now_s - self._snapshot_at_s >= self.snapshot_interval_s
 

@@ -11,7 +11,10 @@ from styx.protocol import Manifest, ToCoordinator, ToWorker
 
 @dataclass(slots=True)
 class Started:
-    """The metadata in the store: the last generation written (0: none), and the usable manifests, newest first."""
+    """The last generation that has a marker (0: none), and the usable manifests in the store, newest first.
+
+    Whoever reads them has fenced every older coordinator's appends, so that no marker can still be on its way.
+    """
 
     generation: int
     manifests: list[Manifest]
@@ -54,13 +57,6 @@ class Tick:
 
 
 @dataclass(slots=True)
-class GenerationStored:
-    """The generation number is durable in the store: an older coordinator or worker cannot go on."""
-
-    generation: int
-
-
-@dataclass(slots=True)
 class MarkerAppended:
     """The generation's marker is durable in the epochs stream: what an older generation appends behind it is void."""
 
@@ -82,16 +78,7 @@ class SnapshotWanted:
 
 
 Event = (
-    Started
-    | WorkerJoined
-    | WorkerLost
-    | Heard
-    | WorkerSaid
-    | Tick
-    | GenerationStored
-    | MarkerAppended
-    | ManifestStored
-    | SnapshotWanted
+    Started | WorkerJoined | WorkerLost | Heard | WorkerSaid | Tick | MarkerAppended | ManifestStored | SnapshotWanted
 )
 
 # Effects -------------------------------------------------------------------------------------------------------
@@ -106,15 +93,8 @@ class TellWorker:
 
 
 @dataclass(slots=True)
-class StoreGeneration:
-    """Write the generation number durably and answer `GenerationStored`; try until it works."""
-
-    generation: int
-
-
-@dataclass(slots=True)
 class AppendMarker:
-    """Append the generation's marker to the epochs stream and answer `MarkerAppended`."""
+    """Append the generation's marker to the epochs stream and answer `MarkerAppended`; it fences older appends."""
 
     generation: int
     snapshot_epoch: int
@@ -165,14 +145,4 @@ class Refuse:
     reason: str
 
 
-Effect = (
-    TellWorker
-    | StoreGeneration
-    | AppendMarker
-    | StoreManifest
-    | DeleteManifest
-    | DeleteObjects
-    | SweepObjects
-    | ReleaseLog
-    | Refuse
-)
+Effect = TellWorker | AppendMarker | StoreManifest | DeleteManifest | DeleteObjects | SweepObjects | ReleaseLog | Refuse

@@ -1,6 +1,6 @@
-"""The coordinator's durable metadata in the object store: the generation number and the manifests, each with a checksum.
+"""The coordinator's durable metadata: manifests in the object store, each with a checksum, and generations in the log.
 
-Reading skips damaged manifests and says which; writing is one atomic put each. Decides nothing about what they mean.
+Reading skips damaged manifests and says which; writing one is one atomic put. Decides nothing about what they mean.
 """
 
 from __future__ import annotations
@@ -9,21 +9,17 @@ from zlib import crc32
 
 import msgspec
 
-from styx.errors import EngineFailed
+from styx.log.base import Log, Stream
 from styx.protocol import Manifest
+from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.epoch_record import decode as decode_record
 from styx.store.base import NotFound, Store
 
-GENERATION_NAME = "coordinator/generation"
 MANIFEST_PREFIX = "manifests/"
 _MAGIC = b"STYXMET1"
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_manifest = msgspec.msgpack.Decoder(Manifest).decode
-_decode_generation = msgspec.msgpack.Decoder(int).decode
-
-
-class MetadataCorrupt(EngineFailed):
-    """The generation number in the store is damaged: going on could let an older generation back in."""
 
 
 def manifest_name(generation: int, epoch: int) -> str:
@@ -31,29 +27,23 @@ def manifest_name(generation: int, epoch: int) -> str:
     return f"{MANIFEST_PREFIX}{epoch:019d}-{generation:010d}"
 
 
-def write_generation(store: Store, generation: int) -> None:
-    """Durable when it returns."""
-    store.put(GENERATION_NAME, _sealed(_encode(generation)))
-
-
 def write_manifest(store: Store, manifest: Manifest) -> None:
     """Durable when it returns; this put is what makes the snapshot one."""
     store.put(manifest_name(manifest.generation, manifest.epoch), _sealed(_encode(manifest)))
 
 
-def read(store: Store) -> tuple[int, list[Manifest], list[str]]:
-    """(last generation, 0 for none; usable manifests, newest first; names of damaged manifests)."""
-    try:
-        body = _unsealed(store.get(GENERATION_NAME))
-    except NotFound:
-        generation = 0
-    else:
-        if body is None:
-            raise MetadataCorrupt(
-                f"{GENERATION_NAME} in the store is damaged. Nothing was changed. Restore it, or the whole "
-                "directory, from a copy."
-            )
-        generation = _decode_generation(body)
+def last_generation(manifests: list[Manifest], log: Log) -> int:
+    """The highest generation that ever had a marker, 0 for none.
+
+    The log is released behind a manifest only, whose generation is at least that of every marker released with it.
+    """
+    first, _ = log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
+    markers = (decode_record(record.payload) for record in log.read(Stream.EPOCHS, EPOCHS_PARTITION, first))
+    return max([0, *(m.generation for m in manifests), *(m.generation for m in markers)])
+
+
+def read_manifests(store: Store) -> tuple[list[Manifest], list[str]]:
+    """(usable manifests, newest first; names of damaged ones)."""
     manifests: list[Manifest] = []
     damaged: list[str] = []
     for name in reversed(store.list(MANIFEST_PREFIX)):
@@ -67,7 +57,7 @@ def read(store: Store) -> tuple[int, list[Manifest], list[str]]:
             continue
         except msgspec.DecodeError:
             damaged.append(name)
-    return generation, manifests, damaged
+    return manifests, damaged
 
 
 def _sealed(body: bytes) -> bytes:

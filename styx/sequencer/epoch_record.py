@@ -11,6 +11,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+EPOCHS_PARTITION = 0
+"""The epochs stream has one partition: its order is total."""
+
 
 class Resumed(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A transaction that had waited for an outside function, with the outcomes it now has, by key."""

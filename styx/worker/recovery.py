@@ -11,14 +11,19 @@ import msgspec
 from styx.errors import EngineFailed
 from styx.log.base import Log, LogTruncated, Stream
 from styx.messages import decode_reply
-from styx.protocol import Manifest, PendingTransaction, SlotManifest
-from styx.sequencer.epoch_record import EpochPlan, EpochRecord, GenerationMarker, decode, replay_plan
+from styx.protocol import PendingTransaction, SlotManifest
+from styx.sequencer.epoch_record import (
+    EPOCHS_PARTITION,
+    EpochPlan,
+    EpochRecord,
+    GenerationMarker,
+    decode,
+    replay_plan,
+)
 from styx.store.base import NotFound, Store
 from styx.worker.events import LoadedSlot, LoadState, StateLoaded
 from styx.worker.slot import Delta
 from styx.worker.snapshot_object import decode_delta
-
-EPOCHS_PARTITION = 0
 
 
 class Unusable(EngineFailed):

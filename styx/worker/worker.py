@@ -244,7 +244,7 @@ class Worker:
                 self._readmit(index, pending)
         self.executor.slots = self.slots
         self.reached = Step.LOADED
-        self._tell(Loaded(self.generation))
+        self._tell(Loaded(self.generation, max(self._plans, default=-1)))
 
     def _readmit(self, slot: int, pending: PendingTransaction) -> None:
         root = RootTransaction(
@@ -491,7 +491,7 @@ class Worker:
                 root.sequential,
                 root.tid in self._parked,
                 root.externals,
-                root.repeats,
+                list(root.repeats),
             )
             for root in (*self._carried, *self._parked.values())
             if root.slot == slot.index

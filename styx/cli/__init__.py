@@ -1,0 +1,24 @@
+"""The command line: from arguments to an exit code, and from any error to a line that says what to do next.
+
+Importing it costs next to nothing, and each command imports what it needs only when it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command, by default the one in `sys.argv`; returns its exit code (see `styx.cli.exit_codes`).
+
+    Never raises, `SystemExit` by Ctrl-C included; `STYX_DEBUG=1` in the environment adds the traceback of an error.
+    """
+    try:
+        from styx.cli.application import run
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("cyclopts", "rich"):
+            raise
+        print(f"styx: the command line lacks {error.name}: pip install 'styx[all]'", file=sys.stderr)
+        return 1
+    return run(sys.argv[1:] if arguments is None else arguments)

@@ -1,0 +1,93 @@
+"""The commands as one application: parsing, help, and what each kind of error looks like.
+
+It knows no command's work; a command's module is light and imports the heavy parts inside its function.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from styx import __version__
+from styx.cli.call import call
+from styx.cli.demo.command import demo
+from styx.cli.dev import dev
+from styx.cli.exit_codes import EPILOGUE, FAILURE, INTERRUPTED, SUCCESS, USAGE, CommandFailed
+from styx.cli.new import new
+from styx.errors import ConfigurationError, StyxError
+
+_HELP = """
+Transactional stateful functions: every request is one serializable transaction, exactly once.
+
+First steps:
+  styx demo                                see it run, crash and recover; needs nothing else
+  styx new shop && cd shop                 a small project to start from
+  styx dev shop:app                        serve it on http://127.0.0.1:8080, durable in .styx
+  styx call account ada deposit 100        send it a request
+
+Every option can also be given as the environment variable that its help names.
+"""
+
+
+def application() -> App:
+    """The parser, with every command."""
+    app = App(
+        name="styx",
+        help=_HELP,
+        version=__version__,
+        version_flags=["--version"],
+        help_flags=["--help", "-h"],
+        help_format="plaintext",
+        help_epilogue=EPILOGUE,
+    )
+    for command in (demo, new, dev, call):
+        app.command(command, sort_key=len(list(app)))
+    return app
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command; returns its exit code and prints its errors."""
+    app = application()
+    try:
+        status = app(
+            list(arguments),
+            exit_on_error=False,
+            print_error=False,
+            suppress_keyboard_interrupt=False,
+            result_action="return_value",
+        )
+        sys.stdout.flush()  # a closed pipe shows here rather than in the interpreter's last moments
+        return SUCCESS if status is None else int(status)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; what is still buffered must not fail a second time at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place where an error becomes words
+        if os.environ.get("STYX_DEBUG", "0") not in ("", "0"):
+            import traceback
+
+            traceback.print_exception(error)
+        message, status = _explain(error)
+        print(f"styx: {message}", file=sys.stderr)
+        return status
+
+
+def _explain(error: BaseException) -> tuple[str, int]:
+    """The words and the exit code for an error."""
+    match error:
+        case CommandFailed():
+            return error.message, error.exit_code
+        case CycloptsError():
+            command = " ".join(("styx", *(error.command_chain or ())))
+            return f"{error}\nSee: {command} --help", USAGE
+        case ConfigurationError():
+            return str(error), USAGE
+        case StyxError() | OSError():
+            return str(error), FAILURE
+        case KeyboardInterrupt():
+            return "interrupted", INTERRUPTED
+    text = f"{type(error).__name__}: {error}"
+    return f"this is a fault of styx itself: {text}\nRun it again with STYX_DEBUG=1 and report what it prints.", FAILURE

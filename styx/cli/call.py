@@ -1,0 +1,79 @@
+"""`styx call`: one request through a gateway, its result on standard output."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from styx.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
+
+
+def call(
+    operator: Annotated[str, Parameter(help="The operator's name, such as account.")],
+    key: Annotated[str, Parameter(help="The entity's key: alice, 42, or a JSON array for a composite key: '[1,2]'.")],
+    function: Annotated[str, Parameter(help="The function's name, such as transfer.")],
+    /,
+    *arguments: Annotated[str, Parameter(help="The function's arguments: JSON, or text as it stands.")],
+    url: Annotated[str, Parameter(help="The gateway.", env_var="STYX_URL")] = "http://127.0.0.1:8080",
+    timeout: Annotated[
+        float, Parameter(help="Seconds to wait for the reply.", env_var="STYX_TIMEOUT")
+    ] = TIMEOUT_SECONDS_DEFAULT,
+    idempotency_key: Annotated[
+        str | None,
+        Parameter(help="The same key gives the first reply again and runs nothing.", env_var="STYX_IDEMPOTENCY_KEY"),
+    ] = None,
+) -> int:
+    """Send one request and print its result as JSON.
+
+    An argument that is JSON is taken as that (10, true, null, '{"name": "tea"}'), any other word as text (bob).
+    A number as text needs both quotes: '"10"'. What begins with a dash goes after --.
+
+    Examples:
+      styx call account alice open 100
+      styx call account alice transfer bob 30
+      styx call cart ada add '{"product": "tea", "tags": ["green"]}'
+      styx call order '[1,2]' status --url http://shop.internal:8080
+
+    Exit codes of this command:
+      0  committed; the result is on standard output
+      1  aborted by the application ("aborted: Type: message"), no gateway, or no reply in time
+      2  rejected before it ran: no such operator or function, or the arguments do not fit
+    """
+    from styx.cli.call_outcome import call_outcome, unknown_outcome
+    from styx.cli.exit_codes import usage_error
+    from styx.cli.gateway_request import GatewayRequest, NoReply, post
+    from styx.cli.json_arguments import json_arguments
+
+    if not 0 < timeout <= TIMEOUT_SECONDS_MAX:
+        raise usage_error(
+            f"--timeout is a number of seconds above 0 and up to {TIMEOUT_SECONDS_MAX:g}, got {timeout:g}"
+        )
+    # A key always, so that a request without a reply can be asked for again.
+    same_key = idempotency_key or _new_key()
+    request = GatewayRequest(operator, key, function, json_arguments(arguments), timeout, same_key)
+    try:
+        outcome = call_outcome(post(url, request), url, same_key)
+    except NoReply as error:
+        outcome = unknown_outcome(str(error), same_key)
+    if outcome.complaint:
+        print(outcome.complaint, file=sys.stderr)
+    if outcome.output:
+        print(_readable(outcome.output))
+    return outcome.exit_code
+
+
+def _new_key() -> str:
+    from secrets import token_hex
+
+    return token_hex(12)
+
+
+def _readable(result: str) -> str:
+    """A result as one line for programs, and indented for people."""
+    if not sys.stdout.isatty() or result[0] not in "[{":
+        return result
+    import msgspec
+
+    return msgspec.json.format(result, indent=2)

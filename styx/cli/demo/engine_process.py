@@ -1,0 +1,97 @@
+"""The process that serves the bank, as its parent sees it: started, killed, started again, stopped.
+
+It ends with its parent, however that ends: its standard input is a pipe that closes then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Final, Self
+
+import msgspec
+
+from styx.cli.demo.readiness import Readiness
+from styx.cli.exit_codes import CommandFailed
+
+START_SECONDS_MAX: Final = 60.0
+STOP_SECONDS_MAX: Final = 60.0
+ERROR_NAME: Final = "demo-engine.log"
+"""What the process writes to standard error, in the data directory."""
+_TAIL_LINES: Final = 10
+
+
+class EngineProcess:
+    """A running engine process; `readiness` is what it said when it began to serve."""
+
+    def __init__(self, process: asyncio.subprocess.Process, readiness: Readiness, errors: Path) -> None:
+        self._process = process
+        self.readiness = readiness
+        self._errors = errors
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @classmethod
+    async def start(cls, data_dir: Path, snapshot_interval: float) -> Self:
+        """Starts the process on `data_dir` and waits until it serves; raises `CommandFailed` if it does not."""
+        errors = data_dir / ERROR_NAME
+        with errors.open("ab") as stderr:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "styx.cli.demo.engine_main",
+                str(data_dir),
+                str(snapshot_interval),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,  # Ctrl-C is for the parent
+            )
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(START_SECONDS_MAX):
+                line = await process.stdout.readline()
+            readiness = msgspec.json.decode(line, type=Readiness)
+        except BaseException as error:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+            if isinstance(error, TimeoutError | msgspec.DecodeError):
+                raise CommandFailed(f"the engine process did not start.{_tail(errors)}") from None
+            raise
+        return cls(process, readiness, errors)
+
+    def kill(self) -> None:
+        """SIGKILL: it ends in the middle of whatever it does."""
+        os.kill(self._process.pid, signal.SIGKILL)
+
+    async def gone(self) -> int:
+        """Waits for its end; its exit code, negative for a signal."""
+        return await self._process.wait()
+
+    async def stop(self) -> None:
+        """SIGTERM: it finishes and stores a snapshot; raises `CommandFailed` if it ends badly."""
+        self._process.terminate()
+        try:
+            async with asyncio.timeout(STOP_SECONDS_MAX):
+                status = await self._process.wait()
+        except TimeoutError:
+            raise CommandFailed(
+                f"the engine process did not stop within {STOP_SECONDS_MAX:g} s.{_tail(self._errors)}"
+            ) from None
+        if status != 0:
+            raise CommandFailed(f"the engine process ended with exit code {status}.{_tail(self._errors)}")
+
+    def failure(self, status: int) -> CommandFailed:
+        """The error for an end that nobody asked for."""
+        return CommandFailed(f"the engine process ended by itself with exit code {status}.{_tail(self._errors)}")
+
+
+def _tail(errors: Path) -> str:
+    lines = errors.read_text("utf-8", "replace").splitlines()[-_TAIL_LINES:]
+    return "\nIts last words:\n" + "\n".join(f"    {line}" for line in lines) if lines else "\nIt said nothing."

@@ -1,0 +1,59 @@
+"""`styx dev`: an app in one process, durable in a directory, behind an HTTP gateway."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def dev(
+    target: Annotated[
+        str,
+        Parameter(
+            name="MODULE:APP",
+            help="The App: bank:app, shop.bank:app or src/bank.py:app. ':app' may be left out.",
+            env_var="STYX_APP",
+        ),
+    ],
+    /,
+    *,
+    host: Annotated[str, Parameter(help="Address to listen on; 0.0.0.0 for all.", env_var="STYX_HOST")] = "127.0.0.1",
+    port: Annotated[int, Parameter(help="Port to listen on; 0 takes a free one.", env_var="STYX_PORT")] = 8080,
+    data_dir: Annotated[
+        Path, Parameter(help="Directory for log and snapshots; made if missing.", env_var="STYX_DATA_DIR")
+    ] = Path(".styx"),
+    snapshot_interval: Annotated[
+        float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
+    ] = 10.0,
+) -> None:
+    """Serve an app over HTTP, durable in a directory.
+
+    Everything runs in this process and needs no other service. Kill it, start it again with the same --data-dir, and
+    nothing that was answered is lost. Ctrl-C or SIGTERM finishes the requests in flight and stores a snapshot.
+    The current directory is on Python's path. Delete the data directory to start from nothing.
+
+    Examples:
+      styx dev bank:app
+      styx dev src/bank.py:app --port 9000 --data-dir /var/lib/bank
+      STYX_PORT=9000 styx dev bank:app
+
+    Exit codes of this command:
+      0  stopped by Ctrl-C or SIGTERM, everything stored
+      1  the module could not be imported, the data directory is in use or damaged, or the engine failed
+      2  there is no such App, or an option is wrong
+    """
+    from styx.cli.app_target import load_app
+    from styx.cli.exit_codes import usage_error
+
+    if not 0 <= port <= 65_535:
+        raise usage_error(f"--port is a number from 0 to 65535, got {port}")
+    if not 0 < snapshot_interval < float("inf"):
+        raise usage_error(f"--snapshot-interval is a number of seconds above 0, got {snapshot_interval:g}")
+    app = load_app(target)
+
+    from styx.cli.dev_server import run_dev_server
+    from styx.cli.serving import ServingOptions
+
+    run_dev_server(app, ServingOptions(host, port, data_dir, snapshot_interval))

@@ -1,0 +1,31 @@
+"""Exit codes, and the error that ends a command with one of them. Declarations only."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SUCCESS: Final = 0
+FAILURE: Final = 1
+"""It was asked for correctly and did not happen: an abort, nobody there, no reply, an audit that does not hold."""
+USAGE: Final = 2
+"""It was asked for wrongly: an option, a name or an argument has to be changed first."""
+INTERRUPTED: Final = 130
+"""Ended by Ctrl-C, as shells have it."""
+
+EPILOGUE: Final = (
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. STYX_DEBUG=1 shows tracebacks of errors."
+)
+
+
+class CommandFailed(Exception):
+    """Ends a command: `message` goes to standard error (one or two lines, the last one says what to do next)."""
+
+    def __init__(self, message: str, exit_code: int = FAILURE) -> None:
+        super().__init__(message)
+        self.message = message
+        self.exit_code = exit_code
+
+
+def usage_error(message: str) -> CommandFailed:
+    """A `CommandFailed` for what has to be typed differently."""
+    return CommandFailed(message, USAGE)

@@ -1,0 +1,100 @@
+"""One HTTP request to a gateway with the standard library: what `styx call` sends, and what came back as bytes.
+
+For one request, the HTTP client and its event loop would take longer to import than the request takes. Never looks into
+an answer.
+"""
+
+from __future__ import annotations
+
+import http.client
+from typing import Final, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from styx.cli.exit_codes import CommandFailed, usage_error
+from styx.codec import shown
+
+MARGIN_SECONDS: Final = 1.0
+"""How much longer than the gateway the command waits, so that it hears of a timeout from it."""
+_THIS_MACHINE: Final = frozenset("127.0.0.1 localhost ::1".split())
+
+
+class GatewayRequest(NamedTuple):
+    """A transaction's request: `arguments` is a JSON array, `key` the key's text form, which the server parses."""
+
+    operator: str
+    key: str
+    function: str
+    arguments: bytes
+    timeout_seconds: float
+    idempotency_key: str
+
+
+class GatewayAnswer(NamedTuple):
+    """An HTTP status and its body."""
+
+    status: int
+    body: bytes
+
+
+class NoReply(Exception):
+    """The request was sent and no answer came: it may have committed."""
+
+
+def post(url: str, request: GatewayRequest) -> GatewayAnswer:
+    """Sends the request; raises `CommandFailed` if it could not be sent and `NoReply` if nothing came back."""
+    connection, prefix = _connection(url, request.timeout_seconds + MARGIN_SECONDS)
+    try:
+        try:
+            connection.connect()
+        except OSError as error:
+            raise _unreachable(url, error) from None
+        try:
+            connection.request("POST", prefix + _path(request), request.arguments, _headers(request))
+            response = connection.getresponse()
+            return GatewayAnswer(response.status, response.read())
+        except TimeoutError:
+            raise NoReply(f"no answer within {request.timeout_seconds:g} s") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise NoReply(f"the connection to {url} broke before the reply came ({_why(error)})") from None
+    finally:
+        connection.close()
+
+
+def _connection(url: str, timeout: float) -> tuple[http.client.HTTPConnection, str]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = parts = None
+    if parts is None or not host or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
+        raise usage_error(f"{shown(url)} is no gateway's URL; one looks like http://127.0.0.1:8080")
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    return kind(host, port, timeout=timeout), parts.path.rstrip("/")
+
+
+def _path(request: GatewayRequest) -> str:
+    try:
+        return "/v1/" + "/".join(quote(part, safe="") for part in (request.operator, request.key, request.function))
+    except UnicodeEncodeError:
+        raise usage_error("the operator, key or function is not valid Unicode") from None
+
+
+def _headers(request: GatewayRequest) -> dict[str, str]:
+    return {
+        "Content-Type": "application/json",
+        "Styx-Timeout": f"{request.timeout_seconds:.3f}",
+        "Idempotency-Key": request.idempotency_key,
+    }
+
+
+def _unreachable(url: str, error: OSError) -> CommandFailed:
+    parts = urlsplit(url)
+    if parts.hostname in _THIS_MACHINE:
+        advice = f"Start one: styx dev MODULE:APP --port {parts.port or 80}"
+    else:
+        advice = "Check --url, and that this machine can reach it."
+    return CommandFailed(f"no gateway answers at {url}: {_why(error)}; nothing was sent.\n{advice}")
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

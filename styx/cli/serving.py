@@ -1,0 +1,93 @@
+"""An app embedded behind its HTTP gateway, in this process: what `styx dev` serves and what the demo kills.
+
+It prints nothing and decides nothing about requests; who calls it says what to do at each stage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import styx
+from styx.app import App
+from styx.errors import EngineFailed
+from styx.gateway.server import serve
+
+if TYPE_CHECKING:
+    from styx.embedded_engine.engine import EmbeddedEngine
+
+WATCH_SECONDS: Final = 1.0
+"""How often a served engine is asked whether it still runs."""
+
+T = TypeVar("T")
+
+
+class ServingOptions(NamedTuple):
+    """Where to listen and where to keep data; `snapshot_interval` in seconds, `keep_log` as in `styx.embedded`."""
+
+    host: str
+    port: int
+    data_dir: Path
+    snapshot_interval: float
+    keep_log: bool = False
+
+
+async def serve_embedded(
+    app: App,
+    options: ServingOptions,
+    *,
+    on_started: Callable[[str, EmbeddedEngine], None],
+    on_stopping: Callable[[], None],
+    stop: asyncio.Event | None = None,
+) -> EmbeddedEngine:
+    """Serves until SIGTERM, SIGINT or `stop`, then finishes what is in flight and snapshots; returns the closed engine.
+
+    Raises what `styx.embedded` and `serve` raise, and `EngineFailed` as soon as the engine has failed.
+    """
+    stop = asyncio.Event() if stop is None else stop
+
+    async def stopping() -> None:
+        on_stopping()
+
+    async with styx.embedded(
+        app, options.data_dir, snapshot_interval=options.snapshot_interval, keep_log=options.keep_log
+    ) as client:
+        engine = client.engine
+        # What is here now stays for good: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        watching = asyncio.create_task(_until_failed(engine, stop))
+        try:
+            await serve(
+                engine,
+                options.host,
+                options.port,
+                on_started=lambda url: on_started(url, engine),
+                on_shutdown=stopping,
+                stop=stop,
+            )
+        finally:
+            watching.cancel()
+        if not engine.ready:
+            raise EngineFailed(engine.unavailable_reason or "the engine stopped")
+    return engine
+
+
+def run_loop(main: Coroutine[Any, Any, T]) -> T:
+    """`asyncio.run` on the fastest event loop there is."""
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        from asyncio import new_event_loop
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(main)
+
+
+async def _until_failed(engine: EmbeddedEngine, stop: asyncio.Event) -> None:
+    """An engine that failed serves nobody: better to end, loudly, so that somebody starts it again."""
+    while engine.ready:
+        await asyncio.sleep(WATCH_SECONDS)
+    stop.set()

@@ -1,0 +1,122 @@
+"""The embedded client: an engine in the caller's process, durable if it is given a directory. Requests touch no socket."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable
+from typing import Any, Self
+
+from styx.app import App
+from styx.client.base import (
+    Client,
+    FunctionLike,
+    KeyLike,
+    OperatorLike,
+    check_idempotency_key,
+    check_key,
+    check_timeout,
+    function_name,
+    not_open,
+    operator_name,
+    rejected,
+)
+from styx.codec import encode_any
+from styx.embedded_engine.engine import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, EmbeddedEngine
+from styx.errors import InTransactionError, RequestRejected
+from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
+from styx.messages import Reply, Request
+
+_NO_ARGUMENTS = b"\x90"
+
+
+def embedded(
+    app: App,
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    n_slots: int = N_SLOTS_DEFAULT,
+    limits: Limits | None = None,
+    snapshot_interval: float = SNAPSHOT_SECONDS_DEFAULT,
+    keep_log: bool = False,
+) -> EmbeddedClient:
+    """A client with an engine of its own; use it as `async with styx.embedded(app) as client`.
+
+    `data_dir`: where the engine keeps its log and snapshots; opening it again goes on where it was. None: in memory.
+    `n_slots` is fixed for the life of a directory. `snapshot_interval` in seconds. `keep_log`: never release log records.
+
+    Entering raises `DataDirectoryInUse`, `ConfigurationError` if the directory is another app's or has another `n_slots`,
+    and `EngineFailed` if what is in it is damaged.
+    """
+    return EmbeddedClient(
+        EmbeddedEngine(
+            app, data_dir, n_slots=n_slots, limits=limits, snapshot_interval=snapshot_interval, keep_log=keep_log
+        )
+    )
+
+
+class EmbeddedClient(Client):
+    """The client of `engine`, which starts and ends with it. Belongs to one event loop."""
+
+    def __init__(self, engine: EmbeddedEngine) -> None:
+        self.engine = engine
+        self._open = False
+
+    async def __aenter__(self) -> Self:
+        await self.engine.start()
+        self._open = True
+        return self
+
+    async def close(self) -> None:
+        """Finishes what is in flight, takes a snapshot and lets go of the directory; closing twice is harmless."""
+        if self._open:
+            await self.engine.close()
+
+    def crash(self) -> None:
+        """Ends the engine as a power cut would; reopening its directory recovers. The client is of no use afterwards."""
+        if self._open:
+            self.engine.crash()
+
+    def submit(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: FunctionLike,
+        *args: Any,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,
+        idempotency_key: str | None = None,
+    ) -> Awaitable[Reply]:
+        """As `Client.submit`; when too many are under way, it waits its turn."""
+        if timeout != TIMEOUT_SECONDS_DEFAULT:
+            check_timeout(timeout)
+        if not self._open:
+            raise not_open("async with styx.embedded(app)")
+        engine = self.engine
+        try:
+            checked: Any = key if type(key) is str or type(key) is int else check_key(operator, key)
+            return engine.submit(
+                Request(
+                    engine.next_request_id(),
+                    operator_name(operator),
+                    list(checked) if type(checked) is tuple else checked,
+                    function_name(function),
+                    encode_any(args, "the arguments") if args else _NO_ARGUMENTS,
+                    check_idempotency_key(idempotency_key),
+                ),
+                timeout,
+            )
+        except (InTransactionError, RequestRejected) as error:
+            future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+            if isinstance(error, ConnectionError):
+                future.set_exception(error)
+            else:
+                future.set_result(rejected(error))
+            return future
+
+    def entity(self, operator: OperatorLike, key: KeyLike) -> Any:
+        """An entity's committed state, decoded, None if it has none: for tests and tools, not for functions."""
+        return self.engine.entity(operator_name(operator), key)
+
+    def state(self) -> dict[tuple[str, Any], Any]:
+        """All entities' committed state by (operator, key), decoded: for tests of small states."""
+        operators = self.engine.app.operators
+        return {entity: operators[entity[0]].decode_state(data) for entity, data in self.engine.encoded_state().items()}

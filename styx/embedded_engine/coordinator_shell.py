@@ -1,0 +1,157 @@
+"""The coordinator's effects, done: metadata and clean-up through the store's thread, the marker and releases in the log.
+
+Decides nothing but when to delete: not before the state is known to be good. Paper sections 7.1 and 7.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from styx.coordinator import metadata
+from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.events import (
+    AppendMarker,
+    DeleteManifest,
+    DeleteObjects,
+    Event,
+    ManifestStored,
+    MarkerAppended,
+    Refuse,
+    ReleaseLog,
+    StoreManifest,
+    SweepObjects,
+    TellWorker,
+)
+from styx.embedded_engine.background import Background
+from styx.embedded_engine.counters import Counters
+from styx.embedded_engine.drive import Drive
+from styx.embedded_engine.externals import Externals
+from styx.embedded_engine.storage import Storage
+from styx.errors import EngineFailed
+from styx.log.base import Stream
+from styx.protocol import Commit, LockDecision, SnapshotEnded, Validate
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, encode
+from styx.worker.events import CoordinatorSaid
+from styx.worker.snapshot_object import SLOT_PREFIX
+
+
+class CoordinatorShell:
+    """`failed` ends the engine; `now_us` tells the time of log records; with `keep_log` no record is ever released."""
+
+    def __init__(
+        self,
+        core: Coordinator,
+        drive: Drive,
+        storage: Storage,
+        background: Background,
+        externals: Externals,
+        counters: Counters,
+        now_us: Callable[[], int],
+        failed: Callable[[str, BaseException], None],
+        keep_log: bool,
+    ) -> None:
+        self.core = core
+        self._drive = drive
+        self._log = storage.log
+        self._store = storage.store
+        self._background = background
+        self._externals = externals
+        self._counters = counters
+        self._now_us = now_us
+        self._failed = failed
+        self._keep_log = keep_log
+        self._unusable: list[DeleteManifest] = []
+        self._do: dict[type, Callable[[Any], None]] = {
+            TellWorker: self._tell,
+            AppendMarker: self._append_marker,
+            StoreManifest: self._store_manifest,
+            DeleteManifest: self._delete_manifest,
+            DeleteObjects: self._delete_objects,
+            SweepObjects: self._sweep,
+            ReleaseLog: self._release,
+            Refuse: self._refuse,
+        }
+
+    def step(self, event: Event) -> None:
+        """As `Shell.step`."""
+        for effect in self.core.step(event):
+            self._do[type(effect)](effect)
+
+    def _tell(self, effect: TellWorker) -> None:
+        message = effect.message
+        counters = self._counters
+        if isinstance(message, Commit):
+            counters.epochs += 1
+            counters.locked += len(message.locked)
+        elif isinstance(message, Validate):
+            counters.carried += len(message.deferred)
+        elif isinstance(message, LockDecision):
+            counters.carried += sum(1 for _, failure in message.excluded if failure is None)
+        elif isinstance(message, SnapshotEnded) and not message.complete:
+            counters.snapshots_failed += 1
+        self._drive.to_worker(CoordinatorSaid(message))
+
+    def _append_marker(self, effect: AppendMarker) -> None:
+        marker = encode(GenerationMarker(effect.generation, effect.snapshot_epoch))
+        self._log.append(Stream.EPOCHS, EPOCHS_PARTITION, self._now_us(), marker)
+        appended = MarkerAppended(effect.generation)
+        self._drive.durable.add(self._log.lsn, lambda: self._drive.to_coordinator(appended))
+
+    def _store_manifest(self, effect: StoreManifest) -> None:
+        manifest = effect.manifest
+
+        def answer(stored: bool) -> None:
+            self._drive.to_coordinator(ManifestStored(manifest.generation, manifest.epoch, stored))
+
+        self._background.submit(
+            f"storing the manifest of epoch {manifest.epoch}",
+            lambda: metadata.write_manifest(self._store, manifest),
+            lambda _: answer(True),
+            lambda _: answer(False),
+        )
+
+    def _delete_manifest(self, effect: DeleteManifest) -> None:
+        if self.core.phase is Phase.RUNNING:
+            self._delete([metadata.manifest_name(effect.generation, effect.epoch)])
+        else:
+            # Kept until an older snapshot has proved good: a start that is refused must have changed nothing.
+            self._unusable.append(effect)
+
+    def _delete_objects(self, effect: DeleteObjects) -> None:
+        self._delete(effect.names)
+
+    def _delete(self, names: list[str]) -> None:
+        def delete() -> None:
+            for name in names:
+                self._store.delete(name)
+
+        # What stays after all attempts is swept at the next start, or costs space only.
+        self._background.submit("deleting what no snapshot needs", delete, lambda _: None, lambda _: None)
+
+    def _sweep(self, effect: SweepObjects) -> None:
+        unusable, self._unusable = self._unusable, []
+        self._delete([metadata.manifest_name(manifest.generation, manifest.epoch) for manifest in unusable])
+        keep = effect.keep
+
+        def sweep() -> None:
+            for name in self._store.list(SLOT_PREFIX):
+                if name not in keep:
+                    self._store.delete(name)
+
+        self._background.submit("sweeping unfinished uploads", sweep, lambda _: None, lambda _: None)
+
+    def _release(self, effect: ReleaseLog) -> None:
+        if self._keep_log:
+            return
+        log = self._log
+        for slot, offset in effect.requests.items():
+            log.truncate(Stream.REQUESTS, slot, offset)
+        for slot, offset in effect.replies.items():
+            log.truncate(Stream.REPLIES, slot, offset)
+        log.truncate(Stream.EPOCHS, EPOCHS_PARTITION, effect.epochs)
+        self._externals.log.release(self.core.ledger.manifests[-1].epoch)
+
+    def _refuse(self, effect: Refuse) -> None:
+        reasons = dict.fromkeys([*self._counters.load_failures, effect.reason])
+        self._failed("recovery", EngineFailed("\n".join(reasons)))

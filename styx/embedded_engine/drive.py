@@ -1,0 +1,156 @@
+"""The engine's pass: once a turn of the event loop, events go into the cores until both are quiet.
+
+One pass takes the requests that came in, runs one slice of functions, hands the log what is new and says what became
+durable. It never blocks, and whatever goes wrong in it is reported: there is no task that could die unseen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any, Protocol
+
+from styx.coordinator.events import Event as CoordinatorEvent
+from styx.embedded_engine.durability import DurableWaiters
+from styx.log.base import Log
+from styx.sequencer.sequencer import Arrival
+from styx.worker.events import Event as WorkerEvent
+from styx.worker.events import Proceed, RequestsArrived
+from styx.worker.worker import Worker
+
+
+class Shell(Protocol):
+    """One core and whatever carries out its effects."""
+
+    def step(self, event: Any) -> None:
+        """Gives the core an event and does what it wants done; what that causes comes as further events."""
+
+
+class Drive:
+    """`after_pass` is called when both cores are quiet; `failed` with what a pass could not survive."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        log: Log,
+        worker: Worker,
+        n_slots: int,
+        after_pass: Callable[[], None],
+        failed: Callable[[str, BaseException], None],
+    ) -> None:
+        self.durable = DurableWaiters()
+        self.stopped = False
+        self._loop = loop
+        self._log = log
+        self._worker = worker
+        self._after_pass = after_pass
+        self._failed = failed
+        self._shells: tuple[Shell, Shell] | None = None
+        self._events: deque[tuple[Shell, Any]] = deque()
+        self._arrivals: list[list[Arrival]] = [[] for _ in range(n_slots)]
+        self._scheduled = False
+        self._passing = False
+        self._woken = False
+        self._thread = get_ident()
+        self._proceed = Proceed()
+        log.on_durable(self._became_durable)
+
+    def connect(self, coordinator: Shell, worker: Shell) -> None:
+        """Before the first event: where events go."""
+        self._shells = (coordinator, worker)
+
+    def to_coordinator(self, event: CoordinatorEvent) -> None:
+        """The event happens to the coordinator, soon."""
+        assert self._shells is not None
+        self._events.append((self._shells[0], event))
+        self.wake()
+
+    def to_worker(self, event: WorkerEvent) -> None:
+        """The event happens to the worker, soon."""
+        assert self._shells is not None
+        self._events.append((self._shells[1], event))
+        self.wake()
+
+    def request(self, slot: int, arrival: Arrival) -> None:
+        """A record was appended to the slot's requests."""
+        self._arrivals[slot].append(arrival)
+        if not self._scheduled:
+            self.wake()
+
+    def wake(self) -> None:
+        """There is something to do."""
+        if not (self._scheduled or self._passing or self.stopped):
+            self._scheduled = True
+            self._loop.call_soon(self._pass)
+
+    def on_loop(self, callback: Callable[..., None], *args: Any) -> None:
+        """Runs the callback on the engine's thread; from any thread, also when the loop is gone."""
+        try:
+            self._loop.call_soon_threadsafe(callback, *args)
+        except RuntimeError:
+            # The application closed its loop without closing the engine: nobody is left to tell.
+            self.stopped = True
+
+    def stop(self) -> None:
+        """No pass begins any more."""
+        self.stopped = True
+        self._events.clear()
+
+    def _became_durable(self, _: int) -> None:
+        # A log in memory reports inside of `flush`, and the pass looks after that anyway.
+        if not self._woken and get_ident() != self._thread:
+            self._woken = True
+            self.on_loop(self._wake_durable)
+
+    def _wake_durable(self) -> None:
+        self._woken = False
+        self.wake()
+
+    def _pass(self) -> None:
+        self._scheduled = False
+        if self.stopped:
+            return
+        self._passing = True
+        try:
+            self._deliver()
+            if self._worker.runnable:
+                self.to_worker(self._proceed)
+            self._settle()
+            log = self._log
+            log.flush()
+            flushed = log.lsn
+            self.durable.release(log.durable_lsn)
+            self._settle()
+            self._after_pass()
+        except BaseException as error:
+            self._passing = False
+            self._failed("the engine's pass", error)
+            if not isinstance(error, Exception):
+                raise
+            return
+        self._passing = False
+        if self._worker.runnable or self._events or log.lsn != flushed:
+            self.wake()
+
+    def _deliver(self) -> None:
+        for slot, arrivals in enumerate(self._arrivals):
+            if arrivals:
+                self._arrivals[slot] = []
+                self.to_worker(RequestsArrived(slot, arrivals))
+
+    def _settle(self) -> None:
+        events = self._events
+        while events:
+            shell, event = events.popleft()
+            try:
+                shell.step(event)
+            except BaseException as error:
+                error.add_note(f"while taking {_shown(event)}")
+                raise
+
+
+def _shown(event: Any) -> str:
+    text = repr(event)
+    return text if len(text) <= 2000 else f"{text[:2000]}…"

@@ -1,0 +1,377 @@
+"""The embedded engine: one coordinator, one worker, a log and a store on the caller's event loop.
+
+Start is the ordinary recovery, whatever is there to recover, and the protocol cores do not know that they are embedded.
+The engine watches itself: any failure of a pass, of the log or of the store's thread ends it, tells everybody who waits,
+and is logged once. All of its methods belong to the event loop it was started on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import time
+from collections.abc import Awaitable
+from itertools import count
+from typing import Any, Final
+
+from styx.app import App
+from styx.coordinator import metadata
+from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.events import SnapshotWanted, Started, Tick, WorkerJoined
+from styx.embedded_engine.background import Background
+from styx.embedded_engine.coordinator_shell import CoordinatorShell
+from styx.embedded_engine.counters import Counters
+from styx.embedded_engine.deployment import Deployment
+from styx.embedded_engine.drive import Drive
+from styx.embedded_engine.errors import EngineUnavailable, OutcomeUnknown
+from styx.embedded_engine.externals import Externals
+from styx.embedded_engine.in_flight import InFlight, Waiter
+from styx.embedded_engine.metrics import render
+from styx.embedded_engine.storage import Storage
+from styx.embedded_engine.worker_shell import WORKER_ID, WorkerShell
+from styx.errors import BadArguments, EngineFailed, InTransactionError, RequestRejected
+from styx.limits import Limits
+from styx.log.base import Stream
+from styx.messages import Reply, ReplyRecord, Request, encode_request
+from styx.sequencer.sequencer import Arrival
+from styx.worker.events import ReportPoison
+from styx.worker.slot import IDEMPOTENCY_TABLE
+from styx.worker.worker import Step, Worker
+
+N_SLOTS_DEFAULT: Final = 4
+SNAPSHOT_SECONDS_DEFAULT: Final = 10.0
+LOG_BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
+"""While more than this waits for the disk, requests are held back."""
+CLOSE_SECONDS_MAX: Final = 30.0
+"""How long `close` waits for requests in flight, and again for the last snapshot."""
+
+_log = logging.getLogger("styx.embedded")
+
+
+class EmbeddedEngine:
+    """An engine for `app` in `data_dir` (None: in memory, gone when it is closed).
+
+    Parameters
+    ----------
+    n_slots: over how many slots entities are spread; fixed for the life of a data directory.
+    limits: the deployment's limits; those that decide outcomes may change only after a clean `close`.
+    snapshot_interval: seconds between snapshots while there is something new.
+    keep_log: never release log records, so that the whole history can be read: for audits and tests.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        data_dir: str | os.PathLike[str] | None = None,
+        *,
+        n_slots: int = N_SLOTS_DEFAULT,
+        limits: Limits | None = None,
+        snapshot_interval: float = SNAPSHOT_SECONDS_DEFAULT,
+        keep_log: bool = False,
+    ) -> None:
+        self.app = app
+        self.data_dir = data_dir
+        self.n_slots = n_slots
+        self.limits = Limits() if limits is None else limits
+        self.snapshot_interval = snapshot_interval
+        self.keep_log = keep_log
+        self.counters = Counters()
+        self._operators = app.operators
+        self._ready = False
+        self._unavailable: str | None = "the engine has not been started"
+        self._failure: EngineFailed | None = None
+        # Unique among all starts: request ids meet in one replies stream.
+        self._id_prefix = secrets.token_hex(8) + "-"
+        self._id_numbers = count(1)
+        self._last_us = 0
+
+    # State of the engine -----------------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has recovered and serves."""
+        return self._ready
+
+    @property
+    def unavailable_reason(self) -> str | None:
+        """Why it does not serve; None if it does."""
+        return self._unavailable
+
+    @property
+    def in_flight(self) -> int:
+        """Requests taken and not answered."""
+        return len(self._requests.taken)
+
+    @property
+    def poison(self) -> list[ReportPoison]:
+        """The last records that could not be decoded and were skipped."""
+        return list(self.counters.recent_poison)
+
+    @property
+    def last_snapshot_epoch(self) -> int | None:
+        """The epoch of the newest complete snapshot."""
+        manifests = self.coordinator.ledger.manifests
+        return manifests[0].epoch if manifests else None
+
+    def metrics(self) -> str:
+        """All metrics in Prometheus' text format."""
+        return render(self)
+
+    def encoded_state(self) -> dict[tuple[str, Any], bytes]:
+        """All entities' committed state by (operator, key), encoded; a copy."""
+        state: dict[tuple[str, Any], bytes] = {}
+        for slot in self.worker.slots.values():
+            state.update(slot.user_state())
+        return state
+
+    def entity(self, operator: str, key: Any) -> Any:
+        """One entity's committed state, decoded; None if it has none. Raises `UnknownOperator`, `BadKey`."""
+        declared = self.app.operator(operator)
+        checked = declared.check_key(key)
+        slot = self.worker.slots.get(declared.partition_of(checked, self.n_slots) % self.n_slots)
+        data = None if slot is None else slot.table(declared.name).get(checked)
+        return None if data is None else declared.decode_state(data)
+
+    # Start -------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Recovers and returns when requests are served.
+
+        Raises `DataDirectoryInUse`, `ConfigurationError`, `OSError`, or `EngineFailed` when the data cannot be served
+        without losing something acknowledged.
+        """
+        began_s = time.monotonic()
+        self._loop = asyncio.get_running_loop()
+        self._storage = Storage.open(self.data_dir, Deployment(self.app.name, self.n_slots))
+        self.log = self._storage.log
+        self._assemble()
+        self._unavailable = "the engine is starting; try again soon"
+        self._started: asyncio.Future[None] = self._loop.create_future()
+        self._background.start()
+        self._background.submit("reading the metadata", self._read_metadata, self._boot, self._cannot_boot)
+        try:
+            await self._started
+        except asyncio.CancelledError:
+            self.crash()
+            raise
+        self.counters.recovery_s = time.monotonic() - began_s
+
+    def _assemble(self) -> None:
+        loop, storage = self._loop, self._storage
+        self.coordinator = Coordinator(self.n_slots, 1, self.snapshot_interval)
+        self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits)
+        self._drive = Drive(loop, storage.log, self.worker, self.n_slots, self._after_pass, self._fail)
+        storage.log.on_failure(lambda error: self._drive.on_loop(self._fail, "the log", error))
+        self._background = Background(self._drive.on_loop, self._fail)
+        self._requests = InFlight(loop, self.limits.in_flight_max)
+        self._externals = Externals(loop, storage.log, self.n_slots, self.limits, self._drive, self._now_us, self._fail)
+        self._worker_shell = WorkerShell(
+            self.worker,
+            self._drive,
+            storage,
+            self._background,
+            self._externals,
+            self._requests,
+            self.counters,
+            self._now_us,
+            self._fail,
+        )
+        coordinator_shell = CoordinatorShell(
+            self.coordinator,
+            self._drive,
+            storage,
+            self._background,
+            self._externals,
+            self.counters,
+            self._now_us,
+            self._fail,
+            self.keep_log,
+        )
+        self._drive.connect(coordinator_shell, self._worker_shell)
+        self._snapshot_timer: asyncio.TimerHandle | None = None
+        self._quiet: asyncio.Future[None] | None = None
+
+    def _read_metadata(self) -> Started:
+        manifests, damaged = metadata.read_manifests(self._storage.store)
+        for name in damaged:
+            message = f"the manifest {name} in the store is damaged: its checksum does not match"
+            self.counters.load_failures.append(message)
+            _log.warning("%s; trying the one before it", message)
+        self._externals.log.read()
+        return Started(metadata.last_generation(manifests, self.log), manifests)
+
+    def _boot(self, started: Started) -> None:
+        self._drive.to_coordinator(Tick(self._loop.time()))
+        self._drive.to_coordinator(WorkerJoined(WORKER_ID))
+        self._drive.to_coordinator(started)
+
+    def _cannot_boot(self, error: OSError) -> None:
+        self._fail("reading the metadata", error)
+
+    def _now_us(self) -> int:
+        self._last_us = max(self._last_us, time.time_ns() // 1000)
+        return self._last_us
+
+    # Requests ----------------------------------------------------------------------------------------------
+
+    def next_request_id(self) -> str:
+        """An id that no other request has."""
+        return f"{self._id_prefix}{next(self._id_numbers):x}"
+
+    def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
+        """As the gateway's `Engine` asks; refuses rather than holds back."""
+        waiter = self._waiter(request, raw=True, deadline_s=float("inf"))
+        if request.request_id in self._requests.taken:
+            raise RequestRejected("bad_request", f"request id {request.request_id!r} is under way already")
+        if self._crowded:
+            raise RequestRejected("overloaded", f"{self.in_flight} requests are in flight; try again soon")
+        self._enter(request.request_id, waiter)
+        return waiter.future
+
+    def submit(self, request: Request, timeout: float) -> asyncio.Future[Reply]:
+        """Takes a request with an id of `next_request_id`, now or when there is room for it, in the order they come.
+
+        The future gives the `Reply`, or raises `TimeoutError`, `EngineUnavailable` or `OutcomeUnknown`. Raises
+        `RequestRejected` at once if the request cannot be sent at all.
+        """
+        deadline_s = self._loop.time() + timeout
+        waiter = self._waiter(request, raw=False, deadline_s=deadline_s)
+        requests = self._requests
+        if requests.held or self._crowded:
+            requests.held.append((request.request_id, waiter))
+        else:
+            self._enter(request.request_id, waiter)
+        requests.watch(deadline_s)
+        return waiter.future
+
+    @property
+    def _crowded(self) -> bool:
+        return self._requests.full or self.log.backlog_bytes > LOG_BACKLOG_BYTES_MAX
+
+    def _waiter(self, request: Request, raw: bool, deadline_s: float) -> Waiter:
+        if not self._ready:
+            raise EngineUnavailable(self._unavailable or "the engine is not ready")
+        try:
+            payload = encode_request(request)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise BadArguments(f"the request cannot be encoded: {error}") from None
+        if len(payload) > self.limits.request_bytes_max:
+            raise RequestRejected(
+                "too_large",
+                f"the request has {len(payload)} bytes; the limit is {self.limits.request_bytes_max}: send less",
+            )
+        return Waiter(self._slot_of(request), payload, self._loop.create_future(), raw, deadline_s)
+
+    def _slot_of(self, request: Request) -> int:
+        operator = self._operators.get(request.operator)
+        if operator is None:
+            # Whatever cannot be placed is rejected where it lands, and has an ordinary reply.
+            return 0
+        try:
+            return operator.partition_of(operator.check_key(request.key), self.n_slots) % self.n_slots
+        except InTransactionError:
+            return 0
+
+    def _enter(self, request_id: str, waiter: Waiter) -> None:
+        now_us = self._now_us()
+        offset = self.log.append(Stream.REQUESTS, waiter.slot, now_us, waiter.payload)
+        self._requests.take(request_id, waiter)
+        self._drive.request(waiter.slot, Arrival(offset, now_us, waiter.payload))
+
+    def _admit_held(self) -> None:
+        held = self._requests.held
+        while held and not self._crowded:
+            request_id, waiter = held.popleft()
+            if not waiter.future.done():
+                self._enter(request_id, waiter)
+
+    # After each pass ---------------------------------------------------------------------------------------
+
+    def _after_pass(self) -> None:
+        if not self._ready:
+            self._recover_further()
+        elif self._requests.held:
+            self._admit_held()
+        if self._snapshot_timer is None and self._ready and self._dirty:
+            self._snapshot_timer = self._loop.call_later(self.snapshot_interval, self._snapshot_due)
+        if self._quiet is not None and self._is_quiet() and not self._quiet.done():
+            self._quiet.set_result(None)
+
+    def _recover_further(self) -> None:
+        feed = self._worker_shell.feed
+        if self.coordinator.phase is not Phase.RUNNING or self._started.done():
+            return
+        if not feed.exhausted:
+            if self.worker.reached is Step.IDLE:
+                for event in feed.take():
+                    self._drive.to_worker(event)
+        elif not self.worker.replaying and self.worker.reached is Step.IDLE:
+            self._ready = True
+            self._unavailable = None
+            self._started.set_result(None)
+
+    @property
+    def _dirty(self) -> bool:
+        """Transactions have ended that no snapshot holds."""
+        return self.worker.transactions_ended != self._worker_shell.ended_stored
+
+    def _snapshot_due(self) -> None:
+        self._snapshot_timer = None
+        if self._ready and self._dirty:
+            self._want_snapshot()
+
+    def _want_snapshot(self) -> None:
+        self._drive.to_coordinator(Tick(self._loop.time()))
+        self._drive.to_coordinator(SnapshotWanted())
+
+    # End ---------------------------------------------------------------------------------------------------
+
+    def _is_quiet(self) -> bool:
+        return False
+
+    async def close(self) -> None:
+        """Stops."""
+        self.crash()
+
+    def crash(self) -> None:
+        """Ends as a power cut would: nothing is flushed, nothing is closed in order, nobody gets a reply.
+
+        Reopening the directory at once, in the same process too, is fine.
+        """
+        if not self._stop("the engine crashed"):
+            return
+        self._background.crash()
+        self._storage.crash()
+
+    def _fail(self, what: str, error: BaseException) -> None:
+        failure = (
+            error
+            if isinstance(error, EngineFailed)
+            else EngineFailed(f"{what} failed: {type(error).__name__}: {error}")
+        )
+        if failure is not error:
+            failure.__cause__ = error
+        if not self._stop(f"the engine failed: {failure}"):
+            return
+        _log.error("the engine failed: %s", failure, exc_info=error)
+        self._failure = failure
+        if not self._started.done():
+            self._started.set_exception(failure)
+        self._background.crash()
+        self._storage.crash()
+
+    def _stop(self, reason: str) -> bool:
+        """Nothing happens from here on; False if that is so already."""
+        if self._drive.stopped:
+            return False
+        self._ready = False
+        self._unavailable = reason
+        self._drive.stop()
+        self._externals.stop()
+        if self._snapshot_timer is not None:
+            self._snapshot_timer.cancel()
+        self._requests.end(lambda: OutcomeUnknown(reason), lambda: EngineUnavailable(reason))
+        self.worker.executor.end()
+        return True

@@ -1,0 +1,82 @@
+"""What the externals stream says: which outside calls were begun, and how those that ended did.
+
+One partition a slot, the slot of the transaction's root. An outcome is kept until the oldest snapshot that a recovery may
+start from was taken after its transaction's end. Never runs anything. Paper section 7.5.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+import msgspec
+
+from styx.log.base import Log, Stream
+
+
+class ExternalRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A record of the stream: the intent to run a call, or (with the encoded `ExternalOutcome`) its end."""
+
+    tid: int
+    key: bytes
+    outcome: bytes | None = None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decoder = msgspec.msgpack.Decoder(ExternalRecord)
+
+
+def decode_external(data: bytes) -> ExternalRecord:
+    """Raises `msgspec.DecodeError` for garbage."""
+    return _decoder.decode(data)
+
+
+class ExternalLog:
+    """Outcomes by key, as far as they are retained. `read` may run on another thread, before anything else is used."""
+
+    def __init__(self, log: Log, n_slots: int) -> None:
+        self._log = log
+        self._slots = range(n_slots)
+        self._outcomes: dict[bytes, bytes] = {}
+        self._keys: dict[int, deque[tuple[int, bytes]]] = {slot: deque() for slot in self._slots}
+        self._first_of: dict[int, dict[int, int]] = {slot: {} for slot in self._slots}
+        self._cuts: dict[int, dict[int, int]] = {}
+
+    def read(self) -> None:
+        """Takes what is in the log; raises `LogCorrupt`."""
+        for slot in self._slots:
+            first, _ = self._log.bounds(Stream.EXTERNALS, slot)
+            for record in self._log.read(Stream.EXTERNALS, slot, first):
+                self._remember(slot, record.offset, decode_external(record.payload))
+
+    def outcome(self, key: bytes) -> bytes | None:
+        """How the call ended, if that was logged."""
+        return self._outcomes.get(key)
+
+    def append(self, slot: int, now_us: int, record: ExternalRecord) -> None:
+        """Appends a record; it is durable when the log says so."""
+        offset = self._log.append(Stream.EXTERNALS, slot, now_us, _encode(record))
+        self._remember(slot, offset, record)
+
+    def cut(self, slot: int, epoch: int, pending: Iterable[int]) -> None:
+        """A snapshot of `epoch` begins; behind it only the `pending` transactions can ask for an outcome."""
+        first_of = self._first_of[slot]
+        self._first_of[slot] = first_of = {tid: first_of[tid] for tid in pending if tid in first_of}
+        _, end = self._log.bounds(Stream.EXTERNALS, slot)
+        self._cuts.setdefault(epoch, {})[slot] = min(first_of.values(), default=end)
+
+    def release(self, epoch: int) -> None:
+        """No recovery starts before the snapshot of `epoch` any more."""
+        # Unknown after a restart: then the next snapshots release it.
+        for slot, offset in self._cuts.get(epoch, {}).items():
+            self._log.truncate(Stream.EXTERNALS, slot, offset)
+            keys = self._keys[slot]
+            while keys and keys[0][0] < offset:
+                self._outcomes.pop(keys.popleft()[1], None)
+        self._cuts = {known: cuts for known, cuts in self._cuts.items() if known > epoch}
+
+    def _remember(self, slot: int, offset: int, record: ExternalRecord) -> None:
+        self._first_of[slot].setdefault(record.tid, offset)
+        if record.outcome is not None:
+            self._outcomes[record.key] = record.outcome
+            self._keys[slot].append((offset, record.key))

@@ -1,0 +1,152 @@
+"""Outside functions: begun once their intent is durable, given to the protocol once their outcome is.
+
+A coroutine function runs as a task on the engine's loop, any other on one of a few threads. A crash between intent and
+outcome runs it again, so a success counts once and an attempt may happen more than once: that is what the idempotency key
+is for. Never decides what becomes of the transaction. Paper section 7.5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from styx.codec import encode_any
+from styx.embedded_engine.drive import Drive
+from styx.embedded_engine.external_log import ExternalLog, ExternalRecord
+from styx.errors import ValueTooLarge, describe
+from styx.limits import Limits
+from styx.log.base import Log
+from styx.worker.events import ExternalEnded, RunExternal
+from styx.worker.messages import ExternalOutcome
+
+THREADS_MAX: Final = 16
+"""Plain outside functions that run at once; further ones wait."""
+KEY_PARAMETER: Final = "idempotency_key"
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Externals:
+    """Runs what `RunExternal` asks for, one run a key at a time; `Limits.parked_max` bounds how many."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        log: Log,
+        n_slots: int,
+        limits: Limits,
+        drive: Drive,
+        now_us: Callable[[], int],
+        failed: Callable[[str, BaseException], None],
+    ) -> None:
+        self.log = ExternalLog(log, n_slots)
+        self._loop = loop
+        self._records = log
+        self._limits = limits
+        self._drive = drive
+        self._now_us = now_us
+        self._failed = failed
+        self._running: dict[bytes, RunExternal] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._threads: ThreadPoolExecutor | None = None
+        self._stopped = False
+
+    def run(self, wanted: RunExternal) -> None:
+        """Answers with the logged outcome, or logs the intent and begins."""
+        known = self.log.outcome(wanted.key)
+        if known is not None and wanted.key not in self._running:
+            self._answer(wanted, known)
+            return
+        under_way = wanted.key in self._running
+        # A new generation asks again for what still runs: the answer goes to the one that asked last.
+        self._running[wanted.key] = wanted
+        if not under_way:
+            self.log.append(wanted.root_slot, self._now_us(), ExternalRecord(wanted.tid, wanted.key))
+            self._drive.durable.add(self._records.lsn, partial(self._begin, wanted))
+
+    def stop(self) -> None:
+        """Ends the tasks; threads end by themselves, and what they give is not taken."""
+        self._stopped = True
+        for task in self._tasks:
+            task.cancel()
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self, wanted: RunExternal) -> None:
+        task = self._loop.create_task(self._attempt(wanted), name=f"styx-external-{wanted.key.hex()}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _attempt(self, wanted: RunExternal) -> None:
+        try:
+            outcome = await self._outcome(wanted)
+            if not self._stopped:
+                self._ended(wanted, outcome)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the engine's own fault: the function's are in the outcome
+            self._failed("logging an outside function's outcome", error)
+
+    async def _outcome(self, wanted: RunExternal) -> ExternalOutcome:
+        try:
+            value = await self._called(wanted)
+            data = encode_any(value, f"the result of {_name(wanted.function)}")
+            if len(data) > self._limits.value_bytes_max:
+                raise ValueTooLarge(
+                    f"the result of {_name(wanted.function)} has {len(data)} bytes; the limit is "
+                    f"{self._limits.value_bytes_max}: return less"
+                )
+        except BaseException as error:
+            if self._stopped and isinstance(error, asyncio.CancelledError):
+                raise
+            return ExternalOutcome(None, describe(error))
+        return ExternalOutcome(data)
+
+    async def _called(self, wanted: RunExternal) -> Any:
+        call = partial(wanted.function, *wanted.args, **_key_argument(wanted))
+        if inspect.iscoroutinefunction(wanted.function):
+            return await call()
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="styx-external")
+        value = await self._loop.run_in_executor(self._threads, _call, call)
+        if isinstance(value, BaseException):
+            raise value
+        return await value if inspect.isawaitable(value) else value
+
+    def _ended(self, wanted: RunExternal, outcome: ExternalOutcome) -> None:
+        data = _encode(outcome)
+        self.log.append(wanted.root_slot, self._now_us(), ExternalRecord(wanted.tid, wanted.key, data))
+        self._drive.durable.add(self._records.lsn, partial(self._logged, wanted.key, data))
+        self._drive.wake()
+
+    def _logged(self, key: bytes, outcome: bytes) -> None:
+        self._answer(self._running.pop(key), outcome)
+
+    def _answer(self, wanted: RunExternal, outcome: bytes) -> None:
+        self._drive.to_worker(ExternalEnded(wanted.generation, wanted.tid, wanted.root_slot, wanted.key, outcome))
+
+
+def _call(call: Callable[[], Any]) -> Any:
+    """On a thread; an exception comes back as a value, because a future would not carry a StopIteration or SystemExit."""
+    try:
+        return call()
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is the function's outcome
+        return error
+
+
+def _key_argument(wanted: RunExternal) -> dict[str, str]:
+    try:
+        parameters = inspect.signature(wanted.function).parameters
+    except (TypeError, ValueError):
+        return {}
+    return {KEY_PARAMETER: wanted.key.hex()} if KEY_PARAMETER in parameters else {}
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__qualname__", type(function).__name__)

@@ -1,0 +1,42 @@
+"""The requests that the log holds beyond a snapshot, brought back in pieces, so that a long log never fills the memory.
+
+Reads the log in order and nothing else; what is new since the load goes to the worker directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from styx.log.base import Log, Record, Stream
+from styx.sequencer.sequencer import Arrival
+from styx.worker.events import RequestsArrived
+
+FEED_RECORDS: Final = 4096
+"""Records of each slot that are read at once."""
+
+
+class Feed:
+    """Requests from `first_offsets` (by slot) to what is durable now."""
+
+    def __init__(self, log: Log, first_offsets: dict[int, int]) -> None:
+        self._records: dict[int, Iterator[Record]] = {
+            slot: log.read(Stream.REQUESTS, slot, first) for slot, first in first_offsets.items()
+        }
+
+    @property
+    def exhausted(self) -> bool:
+        """Everything has been given."""
+        return not self._records
+
+    def take(self) -> list[RequestsArrived]:
+        """The next piece of each slot; raises `LogCorrupt`."""
+        taken = []
+        for slot, records in list(self._records.items()):
+            arrivals = [Arrival(*record) for record in islice(records, FEED_RECORDS)]
+            if len(arrivals) < FEED_RECORDS:
+                del self._records[slot]
+            if arrivals:
+                taken.append(RequestsArrived(slot, arrivals))
+        return taken

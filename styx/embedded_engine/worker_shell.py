@@ -1,0 +1,180 @@
+"""The worker's effects, done: records into the log, replies to their callers, snapshots through the store's thread.
+
+Decides nothing, but keeps two orders that everything rests on: an epoch is durable before the worker hears so, and a
+snapshot's part counts only when every reply before it is durable. Paper sections 7.1 and 7.4.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from styx.coordinator.events import WorkerSaid
+from styx.embedded_engine.background import Background
+from styx.embedded_engine.counters import Counters
+from styx.embedded_engine.drive import Drive
+from styx.embedded_engine.externals import Externals
+from styx.embedded_engine.feed import Feed
+from styx.embedded_engine.in_flight import InFlight
+from styx.embedded_engine.storage import Storage
+from styx.errors import StyxError
+from styx.log.base import Stream
+from styx.messages import encode_reply
+from styx.protocol import LoadFailed, ObjectRef, SlotPart
+from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.worker.events import (
+    AppendEpochRecord,
+    EmitReplies,
+    Event,
+    LoadState,
+    MergeObjects,
+    ObjectsMerged,
+    RecordDurable,
+    ReportPoison,
+    RunExternal,
+    SlotPartStored,
+    StateLoaded,
+    StateUnusable,
+    StoreSlot,
+    Tell,
+)
+from styx.worker.recovery import Unusable, load_state
+from styx.worker.snapshot_io import merge_stored, store_slot
+from styx.worker.worker import Worker
+
+WORKER_ID = 0
+"""The only worker's id."""
+
+_log = logging.getLogger("styx.embedded")
+
+
+class WorkerShell:
+    """`feed` brings the log's requests back after a load; `ended_stored` counts what the last started snapshot holds."""
+
+    def __init__(
+        self,
+        core: Worker,
+        drive: Drive,
+        storage: Storage,
+        background: Background,
+        externals: Externals,
+        in_flight: InFlight,
+        counters: Counters,
+        now_us: Callable[[], int],
+        failed: Callable[[str, BaseException], None],
+    ) -> None:
+        self.core = core
+        self.feed = Feed(storage.log, {})
+        self.ended_stored = 0
+        self._drive = drive
+        self._log = storage.log
+        self._store = storage.store
+        self._background = background
+        self._externals = externals
+        self._in_flight = in_flight
+        self._counters = counters
+        self._now_us = now_us
+        self._failed = failed
+        self._do: dict[type, Callable[[Any], None]] = {
+            Tell: self._tell,
+            AppendEpochRecord: self._append,
+            EmitReplies: self._emit,
+            LoadState: self._load,
+            StoreSlot: self._store_slot,
+            MergeObjects: self._merge,
+            RunExternal: self._externals.run,
+            ReportPoison: self._report,
+        }
+
+    def step(self, event: Event) -> None:
+        """As `Shell.step`."""
+        for effect in self.core.step(event):
+            self._do[type(effect)](effect)
+
+    def _tell(self, effect: Tell) -> None:
+        if isinstance(effect.message, LoadFailed):
+            self._counters.load_failures.append(effect.message.reason)
+        self._drive.to_coordinator(WorkerSaid(WORKER_ID, effect.message))
+
+    def _append(self, effect: AppendEpochRecord) -> None:
+        # The log is one sequence: the record is durable only after every request that it names.
+        self._log.append(Stream.EPOCHS, EPOCHS_PARTITION, self._now_us(), effect.payload)
+        durable = RecordDurable(effect.generation, effect.epoch)
+        self._drive.durable.add(self._log.lsn, lambda: self._drive.to_worker(durable))
+
+    def _emit(self, effect: EmitReplies) -> None:
+        append, answer, counters = self._log.append, self._in_flight.answer, self._counters
+        slot, now_us = effect.slot, self._now_us()
+        for reply in effect.replies:
+            append(Stream.REPLIES, slot, now_us, encode_reply(reply))
+            if reply.error is None:
+                counters.committed += 1
+            elif reply.error[0] == "aborted":
+                counters.aborted += 1
+            else:
+                counters.rejected += 1
+            answer(reply)
+
+    # Recovery ----------------------------------------------------------------------------------------------
+
+    def _load(self, wanted: LoadState) -> None:
+        def load() -> StateLoaded | StateUnusable:
+            try:
+                return load_state(wanted, self.core.n_slots, self._log, self._store)
+            except Unusable as error:
+                return StateUnusable(wanted.generation, str(error))
+
+        self._background.submit(
+            "loading the last snapshot", load, self._loaded, lambda error: self._failed("loading the snapshot", error)
+        )
+
+    def _loaded(self, answer: StateLoaded | StateUnusable) -> None:
+        if isinstance(answer, StateUnusable):
+            _log.warning("a snapshot cannot be used, trying the one before it: %s", answer.reason)
+        else:
+            self.feed = Feed(self._log, {slot: part.next_offset for slot, part in answer.slots.items()})
+        self._drive.to_worker(answer)
+
+    # Snapshots ---------------------------------------------------------------------------------------------
+
+    def _store_slot(self, wanted: StoreSlot) -> None:
+        log, slot = self._log, wanted.slot
+        _, epochs_offset = log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
+        _, replies_offset = log.bounds(Stream.REPLIES, slot)
+        self._externals.log.cut(slot, wanted.epoch, [pending.tid for pending in wanted.pending])
+        self.ended_stored = self.core.transactions_ended
+
+        def answer(part: SlotPart | None) -> None:
+            self._drive.to_worker(SlotPartStored(wanted.generation, wanted.epoch, slot, part))
+
+        def store() -> None:
+            self._background.submit(
+                f"storing slot {slot} of the snapshot of epoch {wanted.epoch}",
+                lambda: store_slot(wanted, epochs_offset, replies_offset, self._store),
+                answer,
+                lambda _: answer(None),
+            )
+
+        # A snapshot moves past its replies: if it were complete and they were lost, nobody would give them again.
+        self._drive.durable.add(log.lsn, store)
+
+    def _merge(self, wanted: MergeObjects) -> None:
+        replaced = [ref.name for ref in wanted.objects]
+
+        def merge() -> ObjectRef | None:
+            try:
+                return merge_stored(wanted, self._store)
+            except StyxError as error:
+                _log.error("stored objects cannot be merged, the older snapshot may be unusable as well: %s", error)
+                return None
+
+        def answer(merged: ObjectRef | None) -> None:
+            self._drive.to_worker(ObjectsMerged(wanted.generation, wanted.slot, replaced, merged))
+
+        self._background.submit(f"merging objects of slot {wanted.slot}", merge, answer, lambda _: answer(None))
+
+    def _report(self, report: ReportPoison) -> None:
+        self._counters.poison += 1
+        self._counters.recent_poison.append(report)
+        _log.warning("requests record %d of slot %d was skipped: %s", report.offset, report.slot, report.reason)

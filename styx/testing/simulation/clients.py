@@ -1,0 +1,60 @@
+"""Simulated clients: random requests appended to the log in bursts, some of them again with the same idempotency key."""
+
+from __future__ import annotations
+
+from random import Random
+
+from msgspec.structs import replace
+
+from styx.errors import InTransactionError
+from styx.execution import resolve_request
+from styx.log.base import Stream
+from styx.messages import Request, encode_request
+from styx.testing.random_programs import random_request
+from styx.testing.simulation.plan import SimulationPlan
+from styx.testing.simulation.world import World
+
+IDLE_HOUR_S = 3600.0
+
+
+class Clients:
+    """`sent` maps request ids to the request and its time in the log, in microseconds; `expected` counts replies."""
+
+    def __init__(self, world: World, plan: SimulationPlan) -> None:
+        self.sent: dict[str, tuple[Request, int]] = {}
+        self.expected = 0
+        self.end_s = 0.0
+        self._world = world
+        self._plan = plan
+        rng = Random(f"clients {plan.seed}")  # noqa: S311 - reproducible on purpose
+        starts = sorted(rng.random() * plan.duration_s for _ in range(plan.bursts))
+        idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
+        for number in range(plan.requests):
+            request = random_request(rng, plan.profile, f"r{number}")
+            at_s = rng.choice(starts) + rng.random() * 0.01
+            if rng.random() < plan.repeats:
+                request = replace(request, idempotency_key=f"once {number}")
+                for again in range(rng.choice([1, 1, 2])):
+                    self._plan_send(
+                        at_s + rng.random() * rng.choice([0.01, 1.0]),
+                        idle_from_s,
+                        replace(request, request_id=f"r{number} again {again}"),
+                    )
+            self._plan_send(at_s, idle_from_s, request)
+
+    def _plan_send(self, at_s: float, idle_from_s: float, request: Request) -> None:
+        if at_s > idle_from_s:
+            at_s += IDLE_HOUR_S
+        self.end_s = max(self.end_s, at_s)
+        self.expected += 1
+        self._world.time.after(at_s, self._send, request)
+
+    def _send(self, request: Request) -> None:
+        world = self._world
+        try:
+            slot = resolve_request(world.app, request, world.limits, self._plan.slots).slot
+        except InTransactionError:
+            slot = 0
+        self.sent[request.request_id] = (request, world.log.timestamp_us)
+        world.log.append_now(Stream.REQUESTS, slot, encode_request(request))
+        world.time.after(world.rng.random() * 0.002, world.feed, slot)

@@ -1,0 +1,93 @@
+"""Faults: what breaks when, and that it heals again. One method a kind; `FAULT_KINDS` lists them."""
+
+from __future__ import annotations
+
+from styx.log.base import Stream
+from styx.testing.simulation.plan import Fault
+from styx.testing.simulation.world import World
+
+RESTART_S = 0.05
+
+
+class Faults:
+    """Schedules a plan's faults; `done` counts those that happened, by kind."""
+
+    def __init__(self, world: World, faults: tuple[Fault, ...]) -> None:
+        self.done: dict[str, int] = {}
+        self.end_s = 0.0
+        self._world = world
+        actions = {
+            "worker crash": self._worker_crash,
+            "second worker crash during recovery": self._second_crash,
+            "coordinator crash": self._coordinator_crash,
+            "coordinator and worker crash": self._both_crash,
+            "crash of everything": self._everything_crash,
+            "frozen worker": self._frozen,
+            "slow store": self._slow_store,
+            "failing store": self._failing_store,
+            "duplicate delivery": self._duplicates,
+            "garbage in the log": self._garbage,
+            "idle hour": self._idle,
+        }
+        for fault in faults:
+            self.end_s = max(self.end_s, fault.at_s + fault.duration_s)
+            world.time.after(fault.at_s, self._happen, actions[fault.kind], fault)
+
+    def _happen(self, action: object, fault: Fault) -> None:
+        assert callable(action)
+        self.done[fault.kind] = self.done.get(fault.kind, 0) + 1
+        action(fault.duration_s)
+
+    def _worker_crash(self, duration_s: float) -> None:
+        world = self._world
+        worker = world.rng.randrange(world.plan.workers)
+        world.crash_worker(worker)
+        world.time.after(duration_s, world.start_worker, worker)
+
+    def _second_crash(self, duration_s: float) -> None:
+        world = self._world
+        self._worker_crash(RESTART_S)
+        world.time.after(RESTART_S * 2 * world.rng.random(), self._worker_crash, duration_s)
+
+    def _coordinator_crash(self, duration_s: float) -> None:
+        self._world.crash_coordinator()
+        self._world.time.after(duration_s, self._world.start_coordinator)
+
+    def _both_crash(self, duration_s: float) -> None:
+        self._coordinator_crash(duration_s)
+        self._worker_crash(duration_s * self._world.rng.random())
+
+    def _everything_crash(self, duration_s: float) -> None:
+        world = self._world
+        for worker in list(world.workers):
+            world.crash_worker(worker)
+            world.time.after(duration_s * world.rng.random(), world.start_worker, worker)
+        self._coordinator_crash(duration_s)
+
+    def _frozen(self, duration_s: float) -> None:
+        world = self._world
+        host = world.workers.get(world.rng.randrange(world.plan.workers))
+        if host is not None:
+            host.frozen_until_s = world.time.now_s + duration_s
+
+    def _slow_store(self, duration_s: float) -> None:
+        self._world.store.slow_until_s = self._world.time.now_s + duration_s
+
+    def _failing_store(self, duration_s: float) -> None:
+        self._world.store.failing_until_s = self._world.time.now_s + duration_s
+
+    def _duplicates(self, duration_s: float) -> None:
+        world = self._world
+        world.duplicating = True
+        world.time.after(duration_s, setattr, world, "duplicating", False)
+
+    def _garbage(self, duration_s: float) -> None:
+        world = self._world
+        slot = world.rng.randrange(world.plan.slots)
+        world.log.append_now(Stream.REQUESTS, slot, world.rng.randbytes(world.rng.randrange(40)))
+        world.time.after(duration_s * world.rng.random(), world.feed, slot)
+
+    def _idle(self, duration_s: float) -> None:
+        world = self._world
+        world.idle = True
+        world.time.after(3590.0, setattr, world, "idle", False)

@@ -1,0 +1,85 @@
+"""What one simulation does: its size, its pace and its faults, all drawn from a seed.
+
+A plan is plain data, so that a failing one can be printed, cut down by hand and kept as a regression test.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+import msgspec
+
+from styx.testing.random_programs import PROFILES, Profile
+
+FAULT_KINDS: Final = (
+    "worker crash",
+    "second worker crash during recovery",
+    "coordinator crash",
+    "coordinator and worker crash",
+    "crash of everything",
+    "frozen worker",
+    "slow store",
+    "failing store",
+    "duplicate delivery",
+    "garbage in the log",
+    "idle hour",
+)
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """One of `FAULT_KINDS` at a time, lasting (a crash: until the restart) `duration_s`."""
+
+    kind: str
+    at_s: float
+    duration_s: float
+
+
+class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key."""
+
+    seed: int
+    workers: int
+    slots: int
+    requests: int
+    duration_s: float
+    bursts: int
+    profile: Profile
+    repeats: float
+    epoch_transactions_max: int
+    slice_invocations: int
+    idempotency_keys_max: int
+    invocations_max: int
+    snapshot_interval_s: float
+    log_delay_s: float
+    slow_messages: float
+    faults: tuple[Fault, ...]
+
+
+def random_plan(seed: int, *, workers: int | None = None, faults: bool = True) -> SimulationPlan:
+    """The plan of a seed; `workers` overrides their number, without `faults` nothing fails."""
+    rng = Random(f"plan {seed}")  # noqa: S311 - reproducible on purpose
+    duration_s = rng.choice([0.3, 1.0, 3.0])
+    drawn = rng.choice([1, 1, 2, 2, 3, 3, 8])
+    planned = [
+        Fault(rng.choice(FAULT_KINDS), rng.random() * duration_s, rng.choice([0.02, 0.2, 1.0, 4.0]))
+        for _ in range(rng.choice([0, 1, 2, 3, 5]))
+    ]
+    return SimulationPlan(
+        seed=seed,
+        workers=drawn if workers is None else workers,
+        slots=rng.choice([1, 2, 4, 4, 8]),
+        requests=rng.choice([20, 60, 150]),
+        duration_s=duration_s,
+        bursts=rng.choice([1, 2, 5, 50]),
+        profile=rng.choice(PROFILES),
+        repeats=rng.choice([0.0, 0.05, 0.3]),
+        epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
+        slice_invocations=rng.choice([1, 2, 5, 64]),
+        idempotency_keys_max=rng.choice([100_000, 100_000, 100_000]),
+        invocations_max=rng.choice([10_000, 10_000, 10_000, 24, 10]),
+        snapshot_interval_s=rng.choice([0.01, 0.05, 0.3, 2.0]),
+        log_delay_s=rng.choice([0.0005, 0.005, 0.05]),
+        slow_messages=rng.choice([0.0, 0.02, 0.2]),
+        faults=tuple(sorted(planned, key=lambda fault: fault.at_s)) if faults else (),
+    )

@@ -1,0 +1,210 @@
+"""One simulation from start to verdict: run the plan, wait for every reply, check the history, recover once more, check again.
+
+Raises `SimulationFailure` naming the seed for anything that is not as the guarantees say, an assertion in a core included.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from styx.app import App
+from styx.errors import StyxError
+from styx.log.base import Stream
+from styx.messages import ReplyRecord, decode_reply
+from styx.testing import chaos_app
+from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
+from styx.testing.simulation.clients import Clients
+from styx.testing.simulation.faults import Faults
+from styx.testing.simulation.plan import SimulationPlan
+from styx.testing.simulation.world import World
+from styx.worker.worker import Step
+
+PATIENCE_S = 60.0
+"""Virtual time after the last request and fault in which every request must be answered."""
+SETTLE_S = 0.5
+LOOK_S = 0.05
+
+
+class SimulationFailure(AssertionError):
+    """A guarantee did not hold; the message has the plan and the reason."""
+
+
+class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a simulation did. `faults` by kind; `state_hash` of the final state; `replies` as in the replies stream."""
+
+    plan: SimulationPlan
+    history: HistoryReport
+    faults: dict[str, int]
+    generations: int
+    epochs: int
+    locked: int
+    carried: int
+    snapshots: int
+    messages: int
+    virtual_s: float
+    state_hash: str
+    replies: list[ReplyRecord]
+    requests: list[tuple[int, int, bytes]]
+    records: list[bytes]
+
+
+def simulate(
+    plan: SimulationPlan,
+    *,
+    app: App = chaos_app.app,
+    arrival: int = 0,
+    keep_log: bool = False,
+    check: bool = True,
+) -> SimulationReport:
+    """Runs `plan`; `arrival` changes the order in which messages arrive and nothing else."""
+    simulation = _Simulation(plan, app, f"world {plan.seed} {arrival}", keep_log)
+    try:
+        return simulation.run(check)
+    except (AssertionError, StyxError, ArithmeticError, LookupError, TypeError, AttributeError, ValueError) as error:
+        raise SimulationFailure(f"seed {plan.seed}: {type(error).__name__}: {error}\n{plan}") from error
+
+
+class _Simulation:
+    def __init__(self, plan: SimulationPlan, app: App, seed: str, keep_log: bool) -> None:
+        self.plan = plan
+        self.world = World(plan, app, seed, keep_log)
+        self.clients = Clients(self.world, plan)
+        self.faults = Faults(self.world, plan.faults)
+        self.snapshots = 0
+
+    def run(self, check: bool) -> SimulationReport:
+        world = self.world
+        world.start_coordinator()
+        for worker in range(self.plan.workers):
+            world.start_worker(worker)
+        end_s = max(self.clients.end_s, self.faults.end_s)
+        self._run_until(lambda: world.time.now_s >= end_s, end_s + 1)
+        self._heal()
+        self._run_until(self._all_answered, world.time.now_s + PATIENCE_S)
+        self._run_until(lambda: world.time.now_s >= end_s + SETTLE_S and self._quiet(), world.time.now_s + PATIENCE_S)
+        before = self._state()
+        self._restart_everything()
+        self._run_until(self._quiet, world.time.now_s + PATIENCE_S)
+        after = self._state()
+        assert before == after, "the state after a recovery differs from the state before it"
+        return self._report(after, check)
+
+    def _run_until(self, reached: Any, limit_s: float) -> None:
+        world, look_s = self.world, 0.0
+        while True:
+            if world.time.now_s >= look_s:
+                look_s = world.time.now_s + LOOK_S
+                self._look()
+                if reached():
+                    return
+            if world.time.now_s > limit_s:
+                raise AssertionError(f"no progress by {limit_s:.1f} s: {self._stuck()}")
+            if not world.time.next():
+                raise AssertionError("nothing is left to happen")
+
+    def _look(self) -> None:
+        coordinator = self.world.coordinator
+        if coordinator is not None:
+            assert coordinator.refused is None, f"the coordinator refused: {coordinator.refused}"
+
+    def _heal(self) -> None:
+        world = self.world
+        world.idle = world.duplicating = False
+        world.start_coordinator()
+        for worker in range(self.plan.workers):
+            world.start_worker(worker)
+
+    def _restart_everything(self) -> None:
+        world = self.world
+        world.crash_coordinator()
+        for worker in list(world.workers):
+            world.crash_worker(worker)
+        self._heal()
+
+    def _all_answered(self) -> bool:
+        return self.world.log.replies >= self.clients.expected
+
+    def _quiet(self) -> bool:
+        """Every worker is of the newest generation and has nothing to do."""
+        world = self.world
+        generations = {host.core.generation for host in world.workers.values()}
+        return (
+            len(world.workers) == self.plan.workers
+            and world.coordinator is not None
+            and generations == {world.coordinator.core.generation}
+            and len({host.core.epoch for host in world.workers.values()}) == 1
+            and all(
+                host.core.reached is Step.IDLE
+                and not host.core.replaying
+                and not host.core.backlog
+                and not host.core.unfinished
+                for host in world.workers.values()
+            )
+        )
+
+    def _state(self) -> dict[tuple[str, Any], bytes]:
+        state: dict[tuple[str, Any], bytes] = {}
+        for host in self.world.workers.values():
+            for slot in host.core.slots.values():
+                state.update(slot.user_state())
+        return state
+
+    def _stuck(self) -> str:
+        lines = [f"{self.world.log.replies} of {self.clients.expected} replies"]
+        coordinator = self.world.coordinator
+        if coordinator is not None:
+            lines.append(f"coordinator {coordinator.core.phase.name} generation {coordinator.core.generation}")
+        for host in self.world.workers.values():
+            core = host.core
+            lines.append(
+                f"{host.name}: {core.reached.name} generation {core.generation} epoch {core.epoch} "
+                f"backlog {core.backlog} unfinished {core.unfinished} open roots {core.executor.open_roots}"
+            )
+        return "; ".join(lines)
+
+    def _report(self, state: dict[tuple[str, Any], bytes], check: bool) -> SimulationReport:
+        world, plan = self.world, self.plan
+        records = world.log.records
+        replies = [
+            decode_reply(record.payload)
+            for slot in range(plan.slots)
+            for record in records.read(Stream.REPLIES, slot, 0)
+        ]
+        history = check_history(
+            world.app,
+            self.clients.sent,
+            replies,
+            state if check else None,
+            limits=world.limits,
+            n_slots=plan.slots,
+            complete=check,
+        )
+        if plan.profile.transfers and chaos_app.money_made(state):
+            raise SerializabilityViolation("transfers have made or lost money")
+        requests = []
+        if world.keep_log:
+            requests = [
+                (slot, record.timestamp_us, record.payload)
+                for slot in range(plan.slots)
+                for record in records.read(Stream.REQUESTS, slot, 0)
+            ]
+        epochs = [r.payload for r in records.read(Stream.EPOCHS, 0, records.bounds(Stream.EPOCHS, 0)[0])]
+        assert world.coordinator is not None
+        return SimulationReport(
+            plan=plan,
+            history=history,
+            faults=self.faults.done,
+            generations=world.coordinator.core.generation,
+            epochs=world.coordinator.core.epoch + 1,
+            locked=0,
+            carried=0,
+            snapshots=world.coordinator.core.snapshots_completed,
+            messages=world.network.messages,
+            virtual_s=world.time.now_s,
+            state_hash=state_hash(state),
+            replies=replies,
+            requests=requests,
+            records=epochs,
+        )

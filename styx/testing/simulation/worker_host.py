@@ -1,0 +1,231 @@
+"""A simulated worker process: the worker's protocol core with its shell on virtual time.
+
+Turns effects into sends, appends and store operations that take their time, and their ends into events. Decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from styx.app import App
+from styx.limits import Limits
+from styx.log.base import Stream
+from styx.messages import encode_reply
+from styx.protocol import SlotPart, ToWorker
+from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.sequencer import Arrival
+from styx.worker.events import (
+    AppendEpochRecord,
+    CoordinatorSaid,
+    Effect,
+    EmitReplies,
+    Event,
+    FrameArrived,
+    LoadState,
+    MergeObjects,
+    ObjectsMerged,
+    Proceed,
+    RecordDurable,
+    ReportPoison,
+    RequestsArrived,
+    SendFrame,
+    SlotPartStored,
+    StateLoaded,
+    StateUnusable,
+    StoreSlot,
+    Tell,
+)
+from styx.worker.messages import Frame
+from styx.worker.recovery import Unusable, load_state
+from styx.worker.snapshot_io import merge_stored, store_slot
+from styx.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from styx.testing.simulation.world import World
+
+HEARTBEAT_S = 0.2
+STORE_ATTEMPTS_MAX = 3
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_frame = msgspec.msgpack.Decoder(Frame).decode
+_decode_message: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
+
+
+class WorkerHost:
+    """One incarnation of a worker process. `alive` ends with a crash; a restart is another host."""
+
+    def __init__(self, world: World, worker: int, incarnation: int, app: App, n_slots: int, limits: Limits) -> None:
+        self.world = world
+        self.id = worker
+        self.name = f"worker {worker} incarnation {incarnation}"
+        self.alive = True
+        self.frozen_until_s = 0.0
+        self.core = Worker(worker, app, n_slots, limits)
+        self.poison: list[ReportPoison] = []
+        self._n_slots = n_slots
+        self._proceeding = False
+        self._fed: dict[int, int] = {}
+        self._unacknowledged: dict[int, int] = {}
+        world.time.after(0.0, self._beat)
+
+    def crash(self) -> None:
+        """Nothing it had in memory or under way is there any more; appends on their way may arrive."""
+        self.alive = False
+        self.world.log.writer_crashed(self.name)
+        self.core.executor.end()
+
+    def give(self, event: Event) -> None:
+        """The event happens to the process, once it is awake."""
+        if not self.alive:
+            return
+        if self.world.time.now_s < self.frozen_until_s:
+            self.world.time.after(self.frozen_until_s - self.world.time.now_s, self.give, event)
+            return
+        for effect in self.core.step(event):
+            self._do(effect)
+        if self.core.runnable and not self._proceeding:
+            self._proceeding = True
+            self.world.time.after(self.world.rng.random() * 0.0005, self._proceed)
+
+    def _proceed(self) -> None:
+        self._proceeding = False
+        self.give(Proceed())
+
+    def _beat(self) -> None:
+        if not self.alive:
+            return
+        if self.world.time.now_s >= self.frozen_until_s:
+            self.world.network.send(self.name, "coordinator", self.world.heard_of(self), b"")
+        self.world.time.after(HEARTBEAT_S, self._beat)
+
+    def receive_frame(self, data: bytes) -> None:
+        """A peer's frame is here."""
+        self.give(FrameArrived(_decode_frame(data)))
+
+    def receive_message(self, data: bytes) -> None:
+        """The coordinator's message is here."""
+        self.give(CoordinatorSaid(_decode_message.decode(data)))
+
+    # Effects -----------------------------------------------------------------------------------------------
+
+    def _do(self, effect: Effect) -> None:
+        world = self.world
+        if isinstance(effect, SendFrame):
+            peer = world.workers.get(effect.peer)
+            if peer is not None:
+                world.network.send(self.name, peer.name, peer.receive_frame, _encode(effect.frame))
+        elif isinstance(effect, Tell):
+            world.network.send(self.name, "coordinator", world.told_by(self), _encode(effect.message))
+        elif isinstance(effect, AppendEpochRecord):
+            durable = RecordDurable(effect.generation, effect.epoch)
+            world.log.append(
+                self.name,
+                effect.generation,
+                Stream.EPOCHS,
+                EPOCHS_PARTITION,
+                [effect.payload],
+                lambda: self.give(durable),
+            )
+        elif isinstance(effect, EmitReplies):
+            self._emit(effect)
+        elif isinstance(effect, LoadState):
+            self._load(effect)
+        elif isinstance(effect, StoreSlot):
+            self._store(effect)
+        elif isinstance(effect, MergeObjects):
+            self._merge(effect)
+        elif isinstance(effect, ReportPoison):
+            self.poison.append(effect)
+        else:
+            raise AssertionError(f"the simulator does not run {effect}")
+
+    def _emit(self, effect: EmitReplies) -> None:
+        slot = effect.slot
+        self._unacknowledged[slot] = self._unacknowledged.get(slot, 0) + 1
+
+        def arrived() -> None:
+            self._unacknowledged[slot] -= 1
+
+        payloads = [encode_reply(reply) for reply in effect.replies]
+        self.world.log.append(self.name, self.core.generation, Stream.REPLIES, slot, payloads, arrived)
+
+    def _load(self, wanted: LoadState) -> None:
+        world = self.world
+        self._fed = {}  # a consumer that seeks has nothing left over from before
+
+        def load() -> StateLoaded | StateUnusable:
+            try:
+                return load_state(wanted, self._n_slots, world.log.records, world.store.objects)
+            except Unusable as error:
+                return StateUnusable(wanted.generation, str(error))
+
+        def loaded(answer: StateLoaded | StateUnusable) -> None:
+            if self.alive and wanted.generation == self.core.generation:
+                self.give(answer)
+                if isinstance(answer, StateLoaded):
+                    self._fed = {slot: part.next_offset for slot, part in answer.slots.items()}
+                    for slot in self._fed:
+                        self.feed(slot)
+
+        world.store.run(load, loaded, lambda: self._load(wanted) if self.alive else None)
+
+    def feed(self, slot: int) -> None:
+        """Delivers a slot's new requests, in pieces, some of them twice."""
+        rng, first = self.world.rng, self._fed.get(slot)
+        if first is None or not self.alive:
+            return
+        if self.world.duplicating and rng.random() < 0.5:
+            lowest, _ = self.world.log.records.bounds(Stream.REQUESTS, slot)
+            first = max(lowest, first - rng.randrange(5))
+        arrivals = [Arrival(*record) for record in self.world.log.records.read(Stream.REQUESTS, slot, first)]
+        if not arrivals:
+            return
+        taken = arrivals[: rng.randint(1, len(arrivals))]
+        self._fed[slot] = max(self._fed[slot], taken[-1].offset + 1)
+        event, fed = RequestsArrived(slot, taken), self._fed
+
+        def deliver(_: bytes) -> None:
+            if self._fed is fed:
+                self.give(event)
+
+        # One consumer's deliveries stay in order.
+        self.world.network.send(f"log {slot}", self.name, deliver, b"")
+        if len(taken) < len(arrivals):
+            self.world.time.after(rng.random() * 0.002, self.feed, slot)
+
+    def _store(self, wanted: StoreSlot, attempt: int = 1, bounds: tuple[int, int] | None = None) -> None:
+        world = self.world
+        if not self.alive:
+            return
+        if bounds is None:
+            _, epochs = world.log.records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
+            _, replies = world.log.records.bounds(Stream.REPLIES, wanted.slot)
+            bounds = (epochs, replies)
+        known = bounds
+
+        def failed() -> None:
+            if attempt < STORE_ATTEMPTS_MAX:
+                self._store(wanted, attempt + 1, known)
+            else:
+                self.give(SlotPartStored(wanted.generation, wanted.epoch, wanted.slot, None))
+
+        world.store.run(
+            lambda: store_slot(wanted, *known, world.store.objects), lambda part: self._stored(wanted, part), failed
+        )
+
+    def _stored(self, wanted: StoreSlot, part: SlotPart) -> None:
+        # A snapshot moves past its epochs' replies: they must be in the stream first, or nobody would give them again.
+        if self.alive and self._unacknowledged.get(wanted.slot):
+            self.world.time.after(0.001, self._stored, wanted, part)
+        else:
+            self.give(SlotPartStored(wanted.generation, wanted.epoch, wanted.slot, part))
+
+    def _merge(self, wanted: MergeObjects) -> None:
+        replaced = [ref.name for ref in wanted.objects]
+        self.world.store.run(
+            lambda: merge_stored(wanted, self.world.store.objects),
+            lambda ref: self.give(ObjectsMerged(wanted.generation, wanted.slot, replaced, ref)),
+            lambda: self.give(ObjectsMerged(wanted.generation, wanted.slot, replaced, None)),
+        )
