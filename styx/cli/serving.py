@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import styx
 from styx.app import App
+from styx.cli.engine_facts import Start, snapshot_epoch, start_of
 from styx.errors import EngineFailed
 from styx.gateway.server import serve
 
@@ -39,11 +40,13 @@ async def serve_embedded(
     app: App,
     options: ServingOptions,
     *,
-    on_started: Callable[[str, EmbeddedEngine], None],
+    on_started: Callable[[str, Start], None],
     on_stopping: Callable[[], None],
     stop: asyncio.Event | None = None,
-) -> EmbeddedEngine:
-    """Serves until SIGTERM, SIGINT or `stop`, then finishes what is in flight and snapshots; returns the closed engine.
+) -> int | None:
+    """Serves until SIGTERM, SIGINT or `stop`, then finishes what is in flight and snapshots.
+
+    Returns the epoch of the stored snapshot, None if there was nothing to store.
 
     Raises what `styx.embedded` and `serve` raise, and `EngineFailed` as soon as the engine has failed.
     """
@@ -56,6 +59,7 @@ async def serve_embedded(
         app, options.data_dir, snapshot_interval=options.snapshot_interval, keep_log=options.keep_log
     ) as client:
         engine = client.engine
+        start = start_of(engine)
         # What is here now stays for good: the collector need not look at it again and again.
         gc.collect()
         gc.freeze()
@@ -65,7 +69,7 @@ async def serve_embedded(
                 engine,
                 options.host,
                 options.port,
-                on_started=lambda url: on_started(url, engine),
+                on_started=lambda url: on_started(url, start),
                 on_shutdown=stopping,
                 stop=stop,
             )
@@ -73,7 +77,7 @@ async def serve_embedded(
             watching.cancel()
         if not engine.ready:
             raise EngineFailed(engine.unavailable_reason or "the engine stopped")
-    return engine
+    return snapshot_epoch(engine)
 
 
 def run_loop(main: Coroutine[Any, Any, T]) -> T:

@@ -23,8 +23,7 @@ async def _main(data_dir: Path, snapshot_interval: float) -> None:
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), stop.set)
 
     def on_started(url: str, start: Start) -> None:
-        ready = Readiness(url, start.seconds, start.snapshot_epoch, start.epoch)
-        sys.stdout.buffer.write(msgspec.json.encode(ready) + b"\n")
+        sys.stdout.buffer.write(msgspec.json.encode(Readiness(url, start)) + b"\n")
         sys.stdout.buffer.flush()
 
     options = ServingOptions("127.0.0.1", 0, data_dir, snapshot_interval, keep_log=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from styx.cli.engine_facts import Start
+
 
 class Readiness(msgspec.Struct):
-    """Where it serves, and what starting took: seconds in the engine, the epoch it came back to, epochs replayed."""
+    """Where it serves, and how the engine started."""
 
     url: str
-    recovery_seconds: float
-    snapshot_epoch: int
-    epoch: int
+    start: Start

@@ -68,7 +68,7 @@ class Faults:
         world = self._world
         host = world.workers.get(world.rng.randrange(world.plan.workers))
         if host is not None:
-            host.frozen_until_s = world.time.now_s + duration_s
+            host.freeze(duration_s)
 
     def _slow_store(self, duration_s: float) -> None:
         self._world.store.slow_until_s = self._world.time.now_s + duration_s

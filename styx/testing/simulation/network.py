@@ -30,4 +30,4 @@ class Network:
         arrival_s = max(self._arrival_s.get((sender, receiver), 0.0), self._time.now_s + delay_s)
         self._arrival_s[sender, receiver] = arrival_s
         self.messages += 1
-        self._time.after(arrival_s - self._time.now_s, deliver, data)
+        self._time.at(arrival_s, deliver, data)

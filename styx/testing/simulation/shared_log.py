@@ -63,7 +63,7 @@ class SharedLog:
         due_s = max(self._arrival_s.get(place, 0.0), self._time.now_s + self._rng.random() * self._delay_s)
         self._arrival_s[place] = due_s
         record = (writer, generation, stream, partition, payloads, arrived)
-        self._time.after(due_s - self._time.now_s, self._arrive, *record)
+        self._time.at(due_s, self._arrive, *record)
 
     def _arrive(
         self,

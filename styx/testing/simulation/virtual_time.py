@@ -18,7 +18,11 @@ class VirtualTime:
 
     def after(self, delay_s: float, action: Callable[..., None], *args: Any) -> None:
         """Does `action(*args)` when `delay_s` have passed."""
-        heapq.heappush(self._queue, (self.now_s + delay_s, next(self._numbers), action, args))
+        self.at(self.now_s + delay_s, action, *args)
+
+    def at(self, due_s: float, action: Callable[..., None], *args: Any) -> None:
+        """Does `action(*args)` at `due_s`; an order of due times survives, which rounded delays would not keep."""
+        heapq.heappush(self._queue, (due_s, next(self._numbers), action, args))
 
     def next(self) -> bool:
         """Does what is due next; False if nothing ever is."""

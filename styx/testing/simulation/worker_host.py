@@ -5,6 +5,7 @@ Turns effects into sends, appends and store operations that take their time, and
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -61,7 +62,8 @@ class WorkerHost:
         self.id = worker
         self.name = f"worker {worker} incarnation {incarnation}"
         self.alive = True
-        self.frozen_until_s = 0.0
+        self._frozen_until_s = 0.0
+        self._inbox: deque[Event] = deque()
         self.core = Worker(worker, app, n_slots, limits)
         self.poison: list[ReportPoison] = []
         self._n_slots = n_slots
@@ -76,12 +78,21 @@ class WorkerHost:
         self.world.log.writer_crashed(self.name)
         self.core.executor.end()
 
+    def freeze(self, duration_s: float) -> None:
+        """The process does nothing for a while, then finds everything that came meanwhile."""
+        self._frozen_until_s = max(self._frozen_until_s, self.world.time.now_s + duration_s)
+        self.world.time.after(duration_s, self._thaw)
+
+    def _thaw(self) -> None:
+        while self._inbox and self.world.time.now_s >= self._frozen_until_s:
+            self.give(self._inbox.popleft())
+
     def give(self, event: Event) -> None:
         """The event happens to the process, once it is awake."""
         if not self.alive:
             return
-        if self.world.time.now_s < self.frozen_until_s:
-            self.world.time.after(self.frozen_until_s - self.world.time.now_s, self.give, event)
+        if self.world.time.now_s < self._frozen_until_s:
+            self._inbox.append(event)
             return
         for effect in self.core.step(event):
             self._do(effect)
@@ -96,7 +107,7 @@ class WorkerHost:
     def _beat(self) -> None:
         if not self.alive:
             return
-        if self.world.time.now_s >= self.frozen_until_s:
+        if self.world.time.now_s >= self._frozen_until_s:
             self.world.network.send(self.name, "coordinator", self.world.heard_of(self), b"")
         self.world.time.after(HEARTBEAT_S, self._beat)
 
@@ -153,6 +164,8 @@ class WorkerHost:
 
     def _load(self, wanted: LoadState) -> None:
         world = self.world
+        if wanted.generation != self.core.generation:
+            return
         self._fed = {}  # a consumer that seeks has nothing left over from before
 
         def load() -> StateLoaded | StateUnusable:

@@ -1,0 +1,77 @@
+"""What `styx dev` prints around an app that is served: where it is, what came back, and how it ended."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from styx.app import App
+from styx.cli.engine_facts import Start
+from styx.cli.serving import ServingOptions, run_loop, serve_embedded
+from styx.operator import FunctionSpec
+
+_ANY_ADDRESS = ("0.0.0.0", "::", "")
+
+
+def run_dev_server(app: App, options: ServingOptions) -> None:
+    """Serves the app until it is told to stop; raises what ends it otherwise."""
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def on_started(url: str, start: Start) -> None:
+        _say(*opening_lines(app, url, options, start))
+
+    def on_stopping() -> None:
+        _say("Stopping: storing a snapshot …")
+
+    epoch = run_loop(serve_embedded(app, options, on_started=on_started, on_stopping=on_stopping))
+    _say(closing_line(epoch, options.data_dir))
+
+
+def opening_lines(app: App, url: str, options: ServingOptions, start: Start) -> list[str]:
+    """What is served, where, and with which data."""
+    lines = [f"Serving {app.name} at {url}"]
+    if options.host in _ANY_ADDRESS:
+        lines[0] += " and at every other address of this machine"
+    functions = [spec for operator in app.operators.values() for spec in operator.functions.values()]
+    routes = [f"/v1/{spec.operator}/{{key}}/{spec.name}" for spec in functions]
+    width = max(map(len, routes), default=0)
+    lines += [
+        f"  POST {route:<{width}}  ({_parameters(spec)})" for route, spec in zip(routes, functions, strict=True)
+    ]
+    lines += [f"Docs  {url}/docs", f"Data  {options.data_dir} ({_recovered(start)})"]
+    if functions:
+        lines.append(f"Try   {_example(functions[0], url)}")
+    lines.append("Ctrl-C stops it: requests in flight are finished and a snapshot is stored.")
+    return lines
+
+
+def closing_line(epoch: int | None, data_dir: Path) -> str:
+    """What is stored now."""
+    if epoch is None:
+        return f"Stopped; there was nothing to store in {data_dir}."
+    return f"Stopped; the snapshot at epoch {epoch} is stored in {data_dir}."
+
+
+def _recovered(start: Start) -> str:
+    if start.epoch is None:
+        return "new"
+    source = "the log" if start.snapshot_epoch is None else f"the snapshot at epoch {start.snapshot_epoch}"
+    if start.snapshot_epoch is not None and start.replayed:
+        source += f" and {start.replayed} epochs of the log"
+    return f"recovered up to epoch {start.epoch} from {source} in {start.seconds:.2f} s"
+
+
+def _parameters(spec: FunctionSpec) -> str:
+    return ", ".join(map(str, spec.signature.parameters))
+
+
+def _example(spec: FunctionSpec, url: str) -> str:
+    required = [p.name.upper() for p in spec.signature.parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    words = ["styx", "call", spec.operator, "KEY", spec.name, *required]
+    if url != "http://127.0.0.1:8080":
+        words += ["--url", url]
+    return " ".join(words)
+
+
+def _say(*lines: str) -> None:
+    print(*lines, sep="\n", flush=True)
