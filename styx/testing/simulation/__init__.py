@@ -4,7 +4,16 @@ The same protocol cores as in production, hosted on fakes that delay, reorder, f
 reproduced by its seed alone. See `simulate`.
 """
 
+from styx.testing.simulation.elsewhere import replay_elsewhere
 from styx.testing.simulation.plan import FAULT_KINDS, SimulationPlan, random_plan
 from styx.testing.simulation.run import SimulationFailure, SimulationReport, simulate
 
-__all__ = ["FAULT_KINDS", "SimulationFailure", "SimulationPlan", "SimulationReport", "random_plan", "simulate"]
+__all__ = [
+    "FAULT_KINDS",
+    "SimulationFailure",
+    "SimulationPlan",
+    "SimulationReport",
+    "random_plan",
+    "replay_elsewhere",
+    "simulate",
+]

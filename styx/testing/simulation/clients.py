@@ -26,7 +26,7 @@ class Clients:
         self.end_s = 0.0
         self._world = world
         self._plan = plan
-        rng = Random(f"clients {plan.seed}")  # noqa: S311 - reproducible on purpose
+        rng = Random(f"clients {plan.seed}")
         starts = sorted(rng.random() * plan.duration_s for _ in range(plan.bursts))
         idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
         for number in range(plan.requests):

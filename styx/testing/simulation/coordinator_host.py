@@ -100,7 +100,7 @@ class CoordinatorHost:
             generation, epoch = manifest.generation, manifest.epoch
             world.store.run(
                 lambda: metadata.write_manifest(objects, manifest),
-                lambda _: self.give(ManifestStored(generation, epoch, True)),
+                lambda _: self._manifest_stored(generation, epoch),
                 lambda: self.give(ManifestStored(generation, epoch, False)),
             )
         elif isinstance(effect, DeleteManifest):
@@ -116,6 +116,10 @@ class CoordinatorHost:
             self._release(effect)
         elif isinstance(effect, Refuse):
             self.refused = effect.reason
+
+    def _manifest_stored(self, generation: int, epoch: int) -> None:
+        self.world.snapshots += 1
+        self.give(ManifestStored(generation, epoch, True))
 
     def _marked(self, generation: int) -> None:
         self.world.log.fence = max(self.world.log.fence, generation)

@@ -58,7 +58,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 def random_plan(seed: int, *, workers: int | None = None, faults: bool = True) -> SimulationPlan:
     """The plan of a seed; `workers` overrides their number, without `faults` nothing fails."""
-    rng = Random(f"plan {seed}")  # noqa: S311 - reproducible on purpose
+    rng = Random(f"plan {seed}")
     duration_s = rng.choice([0.3, 1.0, 3.0])
     drawn = rng.choice([1, 1, 2, 2, 3, 3, 8])
     planned = [

@@ -5,6 +5,7 @@ Raises `SimulationFailure` naming the seed for anything that is not as the guara
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -39,8 +40,6 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     faults: dict[str, int]
     generations: int
     epochs: int
-    locked: int
-    carried: int
     snapshots: int
     messages: int
     virtual_s: float
@@ -59,39 +58,39 @@ def simulate(
     check: bool = True,
 ) -> SimulationReport:
     """Runs `plan`; `arrival` changes the order in which messages arrive and nothing else."""
-    simulation = _Simulation(plan, app, f"world {plan.seed} {arrival}", keep_log)
+    simulation = Simulation(plan, app, f"world {plan.seed} {arrival}", keep_log)
     try:
         return simulation.run(check)
     except (AssertionError, StyxError, ArithmeticError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise SimulationFailure(f"seed {plan.seed}: {type(error).__name__}: {error}\n{plan}") from error
 
 
-class _Simulation:
+class Simulation:
+    """A simulation under way; `simulate` is the usual way to run one."""
+
     def __init__(self, plan: SimulationPlan, app: App, seed: str, keep_log: bool) -> None:
         self.plan = plan
         self.world = World(plan, app, seed, keep_log)
         self.clients = Clients(self.world, plan)
         self.faults = Faults(self.world, plan.faults)
-        self.snapshots = 0
 
     def run(self, check: bool) -> SimulationReport:
         world = self.world
-        world.start_coordinator()
-        for worker in range(self.plan.workers):
-            world.start_worker(worker)
+        self.start()
         end_s = max(self.clients.end_s, self.faults.end_s)
-        self._run_until(lambda: world.time.now_s >= end_s, end_s + 1)
+        self.run_until(lambda: world.time.now_s >= end_s, end_s + 1)
         self._heal()
-        self._run_until(self._all_answered, world.time.now_s + PATIENCE_S)
-        self._run_until(lambda: world.time.now_s >= end_s + SETTLE_S and self._quiet(), world.time.now_s + PATIENCE_S)
-        before = self._state()
+        self.run_until(self._all_answered, world.time.now_s + PATIENCE_S)
+        self.run_until(lambda: world.time.now_s >= end_s + SETTLE_S and self.quiet(), world.time.now_s + PATIENCE_S)
+        before = self.state()
         self._restart_everything()
-        self._run_until(self._quiet, world.time.now_s + PATIENCE_S)
-        after = self._state()
+        self.run_until(self.quiet, world.time.now_s + PATIENCE_S)
+        after = self.state()
         assert before == after, "the state after a recovery differs from the state before it"
         return self._report(after, check)
 
-    def _run_until(self, reached: Any, limit_s: float) -> None:
+    def run_until(self, reached: Callable[[], bool], limit_s: float) -> None:
+        """Lets things happen until `reached()`, looked at every `LOOK_S`; raises when `limit_s` has passed."""
         world, look_s = self.world, 0.0
         while True:
             if world.time.now_s >= look_s:
@@ -109,12 +108,15 @@ class _Simulation:
         if coordinator is not None:
             assert coordinator.refused is None, f"the coordinator refused: {coordinator.refused}"
 
-    def _heal(self) -> None:
-        world = self.world
-        world.idle = world.duplicating = False
-        world.start_coordinator()
+    def start(self) -> None:
+        """Starts every process that does not live."""
+        self.world.start_coordinator()
         for worker in range(self.plan.workers):
-            world.start_worker(worker)
+            self.world.start_worker(worker)
+
+    def _heal(self) -> None:
+        self.world.idle = self.world.duplicating = False
+        self.start()
 
     def _restart_everything(self) -> None:
         world = self.world
@@ -126,7 +128,7 @@ class _Simulation:
     def _all_answered(self) -> bool:
         return self.world.log.replies >= self.clients.expected
 
-    def _quiet(self) -> bool:
+    def quiet(self) -> bool:
         """Every worker is of the newest generation and has nothing to do."""
         world = self.world
         generations = {host.core.generation for host in world.workers.values()}
@@ -144,7 +146,8 @@ class _Simulation:
             )
         )
 
-    def _state(self) -> dict[tuple[str, Any], bytes]:
+    def state(self) -> dict[tuple[str, Any], bytes]:
+        """All entities' committed state, over all workers."""
         state: dict[tuple[str, Any], bytes] = {}
         for host in self.world.workers.values():
             for slot in host.core.slots.values():
@@ -198,9 +201,7 @@ class _Simulation:
             faults=self.faults.done,
             generations=world.coordinator.core.generation,
             epochs=world.coordinator.core.epoch + 1,
-            locked=0,
-            carried=0,
-            snapshots=world.coordinator.core.snapshots_completed,
+            snapshots=world.snapshots,
             messages=world.network.messages,
             virtual_s=world.time.now_s,
             state_hash=state_hash(state),

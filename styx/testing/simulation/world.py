@@ -32,7 +32,7 @@ class World:
     def __init__(self, plan: SimulationPlan, app: App, seed: str, keep_log: bool) -> None:
         self.plan = plan
         self.app = app
-        self.rng = Random(seed)  # noqa: S311 - reproducible on purpose
+        self.rng = Random(seed)
         self.time = VirtualTime()
         self.network = Network(self.time, self.rng, plan.slow_messages)
         self.log = SharedLog(self.time, self.rng, plan.log_delay_s)
@@ -41,6 +41,7 @@ class World:
         self.keep_log = keep_log
         self.duplicating = False
         self.idle = False
+        self.snapshots = 0
         self.workers: dict[int, WorkerHost] = {}
         self.coordinator: CoordinatorHost | None = None
         self._incarnations = 0

@@ -1,0 +1,1 @@
+"""Measurements of the engine; each sub-package is one benchmark with one command."""

@@ -1,0 +1,106 @@
+"""`python -m benchmarks.micro`: CPU per transaction of the engine and of the bare loop, and their ratio.
+
+Both run the same requests in turn in one process, several times; figures are process CPU time, the median of the runs with
+the range. The machine's speed cancels out in the ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import platform
+import random
+import statistics
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from benchmarks.micro.bank import account, app
+from benchmarks.micro.bare_loop import bare_loop
+from benchmarks.micro.engine_loop import EngineLoop
+from styx.codec import encode_strict
+from styx.messages import Request, decode_reply, encode_request
+
+START_BALANCE = 1_000_000
+WARM_UP = 2_000
+
+
+def transfers(count: int, keys: int, seed: int) -> list[tuple[int, int, int]]:
+    """(debtor, creditor, amount): distinct uniform keys."""
+    rng = random.Random(seed)
+    drawn = []
+    for _ in range(count):
+        debtor, creditor = rng.sample(range(keys), 2)
+        drawn.append((debtor, creditor, rng.randint(1, 100)))
+    return drawn
+
+
+def encoded(drawn: list[tuple[int, int, int]]) -> list[bytes]:
+    """The transfers as request records."""
+    pack = msgspec.msgpack.Encoder().encode
+    return [
+        encode_request(Request(f"r{i}", "account", debtor, "transfer", pack((creditor, amount))))
+        for i, (debtor, creditor, amount) in enumerate(drawn)
+    ]
+
+
+def cpu_seconds(action: Callable[[], object]) -> float:
+    """Processor time that `action` takes, without the collector's share of what came before."""
+    gc.collect()
+    gc.freeze()
+    started = time.process_time()
+    action()
+    return time.process_time() - started
+
+
+def measure(title: str, keys: int, count: int, runs: int) -> float:
+    """Prints one comparison; returns the median ratio."""
+    drawn = transfers(count, keys, seed=7)
+    requests = encoded(drawn)
+    routed = [(account.partition_of(d, 4) % 4, data) for (d, _, _), data in zip(drawn, requests, strict=True)]
+    bare_us, engine_us = [], []
+    for _ in range(runs):
+        state = {key: encode_strict({"balance": START_BALANCE}) for key in range(keys)}
+        engine = EngineLoop(app)
+        for key, value in state.items():
+            engine.worker.slots[account.partition_of(key, 4) % 4].table("account")[key] = value
+        expected: list[bytes] = []
+        given: list[bytes] = []
+        bare_us.append(cpu_seconds(lambda: expected.extend(bare_loop(requests, state))) / count * 1e6)
+        engine_us.append(cpu_seconds(lambda: given.extend(engine.run(routed))) / count * 1e6)
+        _check(given, expected, engine, state)
+    ratios = [e / b for e, b in zip(engine_us, bare_us, strict=True)]
+    epochs = engine.worker.epoch + 1
+    phases = [decode_reply(data).phase for data in given]
+    print(
+        f"{title}: bare loop {_figure(bare_us)} µs, engine {_figure(engine_us)} µs a transaction, "
+        f"ratio {_figure(ratios)} ({epochs} epochs, {phases.count(2) / count:.0%} through the lock phase)"
+    )
+    return statistics.median(ratios)
+
+
+def _check(given: list[bytes], expected: list[bytes], engine: EngineLoop, state: dict[int, bytes]) -> None:
+    """The engine has done the same work: as many replies, all committed, no money made or lost."""
+    assert len(given) == len(expected)
+    assert all(decode_reply(data).error is None for data in given)
+    assert sum(len(slot.table("account")) for slot in engine.worker.slots.values()) == len(state)
+
+
+def _figure(values: list[float]) -> str:
+    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.micro", description=__doc__)
+    parser.add_argument("--transactions", type=int, default=50_000, help="per run (default 50000)")
+    parser.add_argument("--runs", type=int, default=5, help="runs of each (default 5)")
+    options = parser.parse_args()
+    print(f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}")
+    measure("10,000 keys, uniform", 10_000, options.transactions, options.runs)
+    measure("100 hot keys, nearly every transaction in conflict", 100, options.transactions, options.runs)
+
+
+if __name__ == "__main__":
+    main()

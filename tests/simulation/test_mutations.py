@@ -1,0 +1,273 @@
+"""Mutation proof: each rule of the protocol, broken on purpose, is caught by the simulator.
+
+The breakages live here, as patches of the product's functions. A mutation that no seed catches means that a rule is not
+tested; the seeds tried are few, so that the ones which catch it are common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from styx.coordinator import barrier, coordinator
+from styx.protocol import Done
+from styx.sequencer import epoch_record, sequencer
+from styx.testing.simulation import SimulationFailure, random_plan, simulate, worker_host
+from styx.worker import executor, footprint, replies, rerun, snapshot_io, validation, worker
+from styx.worker import lock_phase as lock_phase_module
+from styx.worker.slot import Slot
+
+SEEDS_MAX = 400
+
+Mutation = Callable[[pytest.MonkeyPatch], None]
+
+
+def validation_ignores_reads(patch: pytest.MonkeyPatch) -> None:
+    def conflicts(slot: Slot, gone: Any) -> list[int]:
+        written: set[object] = set()
+        found = []
+        for tid in sorted(slot.footprints.keys() - set(gone)):
+            wrote = {e for e, cell in slot.footprints[tid].cells.items() if cell.values is not None}
+            if wrote & written:
+                found.append(tid)
+            written |= wrote
+        return found
+
+    patch.setattr(validation, "conflicts", conflicts)
+
+
+def siblings_see_each_other(patch: pytest.MonkeyPatch) -> None:
+    def read(self: footprint.EntityCell, chain: bytes) -> bytes | None:
+        return self.table.get(self.key) if self.values is None else next(reversed(self.values.values()))
+
+    patch.setattr(footprint.EntityCell, "read", read)
+
+
+def collisions_go_unnoticed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(footprint, "_concurrent", lambda a, b: False)
+
+
+def an_abort_releases_the_root(patch: pytest.MonkeyPatch) -> None:
+    original = executor.Executor._credit
+
+    def credit(self: executor.Executor, ack: Any) -> None:
+        root = self.roots.get(ack.tid)
+        original(self, ack)
+        if root is not None and not root.done and ack.failure is not None:
+            self._finish(root)
+
+    patch.setattr(executor.Executor, "_credit", credit)
+
+
+def replies_do_not_wait_for_the_epoch_record(patch: pytest.MonkeyPatch) -> None:
+    original = worker.Worker._report_done
+
+    def report_done(self: worker.Worker) -> None:
+        self._record_durable = True
+        original(self)
+
+    patch.setattr(worker.Worker, "_report_done", report_done)
+
+
+def the_offset_moves_past_carried_transactions(patch: pytest.MonkeyPatch) -> None:
+    original = worker.Worker._store
+
+    def store(self: worker.Worker, slot: Slot) -> None:
+        carried, self._carried = self._carried, []
+        original(self, slot)
+        self._carried = carried
+
+    patch.setattr(worker.Worker, "_store", store)
+
+
+def records_of_an_old_generation_count(patch: pytest.MonkeyPatch) -> None:
+    original = epoch_record.replay_plan
+
+    def replay_plan(records: Any, *arguments: Any) -> Any:
+        kept = [r for r in records if not isinstance(r, epoch_record.GenerationMarker)]
+        level = [epoch_record.EpochRecord(0, r.epoch, r.counter, r.batches) for r in kept]
+        return original(level, arguments[0], arguments[1], -1, arguments[3])
+
+    from styx.worker import recovery
+
+    patch.setattr(recovery, "replay_plan", replay_plan)
+
+
+def objects_are_merged_in_the_wrong_order(patch: pytest.MonkeyPatch) -> None:
+    original = snapshot_io.merge_objects
+    patch.setattr(snapshot_io, "merge_objects", lambda deltas, whole: original(deltas[::-1], whole))
+
+
+def a_merge_of_a_part_forgets_deletions(patch: pytest.MonkeyPatch) -> None:
+    original = snapshot_io.merge_objects
+    patch.setattr(snapshot_io, "merge_objects", lambda deltas, whole: original(deltas, True))
+
+
+def replies_are_given_again_after_a_recovery(patch: pytest.MonkeyPatch) -> None:
+    original = replies.Replies._give
+
+    def give(self: replies.Replies, slot: int, reply: Any) -> None:
+        self.answered = set()
+        original(self, slot, reply)
+
+    patch.setattr(replies.Replies, "_give", give)
+
+
+def a_snapshot_does_not_wait_for_its_replies(patch: pytest.MonkeyPatch) -> None:
+    original = worker_host.WorkerHost._stored
+
+    def stored(self: worker_host.WorkerHost, wanted: Any, part: Any) -> None:
+        self._unacknowledged = {}
+        original(self, wanted, part)
+
+    patch.setattr(worker_host.WorkerHost, "_stored", stored)
+    patch.setattr(worker_host.WorkerHost, "_emit", _emit_uncounted)
+
+
+def _emit_uncounted(self: worker_host.WorkerHost, effect: Any) -> None:
+    payloads = [worker_host.encode_reply(reply) for reply in effect.replies]
+    stream = worker_host.Stream.REPLIES
+    self.world.log.append(self.name, self.core.generation, stream, effect.slot, payloads, lambda: None)
+
+
+def deliveries_count_twice(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sequencer.SlotSequencer, "arrive", lambda self, arrivals: self.waiting.extend(arrivals))
+
+
+def a_changed_synchronous_result_goes_unnoticed(patch: pytest.MonkeyPatch) -> None:
+    original = rerun.Rerun._returned
+
+    def returned(self: rerun.Rerun, frame: Any, value: Any) -> None:
+        frame.due = frame.due._replace(entry=False)
+        original(self, frame, value)
+
+    patch.setattr(rerun.Rerun, "_returned", returned)
+
+
+def changed_calls_to_other_slots_go_unnoticed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rerun.Rerun, "_compare", lambda self, frame, index, spec: True)
+
+
+def a_chain_that_died_counts_as_sent(patch: pytest.MonkeyPatch) -> None:
+    original = rerun.Rerun._returned
+
+    def returned(self: rerun.Rerun, frame: Any, value: Any) -> None:
+        if frame.due.cached is not None:
+            frame.due.cached.failed = False
+        original(self, frame, value)
+
+    patch.setattr(rerun.Rerun, "_returned", returned)
+
+
+def every_exception_is_final(patch: pytest.MonkeyPatch) -> None:
+    def verdicts(failed: dict[int, Any]) -> list[tuple[int, Any]]:
+        return [(t, None if failed[t].deviation else failed[t]) for t in sorted(failed)]
+
+    patch.setattr(barrier, "_verdicts", verdicts)
+
+
+def failed_transactions_are_not_rolled_back(patch: pytest.MonkeyPatch) -> None:
+    def run_without(self: lock_phase_module.SlotLockPhase, excluded: Any) -> None:
+        self._excluded.update(f.tid for f in self._queue if f.tid in excluded)
+
+    patch.setattr(lock_phase_module.SlotLockPhase, "run_without", run_without)
+
+
+def a_failed_upload_forgets_its_changes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Slot, "delta_failed", Slot.delta_stored)
+
+
+def snapshots_are_taken_amid_a_replay(patch: pytest.MonkeyPatch) -> None:
+    original = coordinator.Coordinator._snapshot_due
+
+    def due(self: coordinator.Coordinator) -> bool:
+        self._replay_until = -1
+        return original(self)
+
+    patch.setattr(coordinator.Coordinator, "_snapshot_due", due)
+
+
+def counters_are_not_rebalanced(patch: pytest.MonkeyPatch) -> None:
+    original = barrier.EpochBarriers._barrier_1
+
+    def barrier_1(self: barrier.EpochBarriers) -> Any:
+        validate = original(self)
+        validate.new_max = self.new_max = min(done.new_max for done in self._done.values())
+        return validate
+
+    patch.setattr(barrier.EpochBarriers, "_barrier_1", barrier_1)
+
+
+def early_frames_are_lost(patch: pytest.MonkeyPatch) -> None:
+    original = worker.Worker._take_frame
+
+    def take_frame(self: worker.Worker, frame: Any) -> None:
+        original(self, frame)
+        self._early = {}
+
+    patch.setattr(worker.Worker, "_take_frame", take_frame)
+
+
+def collided_transactions_are_not_made_sequential(patch: pytest.MonkeyPatch) -> None:
+    original = worker.Worker._end_locked
+
+    def end_locked(self: worker.Worker, root: Any) -> None:
+        sequential = root.sequential
+        original(self, root)
+        root.sequential = sequential
+
+    patch.setattr(worker.Worker, "_end_locked", end_locked)
+
+
+def an_aborting_transaction_with_a_collision_aborts_at_once(patch: pytest.MonkeyPatch) -> None:
+    original = worker.Worker._tell
+
+    def tell(self: worker.Worker, message: Any) -> None:
+        if isinstance(message, Done):
+            failed = {t for t in message.collided if self.executor.roots[t].failure is not None}
+            message.collided = [t for t in message.collided if t not in failed]
+            message.aborted += sorted(failed)
+        original(self, message)
+
+    patch.setattr(worker.Worker, "_tell", tell)
+
+
+MUTATIONS: list[Mutation] = [
+    validation_ignores_reads,
+    siblings_see_each_other,
+    collisions_go_unnoticed,
+    an_abort_releases_the_root,
+    replies_do_not_wait_for_the_epoch_record,
+    the_offset_moves_past_carried_transactions,
+    records_of_an_old_generation_count,
+    objects_are_merged_in_the_wrong_order,
+    a_merge_of_a_part_forgets_deletions,
+    replies_are_given_again_after_a_recovery,
+    a_snapshot_does_not_wait_for_its_replies,
+    deliveries_count_twice,
+    a_changed_synchronous_result_goes_unnoticed,
+    changed_calls_to_other_slots_go_unnoticed,
+    a_chain_that_died_counts_as_sent,
+    every_exception_is_final,
+    failed_transactions_are_not_rolled_back,
+    a_failed_upload_forgets_its_changes,
+    snapshots_are_taken_amid_a_replay,
+    counters_are_not_rebalanced,
+    early_frames_are_lost,
+    collided_transactions_are_not_made_sequential,
+    an_aborting_transaction_with_a_collision_aborts_at_once,
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_the_simulator_catches(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutation(monkeypatch)
+    for seed in range(SEEDS_MAX):
+        try:
+            simulate(random_plan(seed))
+        except SimulationFailure:
+            return
+    pytest.fail(f"{SEEDS_MAX} seeds did not notice: {mutation.__name__}")
