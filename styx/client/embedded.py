@@ -1,4 +1,4 @@
-"""The embedded client: an engine in the caller's process, durable if it is given a directory. Requests touch no socket."""
+"""The embedded client: an engine in the caller's process, durable if it has a directory. Requests touch no socket."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def embedded(
     """A client with an engine of its own; use it as `async with styx.embedded(app) as client`.
 
     `data_dir`: where the engine keeps its log and snapshots; opening it again goes on where it was. None: in memory.
-    `n_slots` is fixed for the life of a directory. `snapshot_interval` in seconds. `keep_log`: never release log records.
+    `n_slots` is fixed for the life of a directory. `snapshot_interval` in seconds. `keep_log`: never release records.
 
-    Entering raises `DataDirectoryInUse`, `ConfigurationError` if the directory is another app's or has another `n_slots`,
-    and `EngineFailed` if what is in it is damaged.
+    Entering raises `DataDirectoryInUse`, `ConfigurationError` if the directory is another app's or has another
+    `n_slots`, and `EngineFailed` if what is in it is damaged.
     """
     return EmbeddedClient(
         EmbeddedEngine(
@@ -72,7 +72,7 @@ class EmbeddedClient(Client):
             await self.engine.close()
 
     def crash(self) -> None:
-        """Ends the engine as a power cut would; reopening its directory recovers. The client is of no use afterwards."""
+        """Ends the engine as a power cut would; opening its directory again recovers. The client is of no use then."""
         if self._open:
             self.engine.crash()
 

@@ -1,7 +1,7 @@
-"""The store's thread: blocking work, one piece at a time in the order it was asked for, so that no engine waits for it.
+"""The store's thread: blocking work, one piece at a time in the order it was asked for; the engine never waits for it.
 
-A piece that fails with `OSError` (the store is out of reach or full) is tried again, a named number of times with growing
-pauses. It never touches the protocol: ends are given back on the event loop.
+A piece that fails with `OSError` (the store is out of reach or full) is tried again, a named number of times with
+growing pauses. It never touches the protocol: ends are given back on the event loop.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The coordinator's effects, done: metadata and clean-up through the store's thread, the marker and releases in the log.
+"""The coordinator's effects, done: manifests and clean-up through the store's thread, markers and releases in the log.
 
 Decides nothing but when to delete: not before the state is known to be good. Paper sections 7.1 and 7.2.
 """
@@ -88,8 +88,12 @@ class CoordinatorShell:
             counters.carried += len(message.deferred)
         elif isinstance(message, LockDecision):
             counters.carried += sum(1 for _, failure in message.excluded if failure is None)
-        elif isinstance(message, SnapshotEnded) and not message.complete:
-            counters.snapshots_failed += 1
+        elif isinstance(message, SnapshotEnded):
+            if message.complete:
+                counters.snapshot_at_s = self._now_us() / 1e6
+            else:
+                counters.snapshots_failed += 1
+                counters.ended_at_snapshot = -1
         self._drive.to_worker(CoordinatorSaid(message))
 
     def _append_marker(self, effect: AppendMarker) -> None:

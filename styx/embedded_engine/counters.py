@@ -25,9 +25,14 @@ class Counters:
     locked: int = 0
     carried: int = 0
     epochs: int = 0
+    epoch_size: int = 0
     snapshots_failed: int = 0
     poison: int = 0
     recent_poison: deque[ReportPoison] = field(default_factory=lambda: deque(maxlen=POISON_KEPT))
     load_failures: list[str] = field(default_factory=list)
     """Why snapshots could not be used at this start."""
     recovery_s: float = 0.0
+    ended_at_snapshot: int = 0
+    """Transactions that had ended when the last snapshot began; -1 after it failed."""
+    snapshot_at_s: float | None = None
+    """When the last snapshot became complete, in seconds since 1970; None if none has since the start."""

@@ -119,11 +119,13 @@ class Drive:
                 self.to_worker(self._proceed)
             self._settle()
             log = self._log
-            log.flush()
+            if not self.stopped:
+                log.flush()
             flushed = log.lsn
             self.durable.release(log.durable_lsn)
             self._settle()
-            self._after_pass()
+            if not self.stopped:
+                self._after_pass()
         except BaseException as error:
             self._passing = False
             self._failed("the engine's pass", error)
@@ -131,7 +133,7 @@ class Drive:
                 raise
             return
         self._passing = False
-        if self._worker.runnable or self._events or log.lsn != flushed:
+        if self._worker.runnable or self._events or log.lsn != flushed or self.durable.due(log.durable_lsn):
             self.wake()
 
     def _deliver(self) -> None:

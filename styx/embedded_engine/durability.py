@@ -20,6 +20,10 @@ class DurableWaiters:
         assert not self._waiting or self._waiting[-1][0] <= lsn
         self._waiting.append((lsn, callback))
 
+    def due(self, durable_lsn: int) -> bool:
+        """`release` would run something."""
+        return bool(self._waiting) and self._waiting[0][0] <= durable_lsn
+
     def release(self, durable_lsn: int) -> None:
         """Runs what waited for nothing beyond `durable_lsn`."""
         waiting = self._waiting

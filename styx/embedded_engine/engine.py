@@ -1,8 +1,8 @@
 """The embedded engine: one coordinator, one worker, a log and a store on the caller's event loop.
 
 Start is the ordinary recovery, whatever is there to recover, and the protocol cores do not know that they are embedded.
-The engine watches itself: any failure of a pass, of the log or of the store's thread ends it, tells everybody who waits,
-and is logged once. All of its methods belong to the event loop it was started on.
+The engine watches itself: any failure of a pass, of the log or of the store's thread ends it, tells everybody who
+waits, and is logged once. All of its methods belong to the event loop it was started on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from enum import Enum
 from itertools import count
 from typing import Any, Final
 
@@ -31,13 +32,12 @@ from styx.embedded_engine.in_flight import InFlight, Waiter
 from styx.embedded_engine.metrics import render
 from styx.embedded_engine.storage import Storage
 from styx.embedded_engine.worker_shell import WORKER_ID, WorkerShell
-from styx.errors import BadArguments, EngineFailed, InTransactionError, RequestRejected
+from styx.errors import BadArguments, ConfigurationError, EngineFailed, InTransactionError, RequestRejected
 from styx.limits import Limits
 from styx.log.base import Stream
 from styx.messages import Reply, ReplyRecord, Request, encode_request
 from styx.sequencer.sequencer import Arrival
 from styx.worker.events import ReportPoison
-from styx.worker.slot import IDEMPOTENCY_TABLE
 from styx.worker.worker import Step, Worker
 
 N_SLOTS_DEFAULT: Final = 4
@@ -48,6 +48,16 @@ CLOSE_SECONDS_MAX: Final = 30.0
 """How long `close` waits for requests in flight, and again for the last snapshot."""
 
 _log = logging.getLogger("styx.embedded")
+
+
+class Mode(Enum):
+    """Where the engine is in its life; it never goes back."""
+
+    CREATED = "nothing is open"
+    STARTING = "it recovers"
+    SERVING = "requests are taken"
+    CLOSING = "requests in flight are finished, and a last snapshot is taken"
+    ENDED = "it was closed, crashed, or failed"
 
 
 class EmbeddedEngine:
@@ -79,9 +89,8 @@ class EmbeddedEngine:
         self.keep_log = keep_log
         self.counters = Counters()
         self._operators = app.operators
-        self._ready = False
+        self._mode = Mode.CREATED
         self._unavailable: str | None = "the engine has not been started"
-        self._failure: EngineFailed | None = None
         # Unique among all starts: request ids meet in one replies stream.
         self._id_prefix = secrets.token_hex(8) + "-"
         self._id_numbers = count(1)
@@ -92,7 +101,7 @@ class EmbeddedEngine:
     @property
     def ready(self) -> bool:
         """Whether it has recovered and serves."""
-        return self._ready
+        return self._mode is Mode.SERVING
 
     @property
     def unavailable_reason(self) -> str | None:
@@ -103,6 +112,11 @@ class EmbeddedEngine:
     def in_flight(self) -> int:
         """Requests taken and not answered."""
         return len(self._requests.taken)
+
+    @property
+    def held(self) -> int:
+        """Requests of `submit` that wait for a place."""
+        return len(self._requests.held)
 
     @property
     def poison(self) -> list[ReportPoison]:
@@ -142,11 +156,14 @@ class EmbeddedEngine:
         Raises `DataDirectoryInUse`, `ConfigurationError`, `OSError`, or `EngineFailed` when the data cannot be served
         without losing something acknowledged.
         """
+        if self._mode is not Mode.CREATED:
+            raise ConfigurationError("an engine is started once: make another one")
         began_s = time.monotonic()
         self._loop = asyncio.get_running_loop()
         self._storage = Storage.open(self.data_dir, Deployment(self.app.name, self.n_slots))
         self.log = self._storage.log
         self._assemble()
+        self._mode = Mode.STARTING
         self._unavailable = "the engine is starting; try again soon"
         self._started: asyncio.Future[None] = self._loop.create_future()
         self._background.start()
@@ -191,7 +208,7 @@ class EmbeddedEngine:
         )
         self._drive.connect(coordinator_shell, self._worker_shell)
         self._snapshot_timer: asyncio.TimerHandle | None = None
-        self._quiet: asyncio.Future[None] | None = None
+        self._awaited: tuple[Callable[[], bool], asyncio.Future[None]] | None = None
 
     def _read_metadata(self) -> Started:
         manifests, damaged = metadata.read_manifests(self._storage.store)
@@ -251,7 +268,7 @@ class EmbeddedEngine:
         return self._requests.full or self.log.backlog_bytes > LOG_BACKLOG_BYTES_MAX
 
     def _waiter(self, request: Request, raw: bool, deadline_s: float) -> Waiter:
-        if not self._ready:
+        if self._mode is not Mode.SERVING:
             raise EngineUnavailable(self._unavailable or "the engine is not ready")
         try:
             payload = encode_request(request)
@@ -290,88 +307,147 @@ class EmbeddedEngine:
     # After each pass ---------------------------------------------------------------------------------------
 
     def _after_pass(self) -> None:
-        if not self._ready:
+        if self._mode is Mode.STARTING:
             self._recover_further()
-        elif self._requests.held:
+            return
+        if self._requests.held:
             self._admit_held()
-        if self._snapshot_timer is None and self._ready and self._dirty:
+        if self._snapshot_timer is None and self._dirty:
+            # Only while there is something new: an idle engine sleeps.
             self._snapshot_timer = self._loop.call_later(self.snapshot_interval, self._snapshot_due)
-        if self._quiet is not None and self._is_quiet() and not self._quiet.done():
-            self._quiet.set_result(None)
+        if self._awaited is not None and self._awaited[0]():
+            self._end_waiting()
 
     def _recover_further(self) -> None:
-        feed = self._worker_shell.feed
-        if self.coordinator.phase is not Phase.RUNNING or self._started.done():
+        if self.coordinator.phase is not Phase.RUNNING or self.worker.reached is not Step.IDLE:
             return
-        if not feed.exhausted:
-            if self.worker.reached is Step.IDLE:
-                for event in feed.take():
+        feed = self._worker_shell.feed
+        while not feed.exhausted:
+            arrivals = feed.take()
+            if arrivals:
+                for event in arrivals:
                     self._drive.to_worker(event)
-        elif not self.worker.replaying and self.worker.reached is Step.IDLE:
-            self._ready = True
-            self._unavailable = None
-            self._started.set_result(None)
+                return
+        if self.worker.replaying:
+            raise EngineFailed("recorded epochs name requests that the log does not hold: restore the data directory")
+        self._mode = Mode.SERVING
+        self._unavailable = None
+        self._started.set_result(None)
+
+    # Snapshots ---------------------------------------------------------------------------------------------
 
     @property
     def _dirty(self) -> bool:
-        """Transactions have ended that no snapshot holds."""
-        return self.worker.transactions_ended != self._worker_shell.ended_stored
+        """Transactions have ended that no snapshot holds, nor the one under way."""
+        return self.worker.transactions_ended != self.counters.ended_at_snapshot
 
     def _snapshot_due(self) -> None:
         self._snapshot_timer = None
-        if self._ready and self._dirty:
+        if self._dirty:
             self._want_snapshot()
 
     def _want_snapshot(self) -> None:
         self._drive.to_coordinator(Tick(self._loop.time()))
         self._drive.to_coordinator(SnapshotWanted())
 
+    async def snapshot(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
+        """Takes a snapshot now; whether it was complete within `timeout` seconds."""
+        failed = self.counters.snapshots_failed
+        completed = self.coordinator.snapshots_completed
+        if self._dirty or self.coordinator.ledger.under_way is not None:
+            self._want_snapshot()
+            await self._until(
+                lambda: (
+                    self.counters.snapshots_failed > failed
+                    or (self.coordinator.snapshots_completed > completed and not self._dirty)
+                ),
+                timeout,
+            )
+        return not self._dirty and self.coordinator.ledger.under_way is None
+
     # End ---------------------------------------------------------------------------------------------------
 
-    def _is_quiet(self) -> bool:
-        return False
-
     async def close(self) -> None:
-        """Stops."""
-        self.crash()
+        """Ends in order: takes no new requests, finishes those in flight, takes a snapshot, lets go of the directory.
+
+        Waits for a bounded time; what is not finished by then goes on at the next start. Doing it twice is fine. Raises
+        `EngineFailed` if the log could not be written to its end.
+        """
+        if self._mode is not Mode.SERVING:
+            return
+        self._mode = Mode.CLOSING
+        self._unavailable = "the engine is closing"
+        try:
+            requests = self._requests
+            if not await self._until(lambda: not requests.taken and not requests.held, CLOSE_SECONDS_MAX):
+                _log.warning("%d requests are not finished; they go on at the next start", len(requests.taken))
+            if not self._drive.stopped and not await self.snapshot():
+                _log.warning("no last snapshot could be taken; the next start takes longer")
+        except asyncio.CancelledError:
+            self.crash()
+            raise
+        if self._stop("the engine is closed"):
+            await asyncio.to_thread(self._let_go)
+
+    def _let_go(self) -> None:
+        self._background.stop()
+        self._storage.close()
 
     def crash(self) -> None:
         """Ends as a power cut would: nothing is flushed, nothing is closed in order, nobody gets a reply.
 
         Reopening the directory at once, in the same process too, is fine.
         """
-        if not self._stop("the engine crashed"):
-            return
-        self._background.crash()
-        self._storage.crash()
+        if self._mode is not Mode.CREATED and self._stop("the engine crashed"):
+            self._background.crash()
+            self._storage.crash()
 
     def _fail(self, what: str, error: BaseException) -> None:
-        failure = (
-            error
-            if isinstance(error, EngineFailed)
-            else EngineFailed(f"{what} failed: {type(error).__name__}: {error}")
-        )
-        if failure is not error:
+        if isinstance(error, EngineFailed):
+            failure = error
+        else:
+            failure = EngineFailed(f"{what} failed: {type(error).__name__}: {error}")
             failure.__cause__ = error
+        starting = self._mode is Mode.STARTING
         if not self._stop(f"the engine failed: {failure}"):
             return
         _log.error("the engine failed: %s", failure, exc_info=error)
-        self._failure = failure
-        if not self._started.done():
+        if starting:
             self._started.set_exception(failure)
         self._background.crash()
         self._storage.crash()
 
+    async def _until(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Waits until a pass leaves `condition` true or the engine ends; whether it is true then."""
+        if not condition() and not self._drive.stopped:
+            future = self._loop.create_future()
+            self._awaited = (condition, future)
+            try:
+                await asyncio.wait_for(future, seconds)
+            except TimeoutError:
+                pass
+            finally:
+                self._awaited = None
+        return condition()
+
+    def _end_waiting(self) -> None:
+        if self._awaited is not None and not self._awaited[1].done():
+            self._awaited[1].set_result(None)
+
     def _stop(self, reason: str) -> bool:
         """Nothing happens from here on; False if that is so already."""
-        if self._drive.stopped:
+        if self._mode is Mode.ENDED:
             return False
-        self._ready = False
+        self._mode = Mode.ENDED
         self._unavailable = reason
         self._drive.stop()
         self._externals.stop()
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()
         self._requests.end(lambda: OutcomeUnknown(reason), lambda: EngineUnavailable(reason))
-        self.worker.executor.end()
+        self._end_waiting()
+        try:
+            self.worker.executor.end()
+        except Exception:  # noqa: BLE001 - logged; the engine is ending, maybe because of this very fault
+            _log.exception("functions that were waiting could not be ended")
         return True

@@ -1,7 +1,7 @@
 """What the externals stream says: which outside calls were begun, and how those that ended did.
 
-One partition a slot, the slot of the transaction's root. An outcome is kept until the oldest snapshot that a recovery may
-start from was taken after its transaction's end. Never runs anything. Paper section 7.5.
+One partition a slot, the slot of the transaction's root. An outcome is kept until the oldest snapshot that a recovery
+may start from was taken after its transaction's end. Never runs anything. Paper section 7.5.
 """
 
 from __future__ import annotations

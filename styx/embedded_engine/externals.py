@@ -1,8 +1,8 @@
 """Outside functions: begun once their intent is durable, given to the protocol once their outcome is.
 
 A coroutine function runs as a task on the engine's loop, any other on one of a few threads. A crash between intent and
-outcome runs it again, so a success counts once and an attempt may happen more than once: that is what the idempotency key
-is for. Never decides what becomes of the transaction. Paper section 7.5.
+outcome runs it again, so a success counts once and an attempt may happen more than once: that is what the idempotency
+key is for. Never decides what becomes of the transaction. Paper section 7.5.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Externals:
 
 
 def _call(call: Callable[[], Any]) -> Any:
-    """On a thread; an exception comes back as a value, because a future would not carry a StopIteration or SystemExit."""
+    """On a thread. An exception comes back as a value, because a future does not carry every kind of it."""
     try:
         return call()
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is the function's outcome

@@ -1,8 +1,13 @@
-"""The embedded engine's metrics in Prometheus' text format, made of plain numbers when somebody asks. Counts nothing itself."""
+"""The embedded engine's metrics in Prometheus' text format, made of plain numbers when somebody asks. Never counts."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from styx.log.base import Stream
+from styx.sequencer.epoch_record import EPOCHS_PARTITION
 
 if TYPE_CHECKING:
     from styx.embedded_engine.engine import EmbeddedEngine
@@ -10,4 +15,61 @@ if TYPE_CHECKING:
 
 def render(engine: EmbeddedEngine) -> str:
     """All of them, ending with a newline."""
-    return f"styx_ready {int(engine.ready)}\n"
+    lines: list[str] = []
+    for name, kind, text, samples in (*_transactions(engine), *_durability(engine)):
+        lines += (f"# HELP {name} {text}", f"# TYPE {name} {kind}")
+        lines += (f"{name}{label} {value:.16g}" for label, value in samples)
+    return "\n".join(lines) + "\n"
+
+
+_Metric = tuple[str, str, str, list[tuple[str, float]]]
+
+
+def _counter(name: str, text: str, value: float) -> _Metric:
+    return (name, "counter", text, [("", value)])
+
+
+def _gauge(name: str, text: str, value: float) -> _Metric:
+    return (name, "gauge", text, [("", value)])
+
+
+def _transactions(engine: EmbeddedEngine) -> Iterator[_Metric]:
+    counters, worker = engine.counters, engine.worker
+    outcomes = ("committed", counters.committed), ("aborted", counters.aborted), ("rejected", counters.rejected)
+    yield (
+        "styx_transactions_total",
+        "counter",
+        "Replies given, by outcome.",
+        [(f'{{outcome="{outcome}"}}', number) for outcome, number in outcomes],
+    )
+    yield _counter("styx_lock_phase_transactions_total", "Transactions run again in a lock phase.", counters.locked)
+    yield _counter(
+        "styx_carried_transactions_total", "Transactions that left their epoch unfinished.", counters.carried
+    )
+    yield _counter("styx_epochs_total", "Epochs ended since the start, replayed ones included.", counters.epochs)
+    yield _counter("styx_poison_records_total", "Request records skipped as undecodable.", counters.poison)
+    yield _gauge("styx_epoch_size", "Transactions in the last epoch.", counters.epoch_size)
+    yield _gauge("styx_in_flight", "Requests taken and not answered.", engine.in_flight)
+    yield _gauge("styx_requests_held", "Requests of embedded clients that wait for a place.", engine.held)
+    yield _gauge("styx_backlog", "Requests in the log that no epoch has taken yet.", worker.backlog)
+    yield _gauge(
+        "styx_unfinished", "Transactions in an epoch, carried, or waiting for an outside call.", worker.unfinished
+    )
+
+
+def _durability(engine: EmbeddedEngine) -> Iterator[_Metric]:
+    counters, coordinator, log = engine.counters, engine.coordinator, engine.log
+    yield _gauge("styx_ready", "1 if requests are served.", engine.ready)
+    yield _gauge("styx_generation", "Generation; each start is one.", coordinator.generation)
+    yield _counter("styx_snapshots_total", "Snapshots completed since the start.", coordinator.snapshots_completed)
+    yield _counter("styx_snapshots_failed_total", "Snapshots given up since the start.", counters.snapshots_failed)
+    age_s = time.time() - counters.snapshot_at_s if counters.snapshot_at_s is not None else float("nan")
+    yield _gauge("styx_snapshot_age_seconds", "Since the last complete snapshot; NaN before the first.", age_s)
+    yield _gauge("styx_recovery_seconds", "How long the start took.", counters.recovery_s)
+    yield _gauge("styx_log_undurable_bytes", "Bytes that wait for the disk.", log.backlog_bytes)
+    streams = [(stream, range(engine.n_slots)) for stream in Stream if stream is not Stream.EPOCHS]
+    samples = []
+    for stream, partitions in [*streams, (Stream.EPOCHS, range(EPOCHS_PARTITION, EPOCHS_PARTITION + 1))]:
+        bounds = [log.bounds(stream, partition) for partition in partitions]
+        samples.append((f'{{stream="{stream.name.lower()}"}}', float(sum(end - first for first, end in bounds))))
+    yield ("styx_log_records", "gauge", "Records retained in the log.", samples)

@@ -1,4 +1,4 @@
-"""Where an embedded engine keeps its log and objects: in a directory of its own, or in memory. Opens and lets go of both."""
+"""Where an embedded engine keeps its log and objects: in a directory, or in memory. Opens and lets go, nothing else."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Storage:
     def open(cls, data_dir: str | os.PathLike[str] | None, deployment: Deployment) -> Self:
         """Opens the directory, made if it is missing; None: in memory.
 
-        Raises `DataDirectoryInUse`, `ConfigurationError` for a directory of another app or number of slots, `EngineFailed`
-        for a damaged log, and `OSError`.
+        Raises `DataDirectoryInUse`, `ConfigurationError` for a directory of another app or number of slots,
+        `EngineFailed` for a damaged log, and `OSError`.
         """
         if data_dir is None:
-            log = MemoryLog(backlog_records_max=UNDURABLE_RECORDS_MAX, backlog_bytes_max=UNDURABLE_BYTES_MAX)
-            return cls(log, MemoryStore())
+            memory = MemoryLog(backlog_records_max=UNDURABLE_RECORDS_MAX, backlog_bytes_max=UNDURABLE_BYTES_MAX)
+            return cls(memory, MemoryStore())
         path = Path(data_dir)
         directory = DataDirectory(path)
         try:

@@ -50,7 +50,7 @@ _log = logging.getLogger("styx.embedded")
 
 
 class WorkerShell:
-    """`feed` brings the log's requests back after a load; `ended_stored` counts what the last started snapshot holds."""
+    """`feed` brings the log's requests back after a load. `failed` ends the engine."""
 
     def __init__(
         self,
@@ -66,7 +66,6 @@ class WorkerShell:
     ) -> None:
         self.core = core
         self.feed = Feed(storage.log, {})
-        self.ended_stored = 0
         self._drive = drive
         self._log = storage.log
         self._store = storage.store
@@ -100,6 +99,7 @@ class WorkerShell:
     def _append(self, effect: AppendEpochRecord) -> None:
         # The log is one sequence: the record is durable only after every request that it names.
         self._log.append(Stream.EPOCHS, EPOCHS_PARTITION, self._now_us(), effect.payload)
+        self._counters.epoch_size = len(self.core.executor.roots)
         durable = RecordDurable(effect.generation, effect.epoch)
         self._drive.durable.add(self._log.lsn, lambda: self._drive.to_worker(durable))
 
@@ -143,7 +143,7 @@ class WorkerShell:
         _, epochs_offset = log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
         _, replies_offset = log.bounds(Stream.REPLIES, slot)
         self._externals.log.cut(slot, wanted.epoch, [pending.tid for pending in wanted.pending])
-        self.ended_stored = self.core.transactions_ended
+        self._counters.ended_at_snapshot = self.core.transactions_ended
 
         def answer(part: SlotPart | None) -> None:
             self._drive.to_worker(SlotPartStored(wanted.generation, wanted.epoch, slot, part))
