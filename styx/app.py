@@ -31,11 +31,15 @@ class App:
             for function in operator.functions.values():
                 _ = function.signature  # resolves annotations now: a wrong one fails here, not at the first request
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
+        self._by_name = by_name
 
     def operator(self, wanted: Any) -> Operator:
         """The operator by name or by itself; raises `UnknownOperator` that lists what there is."""
         name = wanted.name if isinstance(wanted, Operator) else wanted
-        operator = self.operators.get(name) if isinstance(name, str) else None
+        try:
+            operator = self._by_name.get(name)
+        except TypeError:  # not hashable
+            operator = None
         if operator is None:
             known = ", ".join(sorted(self.operators)) or "none"
             raise UnknownOperator(f"app {self.name!r} has no operator {shown(name)}; it has: {known}")

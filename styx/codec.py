@@ -83,15 +83,16 @@ def decode_plain(data: bytes) -> Any:
     return _decoder.decode(data)
 
 
-def encode_any(value: Any, what: str) -> bytes:
+def encode_any(value: Any, what: str, *names: str) -> bytes:
     """Encodes whatever msgspec can (structs, dataclasses, Decimal, …), for places where an annotation converts back.
 
-    `what` names the thing for the error: `UnsupportedValue`.
+    `what`, with the dotted `names` behind it, names the thing for the error: `UnsupportedValue`.
     """
     try:
         return _encoder.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise UnsupportedValue(f"{what} cannot be encoded: {error} (value: {shown(value)})") from None
+        place = " ".join([what, ".".join(names)]) if names else what
+        raise UnsupportedValue(f"{place} cannot be encoded: {error} (value: {shown(value)})") from None
 
 
 class TypedState:

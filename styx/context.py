@@ -202,14 +202,15 @@ class Context:
                 raise CallDepthExceeded(
                     f"{self._where()} was called through {env.limits.call_depth_max} others: an endless recursion?"
                 )
-            target = env.app.operator(operator)
+            app = env.app
+            target = app.operator(operator)
             function = target.function(function_name)
-            checked = target.check_key(key)
+            checked = target.key_type.check(key, target.name)
             slot = target.partition_of(checked, env.n_slots) % env.n_slots
             if params == ():
                 data = NO_ARGUMENTS
             elif type(params) is tuple or type(params) is list:
-                data = encode_any(params, f"params of {target.name}.{function.name}")
+                data = encode_any(params, "params of", target.name, function.name)
             else:
                 raise UnsupportedValue(
                     f"params of {target.name}.{function.name} must be a tuple or list, got {shown(params)}"

@@ -83,8 +83,8 @@ def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) ->
 def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[Any, Any, Any]:
     """The invocation's coroutine, not yet run, with its own copy of the arguments; raises `BadArguments`."""
     try:
-        positional, named = function.signature.decode(params)
-        return function.func(context, *positional, **named)
+        positional, named = function.decode(params)
+        return function.func(context, *positional, **named) if named else function.func(context, *positional)
     except InTransactionError:
         raise
     except BaseException as error:  # noqa: BLE001 - a Struct's __post_init__ is user code: it can raise anything
@@ -110,16 +110,16 @@ def encode_result(function: FunctionSpec, value: Any, limits: Limits) -> bytes:
 
     Raises `UnsupportedValue` or `ValueTooLarge`, which count as raised by the function itself.
     """
-    what = f"the result of {function.operator}.{function.name}"
     try:
-        data = encode_any(value, what)
+        data = encode_any(value, "the result of", function.operator, function.name)
     except InTransactionError:
         raise
     except BaseException as error:  # noqa: BLE001 - an object's own code can run here
         kind, message = describe(error)
+        what = f"the result of {function.operator}.{function.name}"
         raise UnsupportedValue(f"{what} cannot be encoded: {kind}: {message}") from None
     if len(data) > limits.value_bytes_max:
-        raise _too_large(what, data, limits, "return less")
+        raise _too_large(f"the result of {function.operator}.{function.name}", data, limits, "return less")
     return data
 
 

@@ -26,9 +26,12 @@ F = TypeVar("F", bound=UserFunction)
 
 
 class FunctionSpec:
-    """One registered function: its name, its code and its signature (resolved when the app is built)."""
+    """One registered function: its name, its code and its signature (resolved when the app is built).
 
-    __slots__ = ("_decode_result", "_signature", "func", "name", "operator")
+    `decode` makes (positional, keyword) arguments of an encoded argument list; it raises `BadArguments`.
+    """
+
+    __slots__ = ("_decode_result", "_signature", "decode", "func", "name", "operator")
 
     def __init__(self, operator: str, name: str, func: UserFunction) -> None:
         self.operator = operator
@@ -36,6 +39,7 @@ class FunctionSpec:
         self.func = func
         self._signature: Signature | None = None
         self._decode_result: Callable[[bytes], Any] = decode_plain
+        self.decode: Callable[[bytes], tuple[Any, dict[str, Any]]] = self._decode_first
 
     @property
     def signature(self) -> Signature:
@@ -44,7 +48,11 @@ class FunctionSpec:
             signature = Signature(f"{self.operator}.{self.name}", self.func)
             self._decode_result = _result_decoder(signature.result_type)
             self._signature = signature
+            self.decode = signature.decode
         return self._signature
+
+    def _decode_first(self, data: bytes) -> tuple[Any, dict[str, Any]]:
+        return self.signature.decode(data)
 
     def decode_result(self, data: bytes) -> Any:
         """A synchronous call's result as the caller gets it: converted to the return annotation if it fits."""
@@ -108,6 +116,7 @@ class Operator:
         self.key_type = KeyType(key_type)
         self.state_type = state_type
         self.functions: dict[str, FunctionSpec] = {}
+        self._by_callable: dict[Any, FunctionSpec] = {}
         self._partition_hash = partition_function(partition_key)
         self.encode_state: Callable[[Any], bytes] = encode_strict
         self.decode_state: Callable[[bytes], Any] = decode_plain
@@ -139,14 +148,15 @@ class Operator:
             )
         if name in self.functions:
             raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
-        self.functions[name] = FunctionSpec(self.name, name, func)
+        self.functions[name] = self._by_callable[func] = FunctionSpec(self.name, name, func)
         return func
 
     def function(self, wanted: Any) -> FunctionSpec:
         """The registered function by name or by itself; raises `UnknownFunction` that lists what there is."""
-        spec = self.functions.get(wanted) if isinstance(wanted, str) else None
-        if spec is None and not isinstance(wanted, str):
-            spec = next((s for s in self.functions.values() if s.func is wanted), None)
+        try:
+            spec = self.functions.get(wanted) or self._by_callable.get(wanted)
+        except TypeError:  # not hashable
+            spec = None
         if spec is None:
             known = ", ".join(sorted(self.functions)) or "none"
             raise UnknownFunction(f"operator {self.name!r} has no function {_name_of(wanted)}; it has: {known}")

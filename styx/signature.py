@@ -19,6 +19,7 @@ from styx.errors import BadArguments, ConfigurationError
 
 _Parameter = inspect.Parameter
 _POSITIONAL = (_Parameter.POSITIONAL_ONLY, _Parameter.POSITIONAL_OR_KEYWORD)
+_NO_NAMED: dict[str, Any] = {}
 _WHERE = re.compile(r" - at `\$(?:\[(\d+)\])?([^`]*)`$")
 NO_ARGUMENTS = b"\x90"
 """msgpack of an empty array."""
@@ -74,14 +75,15 @@ class Signature:
 
     def decode(self, data: bytes) -> tuple[Any, dict[str, Any]]:
         """(positional, keyword) arguments from their msgpack; raises `BadArguments` naming the parameter."""
-        if not data or data[0] & 0xF0 == 0x80 or data[0] in (0xDE, 0xDF):
-            return self._decode_named(data)
         try:
-            count = _array_length(data)
-            decoder = self._decoders.get(count)
+            # A short array's head is 0x90 + its length: one look finds the usual decoder.
+            decoder = self._decoders.get(data[0] - 0x90) if data else None
             if decoder is None:
-                decoder = self._positional_decoder(count)
-            return decoder.decode(data), {}
+                if not data or data[0] & 0xF0 == 0x80 or data[0] in (0xDE, 0xDF):
+                    return self._decode_named(data)
+                count = _array_length(data)
+                decoder = self._decoders.get(count) or self._positional_decoder(count)
+            return decoder.decode(data), _NO_NAMED
         except msgspec.ValidationError as error:
             raise BadArguments(self.located(str(error))) from None
         except (msgspec.DecodeError, ValueError, UnicodeDecodeError, RecursionError) as error:

@@ -44,6 +44,8 @@ class Executor:
         self.app = app
         self.limits = limits
         self.n_slots = n_slots
+        self._operators = dict(app.operators)
+        self._invocations_max = limits.invocations_max
         self.owners: dict[int, int] = {}
         self.slots: dict[int, Slot] = {}
         self.roots: dict[int, RootTransaction] = {}
@@ -89,7 +91,12 @@ class Executor:
         for slot in self.slots.values():
             for footprint in slot.footprints.values():
                 for invocation in footprint.invocations.values():
-                    abandon(invocation)
+                    if invocation.coroutine is not None:
+                        abandon(invocation)
+                # These refer back to the footprint: without the circles everything is freed here and now, and the
+                # garbage collector has nothing to find.
+                footprint.invocations = {}
+                footprint.cells = {}
             slot.footprints = {}
         self._calls.clear()
         self._resumptions.clear()
@@ -117,6 +124,8 @@ class Executor:
     def deliver(self, message: Call | Result | Ack | Drop) -> None:
         """Takes one message of this epoch from a peer."""
         if type(message) is Call:
+            if isinstance(message.key, list):
+                message.key = tuple(message.key)  # msgpack has arrays only
             self._calls.append(message)
         elif type(message) is Ack:
             self._credit(message)
@@ -152,9 +161,9 @@ class Executor:
         footprint = self.footprint(call)
         if footprint.dead:
             return
-        operator = self.app.operators[call.operator]
+        operator = self._operators[call.operator]
         spec = operator.functions[call.function]
-        key = tuple(call.key) if isinstance(call.key, list) else call.key
+        key = call.key
         cell = footprint.cells.get((call.operator, key))
         if cell is None:
             table = self.slots[call.slot].table(call.operator)
@@ -178,7 +187,7 @@ class Executor:
         if call.share < 0:
             origin = self.slots[call.from_slot].footprints.get(call.tid) if call.from_slot in self.slots else None
             invocation.caller = origin.invocations.get(call.path[:-2]) if origin is not None else None
-        if invocation.count > self.limits.invocations_max or footprint.count > self.limits.invocations_max:
+        if invocation.count > self._invocations_max or footprint.count > self._invocations_max:
             self._over_limit(invocation)
             return
         try:
@@ -244,8 +253,7 @@ class Executor:
             self._abandon(invocation, result.failure)
             return
         assert result.value is not None
-        invocation.below.extend(result.calls)
-        invocation.results[int.from_bytes(result.path[-2:], "big")] = result.value
+        invocation.resumed_with(result)
         self._advance(invocation, result.value)
 
     def _dispatch(self, origin: Invocation, path: bytes, spec: CallSpec, share: int, count: int, chain: bytes) -> None:
@@ -299,14 +307,14 @@ class Executor:
     # Ends of invocations and chains ------------------------------------------------------------------------
 
     def _returned(self, invocation: Invocation, value: Any) -> None:
-        if invocation.synchronous or not invocation._path:
+        if invocation.share < 0 or not invocation._path:
             try:
                 invocation.result = encode_result(invocation.spec, value, self.limits)
             except InTransactionError as error:
                 self._failed(invocation, failure_at(invocation, aborted(error)))
                 return
         calls = invocation.asynchronous_calls() if invocation._calls or invocation.below else []
-        if invocation.synchronous:
+        if invocation.share < 0:
             self._answer(invocation, invocation.result, calls, None)
         else:
             self._chain_ended(invocation, calls, None)
@@ -353,6 +361,12 @@ class Executor:
         footprint = invocation._env
         if calls and not footprint.sequential:
             count = invocation.count
+            if len(calls) == 1:
+                path, spec = calls[0]
+                self.send_call(footprint, footprint.slot, path, spec, invocation.share, count, path)
+                if footprint.collided:
+                    self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, collided=True))
+                return
             for share, (path, spec) in zip(split(invocation.share, len(calls)), calls, strict=True):
                 # The way's count so far travels with one of the calls only, so that the root's sum is exact.
                 self._dispatch(invocation, path, spec, share, count, path)
@@ -360,6 +374,14 @@ class Executor:
             if footprint.collided:
                 self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, collided=True))
             return
+        if failure is None and not calls and not footprint.sequential and not footprint.collided:
+            root = self.roots.get(footprint.tid)
+            if root is not None:
+                # The usual end, on the root's own worker: what an ack would do, without making one.
+                root.count += invocation.count
+                if not root.done and root.outstanding.give_back(1, invocation.share):
+                    self._finish_or_drop(root)
+                return
         external = failure is not None and failure.code == EXTERNAL_CODE
         self._acknowledge(
             footprint,
@@ -400,10 +422,10 @@ class Executor:
                 self._next_in_order(root, ack)
             return
         root.count += ack.count
-        if ack.overflow or root.count > self.limits.invocations_max:
+        if ack.overflow:
             self._drop(root)
         elif ack.share and root.outstanding.give_back(ack.share, ack.scale):
-            self._finish(root)
+            self._finish_or_drop(root)
 
     def _next_in_order(self, root: RootTransaction, ack: Ack) -> None:
         """Sequential mode: the chain that ended may have left calls; the next in call-path order runs now."""
@@ -414,6 +436,12 @@ class Executor:
         path, spec = root.todo.pop()
         footprint = self.slots[root.slot].footprints[root.tid]
         self.send_call(footprint, root.slot, path, spec, 0, root.count, path)
+
+    def _finish_or_drop(self, root: RootTransaction) -> None:
+        if root.count > self.limits.invocations_max:
+            self._drop(root)
+        else:
+            self._finish(root)
 
     def _finish(self, root: RootTransaction) -> None:
         root.done = True

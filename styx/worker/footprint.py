@@ -34,7 +34,10 @@ class EntityCell:
 
     def read(self, chain: bytes) -> bytes | None:
         """The latest value visible to `chain`."""
-        if chain not in self.touched:
+        touched = self.touched
+        if not touched:
+            touched.append(chain)
+        elif chain not in touched:
             self._touch(chain)
         values = self.values
         if values is None:
@@ -46,12 +49,15 @@ class EntityCell:
 
     def write(self, chain: bytes, value: bytes | None) -> None:
         """Makes `value` (None: deleted) visible to `chain` and the chains below it."""
-        if chain not in self.touched:
+        touched = self.touched
+        if not touched:
+            touched.append(chain)
+        elif chain not in touched:
             self._touch(chain)
         values = self.values
         if values is None:
             values = self.values = {}
-        if chain not in values and any(_concurrent(chain, other) for other in self.touched):
+        if len(touched) > 1 and chain not in values and any(_concurrent(chain, other) for other in touched):
             self.footprint.collided = True
         values[chain] = value
 
@@ -63,7 +69,7 @@ class EntityCell:
     def final_value(self) -> bytes | None:
         """What the transaction leaves here: without a collision all writers are on one line, the lowest is the last."""
         assert self.values is not None
-        return self.values[max(self.values, key=len)]
+        return next(iter(self.values.values())) if len(self.values) == 1 else self.values[max(self.values, key=len)]
 
 
 def _concurrent(a: bytes, b: bytes) -> bool:

@@ -13,7 +13,7 @@ from styx.context import CallSpec, Cell, Context
 from styx.execution import ErrorTriple, close_quietly
 from styx.operator import FunctionSpec, Operator
 from styx.partitioning import Key
-from styx.worker.messages import Failure
+from styx.worker.messages import Failure, Result
 
 if TYPE_CHECKING:
     from styx.worker.footprint import Footprint
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Invocation(Context):
     """`caller` is the waiting invocation on this worker, None for a chain's outermost function or a remote caller.
 
-    `below` collects the asynchronous calls of synchronous callees, `results` the results it was resumed with by call index.
+    `below` collects the asynchronous calls of synchronous callees (None: none yet), `results` the results it was resumed with by call index.
     `failed`: it ended in an exception, so that the asynchronous calls of its chain were never sent.
     """
 
@@ -57,7 +57,21 @@ class Invocation(Context):
         count: int,
         from_slot: int,
     ) -> None:
-        Context.__init__(self, env, operator, spec, key, cell, path, chain)
+        # Context.__init__, written out: this runs for every function call.
+        self.key = key
+        self._env = env
+        self._operator = operator
+        self._spec = spec
+        self._cell = cell
+        self._path = path
+        self._chain = chain
+        self._calls = []
+        self._closed = False
+        self._doom = None
+        self._operations = 0
+        self._externals = 0
+        self._uuids = 0
+        self._random = None
         self.chain_id = chain_id
         self.params = params
         self.share = share
@@ -65,8 +79,8 @@ class Invocation(Context):
         self.from_slot = from_slot
         self.caller: Invocation | None = None
         self.coroutine: Coroutine[Any, Any, Any] | None = None
-        self.below: list[tuple[bytes, CallSpec]] = []
-        self.results: dict[int, bytes] = {}
+        self.below: list[tuple[bytes, CallSpec]] | None = None
+        self.results: dict[int, bytes] | None = None
         self.result: bytes | None = None
         self.failed = False
 
@@ -103,10 +117,21 @@ class Invocation(Context):
 
     def asynchronous_calls(self) -> list[tuple[bytes, CallSpec]]:
         """Its chain's asynchronous calls in call-path order."""
-        own = [(self.step_path(i), call) for i, call in enumerate(self._calls) if not call.synchronous]
+        own = [(self._path + i.to_bytes(2, "big"), call) for i, call in enumerate(self._calls) if not call.synchronous]
         if not self.below:
             return own
-        return sorted(own + self.below)
+        return sorted([*own, *self.below])
+
+    def resumed_with(self, result: Result) -> None:
+        """Remembers a synchronous call's result and the asynchronous calls made below it."""
+        assert result.value is not None
+        if result.calls:
+            if self.below is None:
+                self.below = []
+            self.below.extend(result.calls)
+        if self.results is None:
+            self.results = {}
+        self.results[int.from_bytes(result.path[-2:], "big")] = result.value
 
     def close(self) -> None:
         """Ends it: the context refuses from here on."""

@@ -248,7 +248,7 @@ class Rerun:
             )
             return
         assert frame.due.cached is not None
-        result = frame.due.cached.results.get(index)
+        result = (frame.due.cached.results or {}).get(index)
         if result is None:  # the callee had failed: what it would return now is not known here
             raise _deviation(frame.invocation, path)
         frame.wait_path, frame.wait_value = path, result

@@ -40,10 +40,13 @@ class Slot:
 
     def apply(self, operator: str, key: Any, value: bytes | None) -> None:
         """Commits one write; None deletes."""
+        table = self.tables.get(operator)
+        if table is None:
+            table = self.table(operator)
         if value is None:
-            self.table(operator).pop(key, None)
+            table.pop(key, None)
         else:
-            self.table(operator)[key] = value
+            table[key] = value
         changed = self.delta.get(operator)
         if changed is None:
             changed = self.delta[operator] = {}
