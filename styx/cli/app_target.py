@@ -32,7 +32,7 @@ class _Target(NamedTuple):
 
 
 def load_app(text: str) -> App:
-    """The App that `text` names: `bank:app`, `shop.bank:app`, `bank.py:app` or `src/bank.py:app`; `:app` may be left out.
+    """The App that `text` names, as `bank:app`, `shop.bank:app` or `src/bank.py:app`; `:app` may be left out.
 
     The current directory (for a file: the directory its package stands in) goes to the front of `sys.path`. Raises
     `CommandFailed`: exit code 2 if there is no such App, 1 if the module itself fails.
@@ -68,7 +68,7 @@ def _parse(text: str) -> _Target:
 def _file_target(text: str, path: Path, name: str) -> _Target:
     file = path if path.suffix == ".py" else path.with_name(path.name + ".py")
     if not file.is_file():
-        near = [str(found) for found in sorted(file.parent.glob("*.py"))] if file.parent.is_dir() else []
+        near = [str(found) for found in sorted(file.parent.glob("*.py")) if found.stem.isidentifier()]
         raise usage_error(f"there is no file {file}.{_did_you_mean(str(file), near, name)}")
     file = file.resolve()
     parts, root = [file.stem], file.parent
@@ -104,7 +104,8 @@ def _import(target: _Target) -> ModuleType:
 
 def _no_such_module(target: _Target, missing: str) -> CommandFailed:
     here = Path.cwd()
-    names = [file.stem for file in here.glob("*.py")] + [file.parent.name for file in here.glob("*/__init__.py")]
+    modules = [file.stem for file in here.glob("*.py")] + [file.parent.name for file in here.glob("*/__init__.py")]
+    names = [name for name in modules if name.isidentifier()]
     if missing != target.module and "." in target.module:
         return usage_error(
             f"there is no module {missing!r} for {target.module!r} in {here} or among the installed ones."

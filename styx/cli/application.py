@@ -12,24 +12,28 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from styx import __version__
-from styx.cli.call import call
-from styx.cli.demo.command import demo
-from styx.cli.dev import dev
-from styx.cli.exit_codes import EPILOGUE, FAILURE, INTERRUPTED, SUCCESS, USAGE, CommandFailed
-from styx.cli.new import new
+from styx.cli import call, dev, new
+from styx.cli.demo import command as demo
+from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, USAGE, CommandFailed
 from styx.errors import ConfigurationError, StyxError
 
 _HELP = """
 Transactional stateful functions: every request is one serializable transaction, exactly once.
 
 First steps:
-  styx demo                                see it run, crash and recover; needs nothing else
-  styx new shop && cd shop                 a small project to start from
-  styx dev shop:app                        serve it on http://127.0.0.1:8080, durable in .styx
-  styx call account ada deposit 100        send it a request
+  styx demo                           see it run, crash and recover
+  styx new shop && cd shop            a small project to start from
+  styx dev shop:app                   serve it, durable in .styx
+  styx call account ada deposit 100   send it a request
 
 Every option can also be given as the environment variable that its help names.
 """
+_EPILOGUE = """
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted; see each command.
+STYX_DEBUG=1 in the environment shows the traceback of an error.
+"""
+_COMMANDS = {"demo": demo, "new": new, "dev": dev, "call": call}
+"""Each command is the function of its name in its module, and `EXAMPLES` there ends its help."""
 
 
 def application() -> App:
@@ -41,10 +45,12 @@ def application() -> App:
         version_flags=["--version"],
         help_flags=["--help", "-h"],
         help_format="plaintext",
-        help_epilogue=EPILOGUE,
+        help_epilogue=_EPILOGUE,
+        group_parameters="Options",
+        suppress_keyboard_interrupt=False,
     )
-    for command in (demo, new, dev, call):
-        app.command(command, sort_key=len(list(app)))
+    for order, (name, module) in enumerate(_COMMANDS.items()):
+        app.command(getattr(module, name), help_epilogue=module.EXAMPLES, sort_key=order)
     return app
 
 
@@ -56,7 +62,6 @@ def run(arguments: Sequence[str]) -> int:
             list(arguments),
             exit_on_error=False,
             print_error=False,
-            suppress_keyboard_interrupt=False,
             result_action="return_value",
         )
         sys.stdout.flush()  # a closed pipe shows here rather than in the interpreter's last moments

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
 from styx.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
+
+EXAMPLES: Final = """\
+Examples:
+  styx call account alice open 100
+  styx call account alice transfer bob 30
+  styx call cart ada add '{"product": "tea", "tags": ["green"]}'
+  styx call order '[1,2]' status --url http://shop.internal:8080
+
+Exit codes:
+  0    committed; the result is on standard output
+  1    aborted by the application ("aborted: Type: message"), no gateway, or
+       no reply in time
+  2    rejected before it ran: no such operator or function, or the arguments
+       do not fit
+"""
 
 
 def call(
@@ -27,19 +42,9 @@ def call(
 ) -> int:
     """Send one request and print its result as JSON.
 
-    An argument that is JSON is taken as that (10, true, null, '{"name": "tea"}'), any other word as text (bob).
-    A number as text needs both quotes: '"10"'. What begins with a dash goes after --.
-
-    Examples:
-      styx call account alice open 100
-      styx call account alice transfer bob 30
-      styx call cart ada add '{"product": "tea", "tags": ["green"]}'
-      styx call order '[1,2]' status --url http://shop.internal:8080
-
-    Exit codes of this command:
-      0  committed; the result is on standard output
-      1  aborted by the application ("aborted: Type: message"), no gateway, or no reply in time
-      2  rejected before it ran: no such operator or function, or the arguments do not fit
+    An argument that is JSON is taken as that (10, true, null, '{"name": "tea"}'),
+    any other word as text (bob). A number as text needs both quotes: '"10"'.
+    What begins with a dash and is no number goes after --.
     """
     from styx.cli.call_outcome import call_outcome, unknown_outcome
     from styx.cli.exit_codes import usage_error

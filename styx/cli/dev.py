@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
+
+EXAMPLES: Final = """\
+Examples:
+  styx dev bank:app
+  styx dev src/bank.py:app --port 9000 --data-dir /var/lib/bank
+  STYX_PORT=9000 styx dev bank
+
+Exit codes:
+  0    stopped by Ctrl-C or SIGTERM, everything stored
+  1    the module could not be imported, the engine failed, or the data
+       directory is in use or damaged
+  2    there is no such App, or an option is wrong
+"""
 
 
 def dev(
@@ -30,19 +43,11 @@ def dev(
 ) -> None:
     """Serve an app over HTTP, durable in a directory.
 
-    Everything runs in this process and needs no other service. Kill it, start it again with the same --data-dir, and
-    nothing that was answered is lost. Ctrl-C or SIGTERM finishes the requests in flight and stores a snapshot.
-    The current directory is on Python's path. Delete the data directory to start from nothing.
-
-    Examples:
-      styx dev bank:app
-      styx dev src/bank.py:app --port 9000 --data-dir /var/lib/bank
-      STYX_PORT=9000 styx dev bank:app
-
-    Exit codes of this command:
-      0  stopped by Ctrl-C or SIGTERM, everything stored
-      1  the module could not be imported, the data directory is in use or damaged, or the engine failed
-      2  there is no such App, or an option is wrong
+    Everything runs in this process and needs no other service. Kill it, start it
+    again with the same --data-dir, and nothing that was answered is lost. Ctrl-C
+    or SIGTERM finishes the requests in flight and stores a snapshot.
+    The current directory is on Python's path. Delete the data directory to start
+    from nothing.
     """
     from styx.cli.app_target import load_app
     from styx.cli.exit_codes import usage_error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from pathlib import Path
 
@@ -35,9 +36,7 @@ def opening_lines(app: App, url: str, options: ServingOptions, start: Start) -> 
     functions = [spec for operator in app.operators.values() for spec in operator.functions.values()]
     routes = [f"/v1/{spec.operator}/{{key}}/{spec.name}" for spec in functions]
     width = max(map(len, routes), default=0)
-    lines += [
-        f"  POST {route:<{width}}  ({_parameters(spec)})" for route, spec in zip(routes, functions, strict=True)
-    ]
+    lines += [f"  POST {route:<{width}}  ({_parameters(spec)})" for route, spec in zip(routes, functions, strict=True)]
     lines += [f"Docs  {url}/docs", f"Data  {options.data_dir} ({_recovered(start)})"]
     if functions:
         lines.append(f"Try   {_example(functions[0], url)}")
@@ -66,8 +65,9 @@ def _parameters(spec: FunctionSpec) -> str:
 
 
 def _example(spec: FunctionSpec, url: str) -> str:
-    required = [p.name.upper() for p in spec.signature.parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
-    words = ["styx", "call", spec.operator, "KEY", spec.name, *required]
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = [p for p in spec.signature.parameters if p.default is p.empty and p.kind not in variadic]
+    words = ["styx", "call", spec.operator, "KEY", spec.name, *(p.name.upper() for p in parameters)]
     if url != "http://127.0.0.1:8080":
         words += ["--url", url]
     return " ".join(words)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """How an engine started: in how many seconds, from the snapshot of which epoch, and up to which; None: there was none."""
+    """How an engine started: in how many seconds, from which epoch's snapshot, up to which epoch; None: none."""
 
     seconds: float
     snapshot_epoch: int | None

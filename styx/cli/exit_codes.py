@@ -12,10 +12,6 @@ USAGE: Final = 2
 INTERRUPTED: Final = 130
 """Ended by Ctrl-C, as shells have it."""
 
-EPILOGUE: Final = (
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. STYX_DEBUG=1 shows tracebacks of errors."
-)
-
 
 class CommandFailed(Exception):
     """Ends a command: `message` goes to standard error (one or two lines, the last one says what to do next)."""

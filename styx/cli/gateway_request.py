@@ -15,7 +15,7 @@ from styx.codec import shown
 
 MARGIN_SECONDS: Final = 1.0
 """How much longer than the gateway the command waits, so that it hears of a timeout from it."""
-_THIS_MACHINE: Final = frozenset("127.0.0.1 localhost ::1".split())
+_THIS_MACHINE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class GatewayRequest(NamedTuple):
@@ -97,4 +97,5 @@ def _unreachable(url: str, error: OSError) -> CommandFailed:
 
 
 def _why(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return " ".join(text.split())

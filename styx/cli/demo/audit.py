@@ -16,6 +16,7 @@ from styx.cli.demo.journal import Entry, Journal
 from styx.cli.demo.workload import OPENING_BALANCE
 from styx.messages import Reply, reply_of
 from styx.testing.history import SerializabilityViolation, check_history
+from styx.testing.serial import Entity
 
 Balances = Mapping[str, int]
 """What each account holds, by key, as the engine answered."""
@@ -61,7 +62,10 @@ def _answered_once(journal: Journal, history: History) -> str:
     wrong = [request_id for request_id in history.requests if given[request_id] != 1]
     _none("requests in the log without exactly one record in the replies stream", wrong)
     _none("records that answer no request", [request_id for request_id in given if request_id not in history.requests])
-    return f"{len(journal.entries):,} calls, one reply each; {len(history.replies):,} records in the replies stream, one for each request"
+    return (
+        f"{len(journal.entries):,} calls, one reply each; {len(history.replies):,} records in the replies stream, "
+        "one for each request in the log"
+    )
 
 
 def _nothing_lost(journal: Journal, history: History) -> str:
@@ -87,7 +91,7 @@ def _same_when_asked_again(journal: Journal) -> str:
 
 def _serial_order(history: History, balances: Balances, n_slots: int) -> str:
     """Replies and state are those of running the requests one by one."""
-    final_state = {("account", key): encoded_state(balance) for key, balance in balances.items()}
+    final_state: dict[Entity, bytes] = {("account", key): encoded_state(balance) for key, balance in balances.items()}
     report = check_history(app, history.requests, history.replies, final_state, n_slots=n_slots, complete=True)
     return (
         f"{report.transactions:,} transactions run again one by one, in (epoch, phase, tid) order: every reply and "

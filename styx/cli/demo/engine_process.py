@@ -25,16 +25,33 @@ _TAIL_LINES: Final = 10
 
 
 class EngineProcess:
-    """A running engine process; `readiness` is what it said when it began to serve."""
+    """A running engine process, and what it said when it began to serve."""
 
     def __init__(self, process: asyncio.subprocess.Process, readiness: Readiness, errors: Path) -> None:
         self._process = process
-        self.readiness = readiness
+        self._readiness = readiness
         self._errors = errors
 
     @property
     def pid(self) -> int:
+        """The process's id."""
         return self._process.pid
+
+    @property
+    def url(self) -> str:
+        """Where its gateway is."""
+        return self._readiness.url
+
+    @property
+    def start_text(self) -> str:
+        """How its engine started, for people."""
+        start = self._readiness.start
+        source = (
+            "from the log alone"
+            if start.snapshot_epoch is None
+            else f"from the snapshot at epoch {start.snapshot_epoch}"
+        )
+        return f"{start.seconds:.2f} s of them {source} and {start.replayed} epochs run again"
 
     @classmethod
     async def start(cls, data_dir: Path, snapshot_interval: float) -> Self:
@@ -70,26 +87,35 @@ class EngineProcess:
         """SIGKILL: it ends in the middle of whatever it does."""
         os.kill(self._process.pid, signal.SIGKILL)
 
-    async def gone(self) -> int:
-        """Waits for its end; its exit code, negative for a signal."""
-        return await self._process.wait()
+    async def gone(self) -> None:
+        """Waits until it has ended."""
+        await self._process.wait()
 
     async def stop(self) -> None:
-        """SIGTERM: it finishes and stores a snapshot; raises `CommandFailed` if it ends badly."""
+        """SIGTERM: it finishes and stores a snapshot; raises `CommandFailed` if it does not end well."""
         self._process.terminate()
         try:
             async with asyncio.timeout(STOP_SECONDS_MAX):
-                status = await self._process.wait()
+                await self._process.wait()
         except TimeoutError:
-            raise CommandFailed(
-                f"the engine process did not stop within {STOP_SECONDS_MAX:g} s.{_tail(self._errors)}"
-            ) from None
-        if status != 0:
-            raise CommandFailed(f"the engine process ended with exit code {status}.{_tail(self._errors)}")
+            text = f"the engine process did not stop within {STOP_SECONDS_MAX:g} s."
+            raise CommandFailed(text + _tail(self._errors)) from None
+        failure = self.failure()
+        if failure is not None:
+            raise failure
 
-    def failure(self, status: int) -> CommandFailed:
-        """The error for an end that nobody asked for."""
-        return CommandFailed(f"the engine process ended by itself with exit code {status}.{_tail(self._errors)}")
+    async def end(self) -> None:
+        """Makes sure that it is gone, however far it got."""
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+
+    def failure(self) -> CommandFailed | None:
+        """The error that tells how it ended, None if it has not or has ended well."""
+        status = self._process.returncode
+        return (
+            CommandFailed(f"the engine process ended with exit code {status}.{_tail(self._errors)}") if status else None
+        )
 
 
 def _tail(errors: Path) -> str:

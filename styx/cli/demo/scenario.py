@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,14 +20,14 @@ from styx.cli.demo.history import read_history
 from styx.cli.demo.journal import Journal
 from styx.cli.demo.senders import SENDERS, Senders
 from styx.cli.demo.workload import Call, balances, openings, transfers
-from styx.client.base import Client
+from styx.cli.exit_codes import CommandFailed
 from styx.embedded_engine.engine import N_SLOTS_DEFAULT
 
 SNAPSHOT_SECONDS: Final = 2.0
 """Short beside the demo's load, so that a recovery has both a snapshot to load and a log to replay."""
 ASKED_AGAIN_MAX: Final = 200
 """Calls answered just before a crash that are sent once more after it."""
-_TICK_SECONDS: Final = 0.1
+TICK_SECONDS: Final = 0.1
 
 
 class Plan(NamedTuple):
@@ -39,8 +40,20 @@ class Plan(NamedTuple):
     data_dir: Path
 
 
+class Result(NamedTuple):
+    """What happened: the books, the audit's checks, transfers answered in how many seconds with the engine up, and the
+    seconds of each recovery, from the kill to serving again.
+    """
+
+    journal: Journal
+    checks: list[Check]
+    transfers: int
+    load_seconds: float
+    recovery_seconds: list[float]
+
+
 class Demo:
-    """One run. `run` gives the audit's checks."""
+    """One run of the plan."""
 
     def __init__(self, plan: Plan, display: Display) -> None:
         self._plan = plan
@@ -49,26 +62,107 @@ class Demo:
         self._senders = Senders(self._journal)
         self._load_is_over = False
         self._load_seconds = 0.0
-        self._acknowledged_at_crash = 0
-        self._recoveries: list[float] = []
+        self._transfers_answered = 0
+        self._answered_before_crash = 0
+        self._recovery_seconds: list[float] = []
 
-    async def run(self) -> list[Check]:
-        """Everything; raises `CommandFailed` if the demo itself cannot go on."""
-        say, plan, journal = self._display.step, self._plan, self._journal
-        await self._start_engine()
+    async def run(self) -> Result:
+        """Everything, in order; raises `CommandFailed` if the demo itself cannot go on."""
+        say, plan = self._display.step, self._plan
+        async with AsyncExitStack() as self._clients:
+            await self._start_engine()
+            try:
+                say(
+                    "engine",
+                    f"process {self._engine.pid} serves the bank at {self._engine.url}, data in {plan.data_dir}",
+                )
+                began_s = time.monotonic()
+                await self._senders.send_all(openings(plan.accounts))
+                say("accounts", f"{plan.accounts:,} opened in {time.monotonic() - began_s:.1f} s")
+                say("load", f"{SENDERS} clients transfer money over HTTP, most of it between a few hot accounts")
+                await self._load()
+                held = await self._ask()
+                await self._engine.stop()
+                say("stop", "the engine finished its requests, stored a snapshot and ended")
+            except CommandFailed as error:
+                raise self._engine.failure() or error from None
+            finally:
+                await self._engine.end()
+        say("audit", "every call is run again, one by one, without the engine; this takes a few seconds")
+        # In a thread, so that the display goes on and Ctrl-C is heard.
+        checks = await asyncio.to_thread(self._audit, held)
+        return Result(self._journal, checks, self._transfers_answered, self._load_seconds, self._recovery_seconds)
+
+    async def _start_engine(self) -> None:
+        self._engine = await EngineProcess.start(self._plan.data_dir, SNAPSHOT_SECONDS)
+        self._senders.connect(await self._clients.enter_async_context(styx.connect(self._engine.url)))
+
+    async def _load(self) -> None:
         try:
-            say("engine", f"process {self._process.pid} serves the bank at {self._process.readiness.url}, data in {plan.data_dir}")
-            began_s = time.monotonic()
-            await self._watched(self._senders.send_all(openings(plan.accounts)))
-            say("accounts", f"{plan.accounts:,} opened in {time.monotonic() - began_s:.1f} s")
-            say("load", f"{SENDERS} clients make transfers over HTTP, most of them between a few hot accounts")
-            await self._load()
-            held = await self._ask_questions()
-            await self._process.stop()
-            say("stop", "the engine finished its requests, stored a snapshot and ended")
-        finally:
-            await self._end_engine()
-        say("audit", f"run everything again in another way: {len(journal.entries):,} calls")
-        # In a thread, because the live display is drawn meanwhile.
-        history = await asyncio.to_thread(read_history, plan.data_dir, N_SLOTS_DEFAULT)
-        return await asyncio.to_thread(audit, journal, history, held, N_SLOTS_DEFAULT)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._senders.send_all(self._transfers()))
+                group.create_task(self._disturb())
+        except* CommandFailed as failures:
+            raise failures.exceptions[0] from None
+
+    def _transfers(self) -> Iterator[Call]:
+        for call in transfers(self._plan.accounts, self._plan.seed):
+            if self._load_is_over:
+                return
+            yield call
+
+    async def _disturb(self) -> None:
+        """Crashes at equal distances, none at the start or the end."""
+        phases = self._plan.crashes + 1
+        for phase in range(phases):
+            if phase:
+                await self._crash_and_recover()
+            await self._let_run(phase, phases)
+        self._load_is_over = True
+
+    async def _let_run(self, phase: int, phases: int) -> None:
+        journal, seconds = self._journal, self._plan.seconds / phases
+        began_s, answered = time.monotonic(), len(journal.acknowledged)
+        spent_s = 0.0
+        while spent_s < seconds:
+            await asyncio.sleep(min(TICK_SECONDS, seconds - spent_s))
+            spent_s = time.monotonic() - began_s
+            rate = (len(journal.acknowledged) - answered) / spent_s
+            self._display.progress(
+                (phase + min(spent_s / seconds, 1.0)) / phases,
+                f"{journal.committed:,} committed, {journal.aborted:,} aborted, {rate:,.0f}/s",
+            )
+        self._transfers_answered += len(journal.acknowledged) - answered
+        self._load_seconds += spent_s
+
+    async def _crash_and_recover(self) -> None:
+        say, journal = self._display.step, self._journal
+        began_s = time.monotonic()
+        self._engine.kill()
+        self._senders.disconnect()
+        self._answered_before_crash = len(journal.acknowledged)
+        say(
+            "crash",
+            f"SIGKILL to process {self._engine.pid} after {self._answered_before_crash:,} replies; "
+            f"{journal.in_flight} calls are under way and may have committed or not",
+        )
+        await self._engine.gone()
+        await self._start_engine()
+        self._recovery_seconds.append(time.monotonic() - began_s)
+        say(
+            "recovery",
+            f"process {self._engine.pid} serves after {self._recovery_seconds[-1]:.2f} s, {self._engine.start_text}; "
+            "the calls without a reply are sent again",
+        )
+
+    async def _ask(self) -> dict[str, int]:
+        """Calls answered before the last crash once more, then what every account holds, by key."""
+        before = self._journal.acknowledged[: self._answered_before_crash]
+        await self._senders.ask_again(before[-ASKED_AGAIN_MAX:])
+        sent = len(self._journal.entries)
+        await self._senders.send_all(balances(self._plan.accounts))
+        return {entry.call.key: entry.replies[0].result or 0 for entry in self._journal.entries[sent:]}
+
+    def _audit(self, held: dict[str, int]) -> list[Check]:
+        history = read_history(self._plan.data_dir, N_SLOTS_DEFAULT)
+        return audit(self._journal, history, held, N_SLOTS_DEFAULT)

@@ -1,12 +1,12 @@
 """The demo's clients: each sends the next call when its last one was answered, and sends again what got no reply.
 
-They know nothing of crashes but what a client sees: a connection that broke. The idempotency key makes it safe to repeat.
+They know nothing of crashes but what a client sees: a connection that broke. Idempotency keys make it safe to repeat.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from typing import Final
 
 from styx.cli.demo.journal import Entry, Journal
@@ -42,16 +42,12 @@ class Senders:
 
     async def send_all(self, calls: Iterator[Call]) -> None:
         """Sends all calls and returns when each has its reply; raises `CommandFailed` if one never gets it."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(SENDERS):
-                group.create_task(self._send_each(calls))
+        await _together(self._send_each(calls) for _ in range(SENDERS))
 
     async def ask_again(self, entries: list[Entry]) -> None:
-        """Sends calls again that were answered, under the same idempotency keys."""
-        async with asyncio.TaskGroup() as group:
-            remaining = iter(entries)
-            for _ in range(SENDERS):
-                group.create_task(self._ask_each_again(remaining))
+        """Sends calls again that were answered, under the same idempotency keys; raises as `send_all`."""
+        remaining = iter(entries)
+        await _together(self._ask_each_again(remaining) for _ in range(SENDERS))
 
     async def _send_each(self, calls: Iterator[Call]) -> None:
         for call in calls:  # shared by all: each takes the next one
@@ -79,3 +75,13 @@ class Senders:
                     return reply
             await asyncio.sleep(PAUSE_SECONDS)
         raise CommandFailed(f"{function} of account {key} got no reply in {ATTEMPTS_MAX} attempts.")
+
+
+async def _together(senders: Iterable[Coroutine[None, None, None]]) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            for sender in senders:
+                group.create_task(sender)
+    except* CommandFailed as failures:
+        # One is as good as all of them: they say the same.
+        raise failures.exceptions[0] from None

@@ -1,0 +1,133 @@
+"""The command line as a whole: help, errors, exit codes, and what it imports before it knows what to do."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from styx import ConfigurationError, EngineFailed, __version__
+from styx.cli import application
+from styx.cli import new as new_command
+from tests.cli.conftest import Styx
+
+HEAVY = {"asyncio", "aiohttp", "starlette", "uvicorn", "uvloop", "sqlite3", "ssl", "http.client", "prometheus_client"}
+HEAVY_PARTS = {"styx.gateway", "styx.client", "styx.embedded_engine", "styx.worker", "styx.coordinator", "styx.log"}
+IMPORTED = "import sys; from styx.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["dev", "--help"], ["new", "x y"], ["dve"]])
+def test_start_up_imports_nothing_heavy(words: list[str]) -> None:
+    ran = subprocess.run([sys.executable, "-c", IMPORTED, *words], capture_output=True, text=True, check=True)
+    modules = set(ran.stderr.splitlines()[-1].split())
+    assert "styx.cli.application" in modules
+    assert not modules & (HEAVY | HEAVY_PARTS)
+
+
+def test_package_alone_imports_no_command_line() -> None:
+    code = "import sys, styx.cli; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"cyclopts", "rich", "styx.cli.application"} & set(ran.stdout.split())
+
+
+@pytest.mark.parametrize("command", [["-m", "styx"], [str(Path(sys.executable).with_name("styx"))]])
+def test_module_and_script(command: list[str]) -> None:
+    words = [sys.executable, *command] if command[0] == "-m" else command
+    ran = subprocess.run([*words, "--version"], capture_output=True, text=True, check=True)
+    assert ran.stdout == f"{__version__}\n"
+    assert subprocess.run([*words, "nothing"], capture_output=True, check=False).returncode == 2
+
+
+def test_help_names_the_commands_and_what_to_do_first(styx: Styx) -> None:
+    for ran in (styx(), styx("--help"), styx("-h")):
+        assert ran.status == 0
+        for text in ("styx demo", "demo ", "new ", "dev ", "call ", "Exit codes", "STYX_DEBUG"):
+            assert text in ran.out
+
+
+@pytest.mark.parametrize(
+    ("command", "texts"),
+    [
+        ("demo", ["STYX_SECONDS", "STYX_ACCOUNTS", "STYX_CRASHES", "STYX_SEED", "STYX_DATA_DIR", "SIGKILL"]),
+        ("new", ["NAME", "styx new shop"]),
+        ("dev", ["STYX_APP", "STYX_HOST", "STYX_PORT", "STYX_DATA_DIR", "STYX_SNAPSHOT_INTERVAL", "bank.py:app"]),
+        ("call", ["STYX_URL", "STYX_TIMEOUT", "STYX_IDEMPOTENCY_KEY", "transfer bob 30", "aborted: Type: message"]),
+    ],
+)
+def test_help_of_a_command_needs_no_manual(styx: Styx, command: str, texts: list[str]) -> None:
+    ran = styx(command, "--help")
+    assert ran.status == 0
+    for text in [*texts, "Examples:", "Exit codes:"]:
+        assert text in ran.out
+    for line in ran.out.splitlines():
+        assert not line.endswith(" "), "help was wrapped where its author did not break it"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["dve"], 'Did you mean "dev"?'),
+        (["dev"], "MODULE:APP"),
+        (["dev", "x:app", "--prot", "1"], "Did you mean --port?"),
+        (["dev", "x:app", "--port", "high"], 'unable to convert "high" into int'),
+        (["dev", "x:app", "--port", "70000"], "from 0 to 65535"),
+        (["dev", "x:app", "--snapshot-interval", "0"], "above 0"),
+        (["dev", "x:app", "--snapshot-interval", "nan"], "above 0"),
+        (["call", "account", "alice"], "FUNCTION"),
+        (["call", "a", "b", "c", "--timeout", "0"], "--timeout"),
+        (["demo", "--seconds", "0"], "--seconds"),
+        (["demo", "--accounts", "1"], "--accounts"),
+        (["demo", "--crashes", "0"], "--crashes"),
+        (["demo", "--data-dir", "/"], "not empty"),
+    ],
+)
+def test_wrong_usage(styx: Styx, words: list[str], complaint: str) -> None:
+    ran = styx(*words)
+    assert (ran.status, ran.out) == (2, "")
+    assert complaint in ran.err
+    assert ran.err.startswith("styx: ")
+    assert len(ran.err.splitlines()) <= 2
+
+
+def test_options_from_the_environment(styx: Styx, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STYX_PORT", "70000")
+    assert "got 70000" in styx("dev", "x:app").err
+    assert "got -1" in styx("dev", "x:app", "--port", "-1").err
+    monkeypatch.setenv("STYX_PORT", "high")
+    assert "STYX_PORT" in styx("dev", "x:app").err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "complaint"),
+    [
+        (ConfigurationError("declare it otherwise"), 2, "styx: declare it otherwise\n"),
+        (EngineFailed("the disk is full"), 1, "styx: the disk is full\n"),
+        (PermissionError(13, "Permission denied", "/x"), 1, "styx: [Errno 13] Permission denied: '/x'\n"),
+        (KeyboardInterrupt(), 130, "styx: interrupted\n"),
+        (RuntimeError("odd"), 1, "styx: this is a fault of styx itself: RuntimeError: odd\n"),
+    ],
+)
+def test_errors_become_words(
+    styx: Styx, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, complaint: str
+) -> None:
+    def new(name: str, /) -> None:
+        raise error
+
+    monkeypatch.setitem(application._COMMANDS, "new", new_command)
+    monkeypatch.setattr(new_command, "new", new)
+    ran = styx("new", "x")
+    assert ran.status == status
+    assert ran.err.startswith(complaint)
+    assert "Traceback" not in ran.err
+    monkeypatch.setenv("STYX_DEBUG", "1")
+    assert "Traceback" in styx("new", "x").err
+
+
+def test_reader_that_went_away(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {sys.executable} -m styx --help | true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stderr == ""
