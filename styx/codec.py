@@ -1,8 +1,8 @@
 """Values as bytes: how state, arguments and results are encoded, and what is refused.
 
-State without a declared type goes through a strict encoder, because a value must come back as what it was put: anything
-that msgpack would silently turn into something else (Decimal, set, a dataclass, an enum) is refused by name. Typed state,
-arguments and results go through msgspec, which converts by annotation. Never pickles.
+State without a declared type goes through a strict encoder, because a value must come back as what it was put:
+anything that msgpack would silently turn into something else (Decimal, set, a dataclass, an enum) is refused by
+name. Typed state, arguments and results go through msgspec, which converts by annotation. Never pickles.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def shown(value: Any) -> str:
     """
     try:
         text = repr(value)
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - the object's own code: it can raise anything
         text = f"<unprintable {type(value).__name__}>"
     text = _ADDRESS.sub("", text[: 4 * _SHOWN_CHARS_MAX])
     return text if len(text) <= _SHOWN_CHARS_MAX else text[:_SHOWN_CHARS_MAX] + "…"

@@ -146,7 +146,7 @@ class Context:
             return default
         try:
             return self._operator.decode_state(data)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a state type's own code can run here
             raise self._doomed(
                 UnsupportedValue(
                     f"the stored state of {self._operator.name}[{shown(self.key)}] does not fit its state_type: {error}"

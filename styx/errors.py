@@ -109,12 +109,9 @@ def describe(error: BaseException) -> tuple[str, str]:
     name = type(error).__name__
     try:
         # str(KeyError("no account")) is a repr with quotes; its argument is what the author wrote.
-        if isinstance(error, KeyError) and len(error.args) == 1:
-            message = str(error.args[0])
-        else:
-            message = str(error)
+        message = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
         message.encode()
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - the exception's own code: it can raise anything
         message = "<the exception's message could not be printed>"
     if len(message) > MESSAGE_CHARS_MAX:
         message = message[:MESSAGE_CHARS_MAX] + "…"

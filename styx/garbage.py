@@ -1,8 +1,9 @@
 """The garbage collector in a process that exists to run the engine: out of the hot path.
 
-The engine frees what an epoch made when the epoch ends, without leaving reference cycles; the collector finds nothing there
-and costs a seventh of the processor at its default thresholds. Changes the whole process, so only the process's owner calls
-it: `styx dev`, workers, benchmarks. Never called by `styx.embedded`, which is a guest in somebody's process.
+The engine frees what an epoch made when the epoch ends, without leaving reference cycles; the collector finds
+nothing there and costs a seventh of the processor at its default thresholds. Changes the whole process, so only
+the process's owner calls it: `styx dev`, workers, benchmarks. Never called by `styx.embedded`, which is a guest
+in somebody's process.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import gc
 from typing import Final
 
 YOUNG_OBJECTS_MAX: Final = 100_000
-"""Container objects made, less those freed, before a young collection: more than an epoch of 1,000 transactions holds."""
+"""Container objects made, less those freed, before a young collection: more than an epoch of 1,000 transactions
+holds.
+"""
 YOUNG_COLLECTIONS: Final = 50
 OLD_COLLECTIONS: Final = 1_000
 

@@ -28,7 +28,8 @@ REJECTION_CODES = frozenset(
 class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A request record of the requests stream.
 
-    `params` is the msgpack of an array (positional) or a map (keyword) of arguments; `idempotency_key` is empty for none.
+    `params` is the msgpack of an array (positional) or a map (keyword) of arguments; `idempotency_key` is empty
+    for none.
     """
 
     request_id: str

@@ -64,7 +64,7 @@ def _result_decoder(annotation: Any) -> Callable[[bytes], Any]:
         return decode_plain
     try:
         typed = msgspec.msgpack.Decoder(annotation).decode
-    except Exception:
+    except Exception:  # noqa: BLE001 - an annotation that msgspec has no decoder for is no error
         return decode_plain
 
     def decode(data: bytes) -> Any:
@@ -107,7 +107,8 @@ class Operator:
             )
         if n_partitions is not None and (type(n_partitions) is not int or not 0 < n_partitions <= PARTITIONS_MAX):
             raise ConfigurationError(
-                f"operator {name!r}: n_partitions must be a number from 1 to {PARTITIONS_MAX}, got {shown(n_partitions)}"
+                f"operator {name!r}: n_partitions must be a number from 1 to {PARTITIONS_MAX}, "
+                f"got {shown(n_partitions)}"
             )
         if partition_key is not None and not callable(partition_key):
             raise ConfigurationError(f"operator {name!r}: partition_key must be a function of the key")
@@ -123,7 +124,7 @@ class Operator:
         if state_type is not None:
             try:
                 typed = TypedState(state_type)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever msgspec says is the declaration's fault
                 raise ConfigurationError(f"operator {name!r}: state_type {shown(state_type)}: {error}") from None
             self.encode_state = typed.encode
             self.decode_state = typed.decode
@@ -136,7 +137,8 @@ class Operator:
         name = getattr(func, "__name__", None)
         if not inspect.iscoroutinefunction(func) or name is None:
             raise ConfigurationError(
-                f"operator {self.name!r}: {shown(func)} is not an `async def` function; write `async def {name or 'f'}(ctx, …)`"
+                f"operator {self.name!r}: {shown(func)} is not an `async def` function; "
+                f"write `async def {name or 'f'}(ctx, …)`"
             )
         parameters = list(inspect.signature(func).parameters.values())
         if not parameters or parameters[0].kind not in (
@@ -170,7 +172,7 @@ class Operator:
         """Partition index of a checked key: `hash(partition_key(key)) % n_partitions`, None meaning `n_slots`."""
         try:
             value = self._partition_hash(key)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the app's own function
             raise BadKey(f"partition_key of operator {self.name!r} failed for {shown(key)}: {error}") from None
         return value % (self.n_partitions or n_slots)
 

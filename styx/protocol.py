@@ -92,8 +92,8 @@ class EpochStarted(msgspec.Struct, array_like=True, tag=3, gc=False):
 class Done(msgspec.Struct, array_like=True, tag=4, gc=False):
     """Barrier 1: every own transaction has its full share and the own epoch record is durable.
 
-    `new_max` is the largest number of new requests of one slot; the TID lists are of own transactions: logically aborted,
-    with colliding branches, leaving the epoch, and too large to grow when run again.
+    `new_max` is the largest number of new requests of one slot; the TID lists are of own transactions: logically
+    aborted, with colliding branches, leaving the epoch, and too large to grow when run again.
     """
 
     generation: int

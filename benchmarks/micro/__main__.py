@@ -1,7 +1,8 @@
 """`python -m benchmarks.micro`: CPU per transaction of the engine and of the bare loop, and their ratio.
 
-Both run the same requests in turn in one process, several times; figures are process CPU time, the median of the runs with
-the range. The machine's speed cancels out in the ratio. The garbage collector is tuned as in a worker process, for both.
+Both run the same requests in turn in one process, several times; figures are process CPU time, the median of the
+runs with the range. The machine's speed cancels out in the ratio. The garbage collector is tuned as in a worker
+process, for both.
 """
 
 from __future__ import annotations
@@ -53,23 +54,32 @@ def cpu_seconds(action: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
+def time_both(
+    keys: int, requests: list[bytes], routed: list[tuple[int, bytes]]
+) -> tuple[float, float, EngineLoop, list[bytes]]:
+    """CPU seconds of the bare loop and of the engine on the same requests and state, the engine, and its replies."""
+    state = {key: encode_strict({"balance": START_BALANCE}) for key in range(keys)}
+    engine = EngineLoop(app)
+    for key, value in state.items():
+        engine.worker.slots[account.partition_of(key, 4) % 4].table("account")[key] = value
+    expected: list[bytes] = []
+    given: list[bytes] = []
+    bare_s = cpu_seconds(lambda: expected.extend(bare_loop(requests, state)))
+    engine_s = cpu_seconds(lambda: given.extend(engine.run(routed)))
+    _check(given, expected, engine, state)
+    return bare_s, engine_s, engine, given
+
+
 def measure(title: str, keys: int, count: int, runs: int) -> float:
     """Prints one comparison; returns the median ratio."""
     drawn = transfers(count, keys, seed=7)
     requests = encoded(drawn)
     routed = [(account.partition_of(d, 4) % 4, data) for (d, _, _), data in zip(drawn, requests, strict=True)]
-    bare_us, engine_us = [], []
-    for _ in range(runs):
-        state = {key: encode_strict({"balance": START_BALANCE}) for key in range(keys)}
-        engine = EngineLoop(app)
-        for key, value in state.items():
-            engine.worker.slots[account.partition_of(key, 4) % 4].table("account")[key] = value
-        expected: list[bytes] = []
-        given: list[bytes] = []
-        bare_us.append(cpu_seconds(lambda: expected.extend(bare_loop(requests, state))) / count * 1e6)
-        engine_us.append(cpu_seconds(lambda: given.extend(engine.run(routed))) / count * 1e6)
-        _check(given, expected, engine, state)
+    timings = [time_both(keys, requests, routed) for _ in range(runs)]
+    bare_us = [bare_s / count * 1e6 for bare_s, _, _, _ in timings]
+    engine_us = [engine_s / count * 1e6 for _, engine_s, _, _ in timings]
     ratios = [e / b for e, b in zip(engine_us, bare_us, strict=True)]
+    _, _, engine, given = timings[-1]
     epochs = engine.worker.epoch + 1
     phases = [decode_reply(data).phase for data in given]
     print(

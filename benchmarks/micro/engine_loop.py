@@ -1,4 +1,6 @@
-"""The engine alone: one worker's and the coordinator's protocol cores, request bytes in, reply bytes out, no network or disk."""
+"""The engine alone: one worker's and the coordinator's protocol cores, request bytes in, reply bytes out, no
+network or disk.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,9 @@ from styx.worker.messages import Failure
 
 
 class EpochBarriers:
-    """Barriers of `epoch` over `workers`. `ended` after the decision that closes it; `new_max` is known from barrier 1."""
+    """Barriers of `epoch` over `workers`. `ended` after the decision that closes it; `new_max` is known from
+    barrier 1.
+    """
 
     def __init__(self, generation: int, epoch: int, workers: Iterable[int]) -> None:
         self.generation = generation
@@ -28,7 +30,9 @@ class EpochBarriers:
         self._collided: set[int] = set()
 
     def take(self, worker: int, message: Done | Conflicts | LockReport, snapshot: bool) -> ToWorker | None:
-        """The message for all workers if this report was the last one missing; `snapshot`: ask for one when it closes."""
+        """The message for all workers if this report was the last one missing; `snapshot`: ask for one when it
+        closes.
+        """
         assert worker in self._workers
         assert not self.ended
         if isinstance(message, Done):

@@ -1,7 +1,8 @@
 """The coordinator's protocol: one pure state machine, events in, effects out.
 
-It starts generations, places slots, passes barriers on and decides when a snapshot is taken and complete. It never sees a
-request, a reply or a key, never does I/O and reads no clock (`Tick` tells the time). Paper sections 5.3, 7.1 and 7.2.
+It starts generations, places slots, passes barriers on and decides when a snapshot is taken and complete. It
+never sees a request, a reply or a key, never does I/O and reads no clock (`Tick` tells the time). Paper sections
+5.3, 7.1 and 7.2.
 """
 
 from __future__ import annotations

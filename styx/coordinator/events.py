@@ -1,4 +1,6 @@
-"""What happens to the coordinator (events) and what it wants done (effects). Never encoded, never leaves the process."""
+"""What happens to the coordinator (events) and what it wants done (effects). Never encoded, never leaves the
+process.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Snapshots as the coordinator sees them: parts that arrive, manifests that are kept, objects that nobody needs.
 
-A snapshot is complete when its manifest is stored, not before. The last two manifests are kept, so that a damaged object
-of the newest costs nothing: the log is released only behind the older one. Decides only. Paper section 7.1.
+A snapshot is complete when its manifest is stored, not before. The last two manifests are kept, so that a
+damaged object of the newest costs nothing: the log is released only behind the older one. Decides only. Paper
+section 7.1.
 """
 
 from __future__ import annotations

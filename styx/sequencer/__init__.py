@@ -1,1 +1,3 @@
-"""The sequencer: which requests form an epoch, under which transaction ids, and the record that lets a replay do the same."""
+"""The sequencer: which requests form an epoch, under which transaction ids, and the record that lets a replay do
+the same.
+"""

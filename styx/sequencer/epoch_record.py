@@ -1,8 +1,8 @@
 """The epoch record: what a worker brought into an epoch, so that a replay forms the same epoch with the same TIDs.
 
-One record a worker and epoch, appended while the epoch executes; no reply leaves before every record of the epoch is
-durable. An epoch is complete when its records cover every slot; records of an older generation behind a newer one's marker
-are void. Paper sections 5.1 and 7.2.
+One record a worker and epoch, appended while the epoch executes; no reply leaves before every record of the
+epoch is durable. An epoch is complete when its records cover every slot; records of an older generation behind a
+newer one's marker are void. Paper sections 5.1 and 7.2.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def replay_plan(
     after_generation: int,
     generation: int,
 ) -> list[EpochPlan]:
-    """The complete epochs after the snapshot of `after_epoch` (taken in `after_generation`), up to `generation`'s marker.
+    """The complete epochs after the snapshot of `after_epoch` (taken in `after_generation`), up to `generation`'s
+    marker.
 
     `records` are the epochs stream in log order, from any point at or before the first record of `after_epoch` + 1.
     """

@@ -1,4 +1,5 @@
-"""One slot's sequencer: the requests that have arrived, in log order, and the transactions carried over from earlier epochs.
+"""One slot's sequencer: the requests that have arrived, in log order, and the transactions carried over from
+earlier epochs.
 
 Takes each offset once, whatever the log delivers twice. Decides nothing about outcomes. Paper section 5.1.
 """

@@ -1,7 +1,7 @@
 """Transaction ids without coordination: every slot's sequencer owns one residue class.
 
-`tid = sid + lc * n_seq` with sid in 1..n_seq (Mencius). At each epoch's end every counter moves to the highest one, so that
-every later TID is greater than every earlier one. Paper section 5.1.
+`tid = sid + lc * n_seq` with sid in 1..n_seq (Mencius). At each epoch's end every counter moves to the highest
+one, so that every later TID is greater than every earlier one. Paper section 5.1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Many simulated seeds, over all processor cores: `python -m styx.testing.soak --seeds 20000`.
 
-Prints what was run, the faults by kind, the transactions checked, and every seed that failed with its plan. Exit status 1
-if one did; that seed belongs into the project's list of regression seeds.
+Prints what was run, the faults by kind, the transactions checked, and every seed that failed with its plan. Exit
+status 1 if one did; that seed belongs into the project's list of regression seeds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Acknowledgement shares: how a root knows, exactly, that every branch of its transaction has ended.
 
-A root holds the whole (1). A function that makes n calls splits its share among them; a function that makes none returns
-its share to the root. A share is a power of two held as its exponent, so that sums are exact integers whatever the depth
-and fan-out; floats never appear. Paper section 5.3.
+A root holds the whole (1). A function that makes n calls splits its share among them; a function that makes none
+returns its share to the root. A share is a power of two held as its exponent, so that sums are exact integers
+whatever the depth and fan-out; floats never appear. Paper section 5.3.
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ class Admission:
     ) -> RootTransaction | ReportPoison | None:
         """A transaction, or the report of a record that is none; None for a repetition of an unfinished request.
 
-        A repetition of a finished one is a transaction that is done already, with the first one's reply as `remembered`.
+        A repetition of a finished one is a transaction that is done already, with the first one's reply as
+        `remembered`.
         """
         try:
             request = decode_request(arrival.payload)
@@ -84,7 +85,7 @@ class Admission:
                 )
         except InTransactionError as error:
             return rejection(error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a request costs only itself
             return ("bad_request", *describe(error))
         if size > self._limits.request_bytes_max:
             text = f"the request has {size} bytes; the limit is {self._limits.request_bytes_max}"

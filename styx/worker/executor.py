@@ -1,8 +1,8 @@
 """The execution step: drives users' coroutines by hand, without a task or future for any of them.
 
-Runs root functions and calls on the state as the epoch found it, parks a function that waits for a synchronous result under
-its call path, hands out and returns ack shares. Never commits, never talks to the network (messages go to the outbox), never
-looks at a clock: `run` takes a number of invocations. Paper sections 5.2 and 5.3.
+Runs root functions and calls on the state as the epoch found it, parks a function that waits for a synchronous
+result under its call path, hands out and returns ack shares. Never commits, never talks to the network (messages
+go to the outbox), never looks at a clock: `run` takes a number of invocations. Paper sections 5.2 and 5.3.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Executor:
 
     def begin(self, roots: list[RootTransaction]) -> None:
         """Starts the epoch's own transactions; those already failed (a request that cannot run) are done."""
-        assert not self._calls and not self._resumptions and self.open_roots == 0
+        assert self.idle, "an epoch began while the last one's work was not done"
+        assert self.open_roots == 0, "an epoch began while the last one's transactions were open"
         self.roots = {root.tid: root for root in roots}
         for root in roots:
             if root.done:
@@ -219,7 +220,7 @@ class Executor:
                 else:
                     self._failed(invocation, failure_at(invocation, aborted(invocation._doom)))
                 return
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
                 self._failed(invocation, failure_at(invocation, aborted(failure_of(invocation, error) or error)))
                 return
             own = getattr(request, "context", None) is invocation and invocation._doom is None

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class Invocation(Context):
     """`caller` is the waiting invocation on this worker, None for a chain's outermost function or a remote caller.
 
-    `below` collects the asynchronous calls of synchronous callees (None: none yet), `results` the results it was resumed with by call index.
-    `failed`: it ended in an exception, so that the asynchronous calls of its chain were never sent.
+    `below` collects the asynchronous calls of synchronous callees (None: none yet), `results` the results it was
+    resumed with by call index. `failed`: it ended in an exception, so that the asynchronous calls of its chain
+    were never sent.
     """
 
     __slots__ = (
@@ -140,7 +141,9 @@ class Invocation(Context):
 
 
 def abandon(invocation: Invocation) -> None:
-    """Closes an invocation and, if it is suspended, its coroutine: the context first, so that nothing it does counts."""
+    """Closes an invocation and, if it is suspended, its coroutine: the context first, so that nothing it does
+    counts.
+    """
     coroutine = invocation.coroutine
     invocation.close()
     if coroutine is not None:

@@ -1,10 +1,11 @@
 """The lock phase: transactions in conflict are run again, in TID order, from their cached call graphs.
 
-A worker is one thread, so "locks in TID order" *is* "run in TID order", and there is no lock table. Each slot re-runs its own
-cached invocations of all conflicting transactions on current state, speculating that all commit. No call is sent: an
-emitted call is compared with the cached one. A transaction *fails* on a slot if it raises, or *deviates*: a call to another
-slot changed, or a synchronous result that another slot was given would change. Locality is by slot, never by worker, so
-that a replay on another placement decides the same. Paper sections 6.2 and 6.3.
+A worker is one thread, so "locks in TID order" *is* "run in TID order", and there is no lock table. Each slot
+re-runs its own cached invocations of all conflicting transactions on current state, speculating that all commit.
+No call is sent: an emitted call is compared with the cached one. A transaction *fails* on a slot if it raises,
+or *deviates*: a call to another slot changed, or a synchronous result that another slot was given would change.
+Locality is by slot, never by worker, so that a replay on another placement decides the same. Paper sections 6.2
+and 6.3.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class SlotLockPhase:
         self._run_from(0)
 
     def run_without(self, excluded: Container[int]) -> None:
-        """Rolls back to just before the lowest of `excluded` that had succeeded here, and runs the rest without them."""
+        """Rolls back to just before the lowest of `excluded` that had succeeded here, and runs the rest without
+        them.
+        """
         start: int | None = None
         for index, footprint in enumerate(self._queue):
             if footprint.tid in excluded and footprint.tid not in self._excluded:

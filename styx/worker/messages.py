@@ -38,8 +38,9 @@ class Failure(NamedTuple):
 class Call(msgspec.Struct, array_like=True, tag=1, gc=False):
     """Run `function` on an entity as a part of transaction `tid`.
 
-    `share` is the exponent e of the share 2^-e that the callee must return to the root, -1 for a synchronous call, whose
-    caller keeps the chain's share. `count` is the number of invocations of the transaction so far along this way.
+    `share` is the exponent e of the share 2^-e that the callee must return to the root, -1 for a synchronous
+    call, whose caller keeps the chain's share. `count` is the number of invocations of the transaction so far
+    along this way.
     """
 
     tid: int
@@ -62,8 +63,8 @@ class Call(msgspec.Struct, array_like=True, tag=1, gc=False):
 class Result(msgspec.Struct, array_like=True, tag=2, gc=False):
     """A synchronous call's end, sent to its caller's slot; `path` is the callee's.
 
-    `value` is the encoded result, or None with the `failure`. `calls` are the asynchronous calls that the callee and its
-    own synchronous callees made: the chain's outermost function sends them when it returns.
+    `value` is the encoded result, or None with the `failure`. `calls` are the asynchronous calls that the callee
+    and its own synchronous callees made: the chain's outermost function sends them when it returns.
     """
 
     tid: int

@@ -1,4 +1,5 @@
-"""What a worker has for its peers after one pass of its loop: one frame a peer, acks of one transaction to one root summed.
+"""What a worker has for its peers after one pass of its loop: one frame a peer, acks of one transaction to one root
+summed.
 
 Decides grouping only; never sends.
 """
@@ -38,7 +39,8 @@ class Outbox:
         before.external |= ack.external
         if ack.failure is not None and (before.failure is None or ack.failure.place < before.failure.place):
             before.failure = ack.failure
-        assert not ack.calls and not before.calls, "a transaction in sequential mode has one chain at a time"
+        assert not ack.calls, "a transaction in sequential mode has one chain at a time"
+        assert not before.calls, "a transaction in sequential mode has one chain at a time"
 
     def take(self, generation: int, epoch: int, sender: int) -> list[tuple[int, Frame]]:
         """(peer, frame) for every peer there is something for."""

@@ -1,4 +1,5 @@
-"""Loading a generation's start: slot state from the snapshot's objects, epochs to replay and replies given from the log.
+"""Loading a generation's start: slot state from the snapshot's objects, epochs to replay and replies given from the
+log.
 
 All I/O of a recovery that does not depend on being a cluster or one process; the protocol decides what it is used for.
 Anything missing or damaged is `Unusable`, with a reason an operator can act on. Paper sections 7.1, 7.2 and 7.4.
@@ -84,7 +85,9 @@ def _plans(wanted: LoadState, n_slots: int, log: Log) -> list[EpochPlan]:
 
 
 def _check_requests(slot: int, first: int, plans: list[EpochPlan], log: Log) -> None:
-    """The requests that recorded epochs name must still be there, or a reply that was given could not be given again."""
+    """The requests that recorded epochs name must still be there, or a reply that was given could not be given
+    again.
+    """
     _, end = log.bounds(Stream.REQUESTS, slot)
     needed = max([first, *(plan.batches[slot].next for plan in plans)])
     if needed > end:

@@ -1,9 +1,9 @@
 """One conflicting transaction run again on one slot, in the order of its serial execution.
 
-Starts from the slot's *entries*, the cached invocations that another slot called. A call within the slot is executed, whatever
-it is now; a call to another slot must be the cached one, and a synchronous one gets the cached result. While a function
-waits for another slot, the entries of that slot's calls back are run inside the wait, as they would be. Sends nothing,
-commits nothing. Paper section 6.3.
+Starts from the slot's *entries*, the cached invocations that another slot called. A call within the slot is
+executed, whatever it is now; a call to another slot must be the cached one, and a synchronous one gets the
+cached result. While a function waits for another slot, the entries of that slot's calls back are run inside the
+wait, as they would be. Sends nothing, commits nothing. Paper section 6.3.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class CurrentCell:
 class _Due(NamedTuple):
     """An invocation to run, ordered as in the serial execution: by chain, then by path within it.
 
-    `cached` is its record from the execution step, if what is called is still the same; `entry`: another slot called it.
+    `cached` is its record from the execution step, if what is called is still the same; `entry`: another slot
+    called it.
     """
 
     chain: bytes
@@ -100,8 +101,8 @@ class _Frame:
 class Rerun:
     """`writes` and the root's `result` are valid if `run` returns None.
 
-    `may_grow`: the transaction may run more functions here than it did, by a bounded allowance that keeps the sum over all
-    slots within the limit; beyond it, it deviates and gets its exact count in the next epoch.
+    `may_grow`: the transaction may run more functions here than it did, by a bounded allowance that keeps the
+    sum over all slots within the limit; beyond it, it deviates and gets its exact count in the next epoch.
     """
 
     def __init__(self, footprint: Footprint, slot: Slot, current: Writes, may_grow: bool) -> None:
@@ -216,7 +217,7 @@ class Rerun:
                 raise self._raised(frame, invocation._doom) from None
             self._returned(frame, stop.value)
             return None
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
             invocation.close()
             raise self._raised(frame, failure_of(invocation, error) or error) from None
         if invocation._doom is not None:
@@ -324,7 +325,9 @@ class Rerun:
                     raise _deviation(invocation, invocation.position())
 
     def _raised(self, frame: _Frame, error: BaseException) -> _Failed:
-        """An exception's failure, unless a synchronous call before it is another now: what ran for the old one is void."""
+        """An exception's failure, unless a synchronous call before it is another now: what ran for the old one is
+        void.
+        """
         invocation, cached = frame.invocation, frame.due.cached
         if cached is not None:
             for index, (before, now) in enumerate(zip(cached.calls, invocation.calls, strict=False)):

@@ -15,10 +15,11 @@ from styx.worker.messages import Failure
 class RootTransaction:
     """`tid` and the request stay over epochs; everything below `begin` belongs to one epoch.
 
-    `offset` is the request's place in its slot's stream. `sequential` is set once its branches collided or it needs an exact
-    count or an outside call, and makes its calls run one after the other in call-path order. `externals` are the encoded
-    outcomes of outside calls by key, attached when an epoch record resumes it. `repeats` are requests with the same
-    idempotency key that wait for this one's reply: (request id, their own TID). `remembered` is the reply it repeats itself.
+    `offset` is the request's place in its slot's stream. `sequential` is set once its branches collided or it
+    needs an exact count or an outside call, and makes its calls run one after the other in call-path order.
+    `externals` are the encoded outcomes of outside calls by key, attached when an epoch record resumes it.
+    `repeats` are requests with the same idempotency key that wait for this one's reply: (request id, their own
+    TID). `remembered` is the reply it repeats itself.
     """
 
     __slots__ = (

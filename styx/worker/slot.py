@@ -1,8 +1,10 @@
-"""A slot: one partition index with the state of every operator's partition there, and what changed since the last snapshot.
+"""A slot: one partition index with the state of every operator's partition there, and what changed since the last
+snapshot.
 
-State is bytes. `tables` is what the next epoch starts from; `delta` holds the same values for the keys changed since the
-last snapshot (None: deleted) and is swapped out, never copied, when a snapshot is taken. Functions never touch a slot
-directly: their writes arrive here at commit. Paper sections 4 (partitions) and 7.1 (incremental snapshots).
+State is bytes. `tables` is what the next epoch starts from; `delta` holds the same values for the keys changed
+since the last snapshot (None: deleted) and is swapped out, never copied, when a snapshot is taken. Functions
+never touch a slot directly: their writes arrive here at commit. Paper sections 4 (partitions) and 7.1
+(incremental snapshots).
 """
 
 from __future__ import annotations

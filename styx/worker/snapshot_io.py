@@ -1,6 +1,7 @@
 """Storing a slot's changes and merging stored objects: the store's side of a snapshot, for a background thread.
 
-Blocking; never on the protocol's thread. Raises what the store raises; the caller retries and reports. Paper section 7.1.
+Blocking; never on the protocol's thread. Raises what the store raises; the caller retries and reports. Paper
+section 7.1.
 """
 
 from __future__ import annotations

@@ -58,7 +58,9 @@ def decode_delta(ref: ObjectRef, data: bytes) -> Delta:
 
 
 def merge_objects(deltas: list[Delta], whole: bool) -> Delta:
-    """One delta with the effect of `deltas`, oldest first; `whole`: nothing older exists, so deletions need no record."""
+    """One delta with the effect of `deltas`, oldest first; `whole`: nothing older exists, so deletions need no
+    record.
+    """
     merged = merge(deltas)
     if not whole:
         return merged

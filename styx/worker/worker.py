@@ -1,8 +1,9 @@
 """The worker's protocol: one pure state machine, events in, effects out.
 
-An epoch's steps in order: sequence, execute, barrier 1, validate, barrier 2, lock-free commit, lock phase if there was a
-conflict, close. It owns its slots' state and decides every transaction rooted there; it never does I/O, never reads a clock,
-and never waits. The coordinator's messages and the log's contents alone decide the outcome. Paper sections 5 to 7.
+An epoch's steps in order: sequence, execute, barrier 1, validate, barrier 2, lock-free commit, lock phase if
+there was a conflict, close. It owns its slots' state and decides every transaction rooted there; it never does
+I/O, never reads a clock, and never waits. The coordinator's messages and the log's contents alone decide the
+outcome. Paper sections 5 to 7.
 """
 
 from __future__ import annotations
@@ -367,7 +368,9 @@ class Worker:
         self._tell(Done(self.generation, self.epoch, self._new_max, aborted, collided, deferred, large))
 
     def _validate(self, barrier: Validate) -> None:
-        assert self.reached is Step.EXECUTING and self._reported and barrier.epoch == self.epoch
+        assert self.reached is Step.EXECUTING, self.reached
+        assert self._reported, "barrier 1 passed without this worker's report"
+        assert barrier.epoch == self.epoch
         self.reached = Step.VALIDATING
         self._barrier = barrier
         self._start_externals(set(barrier.deferred))
@@ -394,7 +397,9 @@ class Worker:
     # Commit ------------------------------------------------------------------------------------------------
 
     def _commit(self, barrier: Commit) -> None:
-        assert self.reached is Step.VALIDATING and self._barrier is not None and barrier.epoch == self.epoch
+        assert self.reached is Step.VALIDATING, self.reached
+        assert self._barrier is not None
+        assert barrier.epoch == self.epoch
         locked = self._locked = frozenset(barrier.locked)
         gone = {*self._barrier.aborted, *self._barrier.deferred}
         for slot in self.slots.values():
@@ -432,7 +437,8 @@ class Worker:
         self._tell(LockReport(self.generation, self.epoch, number, failures))
 
     def _lock_decided(self, decision: LockDecision) -> None:
-        assert self.reached is Step.LOCKING and decision.epoch == self.epoch
+        assert self.reached is Step.LOCKING, self.reached
+        assert decision.epoch == self.epoch
         if not decision.final:
             self._verdicts.update(decision.excluded)
             for lock in self._locks.values():
@@ -449,7 +455,7 @@ class Worker:
     def _end_locked(self, root: RootTransaction) -> None:
         """A transaction of the lock phase: committed, ended by its final exception, or carried to the next epoch."""
         outcome = self._locks[root.slot].outcomes[root.tid]
-        failure = self._verdicts[root.tid] if root.tid in self._verdicts else outcome.failure
+        failure = self._verdicts.get(root.tid, outcome.failure)
         carried = root.tid in self._verdicts and failure is None
         if carried or (failure is not None and failure.deviation):
             root.sequential |= root.collided

@@ -1,7 +1,7 @@
 """The deterministic simulator: coordinator, workers, log, store and clients on virtual time, everything from one seed.
 
-The same protocol cores as in production, hosted on fakes that delay, reorder, fail and crash as the seed says. A failure is
-reproduced by its seed alone. See `simulate`.
+The same protocol cores as in production, hosted on fakes that delay, reorder, fail and crash as the seed says. A
+failure is reproduced by its seed alone. See `simulate`.
 """
 
 from styx.testing.simulation.elsewhere import replay_elsewhere

@@ -1,4 +1,6 @@
-"""Simulated clients: random requests appended to the log in bursts, some of them again with the same idempotency key."""
+"""Simulated clients: random requests appended to the log in bursts, some of them again with the same idempotency
+key.
+"""
 
 from __future__ import annotations
 

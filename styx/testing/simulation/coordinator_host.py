@@ -96,30 +96,33 @@ class CoordinatorHost:
                 lambda: self._marked(effect.generation),
             )
         elif isinstance(effect, StoreManifest):
-            manifest = effect.manifest
-            generation, epoch = manifest.generation, manifest.epoch
-            world.store.run(
-                lambda: metadata.write_manifest(objects, manifest),
-                lambda _: self._manifest_stored(generation, epoch),
-                lambda: self.give(ManifestStored(generation, epoch, False)),
-            )
+            self._store_manifest(effect.manifest)
         elif isinstance(effect, DeleteManifest):
             objects.delete(metadata.manifest_name(effect.generation, effect.epoch))
         elif isinstance(effect, DeleteObjects):
-            for name in effect.names:
-                objects.delete(name)
+            self._delete(effect.names)
         elif isinstance(effect, SweepObjects):
-            for name in objects.list(SLOT_PREFIX):
-                if name not in effect.keep:
-                    objects.delete(name)
+            self._delete([name for name in objects.list(SLOT_PREFIX) if name not in effect.keep])
         elif isinstance(effect, ReleaseLog):
             self._release(effect)
         elif isinstance(effect, Refuse):
             self.refused = effect.reason
 
+    def _store_manifest(self, manifest: Manifest) -> None:
+        generation, epoch = manifest.generation, manifest.epoch
+        self.world.store.run(
+            lambda: metadata.write_manifest(self.world.store.objects, manifest),
+            lambda _: self._manifest_stored(generation, epoch),
+            lambda: self.give(ManifestStored(generation, epoch, False)),
+        )
+
     def _manifest_stored(self, generation: int, epoch: int) -> None:
         self.world.snapshots += 1
         self.give(ManifestStored(generation, epoch, True))
+
+    def _delete(self, names: list[str]) -> None:
+        for name in names:
+            self.world.store.objects.delete(name)
 
     def _marked(self, generation: int) -> None:
         self.world.log.fence = max(self.world.log.fence, generation)

@@ -1,6 +1,7 @@
 """The same log replayed elsewhere: other workers, another arrival order; replies and state must not notice.
 
-Takes a finished simulation's requests and epoch records, and recovers them from nothing on a deployment of another size.
+Takes a finished simulation's requests and epoch records, and recovers them from nothing on a deployment of
+another size.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""One simulation from start to verdict: run the plan, wait for every reply, check the history, recover once more, check again.
+"""One simulation from start to verdict: run the plan, wait for every reply, check the history, recover once more,
+check again.
 
-Raises `SimulationFailure` naming the seed for anything that is not as the guarantees say, an assertion in a core included.
+Raises `SimulationFailure` naming the seed for anything that is not as the guarantees say, an assertion in a core
+included.
 """
 
 from __future__ import annotations

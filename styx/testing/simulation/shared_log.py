@@ -1,7 +1,7 @@
 """The log as a deployment shares it: appends arrive late, in order for each writer and partition, or never.
 
-A writer that crashes may or may not have its last appends in the log. Replies of an older generation are refused once a newer
-one's marker stands in the log, as a transactional producer's are. Reading sees what has arrived.
+A writer that crashes may or may not have its last appends in the log. Replies of an older generation are refused
+once a newer one's marker stands in the log, as a transactional producer's are. Reading sees what has arrived.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class SharedLog:
         return offset
 
     def fence_writers(self, role: str) -> None:
-        """A new process of this role begins: what older ones have under way is refused (a transactional producer's fence)."""
+        """A new process of this role begins: what older ones have under way is refused (a transactional producer's
+        fence).
+        """
         for writer in {writer for writer, _, _ in self._arrival_s}:
             if writer.startswith(role):
                 self._cut_s[writer] = min(self._cut_s.get(writer, self._time.now_s), self._time.now_s)

@@ -1,6 +1,7 @@
 """A simulated worker process: the worker's protocol core with its shell on virtual time.
 
-Turns effects into sends, appends and store operations that take their time, and their ends into events. Decides nothing.
+Turns effects into sends, appends and store operations that take their time, and their ends into events. Decides
+nothing.
 """
 
 from __future__ import annotations
