@@ -64,10 +64,10 @@ class Environment(Protocol):
 
 
 class SyncCall(NamedTuple):
-    """Yielded to the executor: run this call and resume me with its encoded result."""
+    """Yielded to the executor: run call `number` of this context and resume me with its encoded result."""
 
     context: Context
-    index: int
+    number: int
     spec: CallSpec
 
 

@@ -23,7 +23,8 @@ from styx.client.base import (
 )
 from styx.codec import encode_any
 from styx.embedded_engine.engine import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, EmbeddedEngine
-from styx.errors import InTransactionError, RequestRejected
+from styx.embedded_engine.in_flight import fail
+from styx.errors import BadArguments, InTransactionError, RequestRejected, UnsupportedValue
 from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.messages import Reply, Request
 
@@ -99,7 +100,7 @@ class EmbeddedClient(Client):
                     operator_name(operator),
                     list(checked) if type(checked) is tuple else checked,
                     function_name(function),
-                    encode_any(args, "the arguments") if args else _NO_ARGUMENTS,
+                    _arguments(args) if args else _NO_ARGUMENTS,
                     check_idempotency_key(idempotency_key),
                 ),
                 timeout,
@@ -107,7 +108,7 @@ class EmbeddedClient(Client):
         except (InTransactionError, RequestRejected) as error:
             future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
             if isinstance(error, ConnectionError):
-                future.set_exception(error)
+                fail(future, error)
             else:
                 future.set_result(rejected(error))
             return future
@@ -120,3 +121,10 @@ class EmbeddedClient(Client):
         """All entities' committed state by (operator, key), decoded: for tests of small states."""
         operators = self.engine.app.operators
         return {entity: operators[entity[0]].decode_state(data) for entity, data in self.engine.encoded_state().items()}
+
+
+def _arguments(args: tuple[Any, ...]) -> bytes:
+    try:
+        return encode_any(args, "the arguments")
+    except UnsupportedValue as error:
+        raise BadArguments(str(error)) from None

@@ -18,6 +18,7 @@ from itertools import count
 from typing import Any, Final
 
 from styx.app import App
+from styx.codec import shown
 from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import SnapshotWanted, Started, Tick, WorkerJoined
@@ -41,6 +42,7 @@ from styx.worker.events import ReportPoison
 from styx.worker.worker import Step, Worker
 
 N_SLOTS_DEFAULT: Final = 4
+N_SLOTS_MAX: Final = 4096
 SNAPSHOT_SECONDS_DEFAULT: Final = 10.0
 LOG_BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
 """While more than this waits for the disk, requests are held back."""
@@ -81,6 +83,7 @@ class EmbeddedEngine:
         snapshot_interval: float = SNAPSHOT_SECONDS_DEFAULT,
         keep_log: bool = False,
     ) -> None:
+        _check(app, data_dir, n_slots, snapshot_interval)
         self.app = app
         self.data_dir = data_dir
         self.n_slots = n_slots
@@ -208,7 +211,7 @@ class EmbeddedEngine:
         )
         self._drive.connect(coordinator_shell, self._worker_shell)
         self._snapshot_timer: asyncio.TimerHandle | None = None
-        self._awaited: tuple[Callable[[], bool], asyncio.Future[None]] | None = None
+        self._awaited: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
     def _read_metadata(self) -> Started:
         manifests, damaged = metadata.read_manifests(self._storage.store)
@@ -315,8 +318,9 @@ class EmbeddedEngine:
         if self._snapshot_timer is None and self._dirty:
             # Only while there is something new: an idle engine sleeps.
             self._snapshot_timer = self._loop.call_later(self.snapshot_interval, self._snapshot_due)
-        if self._awaited is not None and self._awaited[0]():
-            self._end_waiting()
+        for condition, future in self._awaited:
+            if not future.done() and condition():
+                future.set_result(None)
 
     def _recover_further(self) -> None:
         if self.coordinator.phase is not Phase.RUNNING or self.worker.reached is not Step.IDLE:
@@ -364,6 +368,18 @@ class EmbeddedEngine:
                 timeout,
             )
         return not self._dirty and self.coordinator.ledger.under_way is None
+
+    async def settled(self, timeout: float) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
+        """Waits until every request in the log is answered; whether that was so within `timeout` seconds."""
+        worker, requests = self.worker, self._requests
+        return await self._until(
+            lambda: not (requests.taken or requests.held or worker.backlog or worker.unfinished), timeout
+        )
+
+    async def flushed(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
+        """Waits until everything in the log so far is durable, replies included: they are given before that."""
+        lsn = self.log.lsn
+        return await self._until(lambda: self.log.durable_lsn >= lsn, timeout)
 
     # End ---------------------------------------------------------------------------------------------------
 
@@ -420,19 +436,15 @@ class EmbeddedEngine:
     async def _until(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Waits until a pass leaves `condition` true or the engine ends; whether it is true then."""
         if not condition() and not self._drive.stopped:
-            future = self._loop.create_future()
-            self._awaited = (condition, future)
+            awaited = (condition, self._loop.create_future())
+            self._awaited.append(awaited)
             try:
-                await asyncio.wait_for(future, seconds)
+                await asyncio.wait_for(awaited[1], seconds)
             except TimeoutError:
                 pass
             finally:
-                self._awaited = None
+                self._awaited.remove(awaited)
         return condition()
-
-    def _end_waiting(self) -> None:
-        if self._awaited is not None and not self._awaited[1].done():
-            self._awaited[1].set_result(None)
 
     def _stop(self, reason: str) -> bool:
         """Nothing happens from here on; False if that is so already."""
@@ -445,9 +457,23 @@ class EmbeddedEngine:
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()
         self._requests.end(lambda: OutcomeUnknown(reason), lambda: EngineUnavailable(reason))
-        self._end_waiting()
+        for _, future in self._awaited:
+            if not future.done():
+                future.set_result(None)
         try:
             self.worker.executor.end()
         except Exception:  # noqa: BLE001 - logged; the engine is ending, maybe because of this very fault
             _log.exception("functions that were waiting could not be ended")
         return True
+
+
+def _check(app: Any, data_dir: Any, n_slots: Any, snapshot_interval: Any) -> None:
+    """Raises `ConfigurationError` for what could only fail later, or worse, would not."""
+    if not isinstance(app, App):
+        raise ConfigurationError(f"an engine needs an App, got {shown(app)}")
+    if data_dir is not None and not os.fspath(data_dir):
+        raise ConfigurationError("data_dir is empty; None means in memory, and '.' this directory")
+    if type(n_slots) is not int or not 0 < n_slots <= N_SLOTS_MAX:
+        raise ConfigurationError(f"n_slots must be a number from 1 to {N_SLOTS_MAX}, got {shown(n_slots)}")
+    if not isinstance(snapshot_interval, int | float) or not snapshot_interval > 0:
+        raise ConfigurationError(f"snapshot_interval is a number of seconds above 0, got {shown(snapshot_interval)}")

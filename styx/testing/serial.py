@@ -267,7 +267,7 @@ class _Transaction:
         if doom is not None:
             raise _Ended(aborted(doom))
         if type(waits_for) is SyncCall and waits_for.context is context:
-            self._start(self._call(context, waits_for.index, waits_for.spec))
+            self._start(self._call(context, waits_for.number, waits_for.spec))
             return None
         if type(waits_for) is ExternalCall and waits_for.context is context:
             return self._external(waits_for)

@@ -225,7 +225,7 @@ class Executor:
                 return
             own = getattr(request, "context", None) is invocation and invocation._doom is None
             if own and type(request) is SyncCall:
-                path = invocation.step_path(request.index)
+                path = invocation.step_path(request.number)
                 self._dispatch(invocation, path, request.spec, -1, invocation.count, invocation.chain_id)
                 return
             if own and type(request) is ExternalCall:

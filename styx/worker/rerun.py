@@ -229,7 +229,7 @@ class Rerun:
     # Comparing with the cached call graph ------------------------------------------------------------------
 
     def _synchronous_call(self, frame: _Frame, request: SyncCall) -> None:
-        index, spec = request.index, request.spec
+        index, spec = request.number, request.spec
         path = frame.invocation.step_path(index)
         self._compare_calls(frame)
         if spec.slot == self._slot.index:

@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 
 from styx.coordinator import barrier, coordinator
+from styx.log.base import Stream
+from styx.messages import encode_reply
 from styx.protocol import Done
 from styx.sequencer import epoch_record, sequencer
 from styx.testing.simulation import SimulationFailure, random_plan, simulate, worker_host
-from styx.worker import executor, footprint, replies, rerun, snapshot_io, validation, worker
+from styx.worker import executor, footprint, recovery, replies, rerun, snapshot_io, validation, worker
 from styx.worker import lock_phase as lock_phase_module
 from styx.worker.slot import Slot
+from styx.worker.snapshot_object import merge_objects
 
 SEEDS_MAX = 400
 
@@ -90,18 +93,16 @@ def records_of_an_old_generation_count(patch: pytest.MonkeyPatch) -> None:
         level = [epoch_record.EpochRecord(0, r.epoch, r.counter, r.batches) for r in kept]
         return original(level, arguments[0], arguments[1], -1, arguments[3])
 
-    from styx.worker import recovery
-
     patch.setattr(recovery, "replay_plan", replay_plan)
 
 
 def objects_are_merged_in_the_wrong_order(patch: pytest.MonkeyPatch) -> None:
-    original = snapshot_io.merge_objects
+    original = merge_objects
     patch.setattr(snapshot_io, "merge_objects", lambda deltas, whole: original(deltas[::-1], whole))
 
 
 def a_merge_of_a_part_forgets_deletions(patch: pytest.MonkeyPatch) -> None:
-    original = snapshot_io.merge_objects
+    original = merge_objects
     patch.setattr(snapshot_io, "merge_objects", lambda deltas, whole: original(deltas, True))
 
 
@@ -127,9 +128,8 @@ def a_snapshot_does_not_wait_for_its_replies(patch: pytest.MonkeyPatch) -> None:
 
 
 def _emit_uncounted(self: worker_host.WorkerHost, effect: Any) -> None:
-    payloads = [worker_host.encode_reply(reply) for reply in effect.replies]
-    stream = worker_host.Stream.REPLIES
-    self.world.log.append(self.name, self.core.generation, stream, effect.slot, payloads, lambda: None)
+    payloads = [encode_reply(reply) for reply in effect.replies]
+    self.world.log.append(self.name, self.core.generation, Stream.REPLIES, effect.slot, payloads, lambda: None)
 
 
 def deliveries_count_twice(patch: pytest.MonkeyPatch) -> None:

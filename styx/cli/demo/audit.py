@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from styx.cli.demo.bank import app, encoded_state
-from styx.cli.demo.history import History
 from styx.cli.demo.journal import Entry, Journal
 from styx.cli.demo.workload import OPENING_BALANCE
 from styx.messages import Reply, reply_of
 from styx.testing.history import SerializabilityViolation, check_history
+from styx.testing.recorded_history import RecordedHistory
 from styx.testing.serial import Entity
 
 Balances = Mapping[str, int]
@@ -36,7 +36,7 @@ class _Differs(Exception):
     """The check does not hold; the message says where."""
 
 
-def audit(journal: Journal, history: History, balances: Balances, n_slots: int) -> list[Check]:
+def audit(journal: Journal, history: RecordedHistory, balances: Balances, n_slots: int) -> list[Check]:
     """All checks, in the order of their strength."""
     checks: list[tuple[str, Callable[[], str]]] = [
         ("answered once", lambda: _answered_once(journal, history)),
@@ -55,7 +55,7 @@ def _run(name: str, check: Callable[[], str]) -> Check:
         return Check(name, False, str(error))
 
 
-def _answered_once(journal: Journal, history: History) -> str:
+def _answered_once(journal: Journal, history: RecordedHistory) -> str:
     """Each call has one reply, and each request in the log has one record in the replies stream."""
     _none("calls without exactly one reply", [e for e in journal.entries if len(e.replies) != 1])
     given = Counter(record.request_id for record in history.replies)
@@ -68,7 +68,7 @@ def _answered_once(journal: Journal, history: History) -> str:
     )
 
 
-def _nothing_lost(journal: Journal, history: History) -> str:
+def _nothing_lost(journal: Journal, history: RecordedHistory) -> str:
     """Whatever a client was told stands in the replies stream, unchanged."""
     records = {record.request_id: record for record in history.replies}
     contradicted = []
@@ -89,7 +89,7 @@ def _same_when_asked_again(journal: Journal) -> str:
     return f"{len(asked):,} calls answered before the crash were sent again: each gave its first reply and ran nothing"
 
 
-def _serial_order(history: History, balances: Balances, n_slots: int) -> str:
+def _serial_order(history: RecordedHistory, balances: Balances, n_slots: int) -> str:
     """Replies and state are those of running the requests one by one."""
     final_state: dict[Entity, bytes] = {("account", key): encoded_state(balance) for key, balance in balances.items()}
     report = check_history(app, history.requests, history.replies, final_state, n_slots=n_slots, complete=True)

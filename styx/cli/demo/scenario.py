@@ -16,12 +16,12 @@ import styx
 from styx.cli.demo.audit import Check, audit
 from styx.cli.demo.display import Display
 from styx.cli.demo.engine_process import EngineProcess
-from styx.cli.demo.history import read_history
 from styx.cli.demo.journal import Journal
 from styx.cli.demo.senders import SENDERS, Senders
 from styx.cli.demo.workload import Call, balances, openings, transfers
 from styx.cli.exit_codes import CommandFailed
 from styx.embedded_engine.engine import N_SLOTS_DEFAULT
+from styx.testing.recorded_history import read_history_of
 
 SNAPSHOT_SECONDS: Final = 2.0
 """Short beside the demo's load, so that a recovery has both a snapshot to load and a log to replay."""
@@ -164,5 +164,5 @@ class Demo:
         return {entry.call.key: entry.replies[0].result or 0 for entry in self._journal.entries[sent:]}
 
     def _audit(self, held: dict[str, int]) -> list[Check]:
-        history = read_history(self._plan.data_dir, N_SLOTS_DEFAULT)
+        history = read_history_of(self._plan.data_dir, N_SLOTS_DEFAULT)
         return audit(self._journal, history, held, N_SLOTS_DEFAULT)
