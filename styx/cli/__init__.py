@@ -12,7 +12,7 @@ from collections.abc import Sequence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command, by default the one in `sys.argv`; returns its exit code (see `styx.cli.exit_codes`).
 
-    Never raises, `SystemExit` by Ctrl-C included; `STYX_DEBUG=1` in the environment adds the traceback of an error.
+    Errors become words on standard error; `STYX_DEBUG=1` in the environment adds their traceback.
     """
     try:
         from styx.cli.application import run

@@ -65,7 +65,7 @@ def demo(
         plan = Plan(seconds, accounts, seed, crashes, directory.path)
         result = run_loop(Demo(plan, shown).run())
         report(result, shown)
-        directory.keep = data_dir is not None or False
+        directory.keep = data_dir is not None or not _holds(result)
     return SUCCESS if _holds(result) else FAILURE
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from itertools import count
 
 from styx.cli.demo.bank import app
-from styx.cli.demo.history import History
 from styx.cli.demo.journal import Entry, Journal
 from styx.cli.demo.workload import Call
 from styx.codec import encode_any
 from styx.messages import ReplyRecord, Request, reply_of
+from styx.testing.recorded_history import RecordedHistory
 from styx.testing.serial import SerialReference
 
 
@@ -17,7 +17,7 @@ class SerialBank:
 
     def __init__(self) -> None:
         self.journal = Journal()
-        self.history = History({}, [])
+        self.history = RecordedHistory({}, [], {}, 0)
         self._reference = SerialReference(app)
         self._numbers = count(1)
         self._first: dict[str, ReplyRecord] = {}

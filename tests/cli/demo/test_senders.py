@@ -1,5 +1,6 @@
 """The demo's clients: what they do when a connection breaks."""
 
+import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
@@ -76,16 +77,26 @@ async def test_waits_while_disconnected_and_goes_on_elsewhere() -> None:
     senders = Senders(journal)
 
     class Dying(FakeClient):
-        async def _answer(self, key: str, idempotency_key: str | None) -> Reply:
-            if len(self.keys) == 100:
-                senders.disconnect()
-                senders.connect(second)
-            if len(self.keys) >= 100:
-                raise ConnectionError
-            return await super()._answer(key, idempotency_key)
+        deaths = 0
 
-    senders.connect(Dying())
+        async def _answer(self, key: str, idempotency_key: str | None) -> Reply:
+            if len(self.keys) < 100:
+                return await super()._answer(key, idempotency_key)
+            self.deaths += 1
+            senders.disconnect()
+            if self.deaths == 1:
+                asyncio.get_running_loop().call_soon(restart)
+            raise ConnectionError
+
+    def restart() -> None:
+        # Everybody who was going to send has tried by now.
+        assert dying.deaths == 1
+        senders.connect(second)
+
+    dying = Dying()
+    senders.connect(dying)
     await senders.send_all(iter(CALLS))
+    assert dying.deaths == 1
     assert len(second.keys) == 100
     assert journal.in_flight == 0
 
