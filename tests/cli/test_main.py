@@ -130,7 +130,8 @@ def test_reader_that_went_away(tmp_path: Path, words: list[str]) -> None:
     os.close(reader)
     try:
         command = [sys.executable, "-m", "styx", *words]
-        ran = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+        buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        ran = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path, check=False, env=buffered)
     finally:
         os.close(writer)
     assert (ran.returncode, ran.stderr) == (1, b"")
