@@ -102,6 +102,14 @@ def call_limit_error(limits: Limits) -> CallLimitExceeded:
     )
 
 
+def external_limit_error(limits: Limits) -> CallLimitExceeded:
+    """What ends a transaction that would make one more outside call than `Limits.external_calls_max`."""
+    return CallLimitExceeded(
+        f"the transaction made {limits.external_calls_max} outside calls (Limits.external_calls_max), those of earlier "
+        "attempts included: make their arguments depend on less that others change"
+    )
+
+
 # Ending ----------------------------------------------------------------------------------------------------
 
 

@@ -47,6 +47,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Replies remembered for idempotency keys, per slot; the oldest are forgotten first."""
     in_flight_max: int = 10_000
     """Requests a client or gateway has under way at once."""
+    external_calls_max: int = 100
+    """Outside calls one transaction may make, including those of attempts whose arguments changed."""
     parked_max: int = 1_000
     """Transactions per slot that wait for an external call at once."""
 

@@ -21,6 +21,7 @@ An entity's state is a number, a counter and a note.
     ["raise"]                    raises `Chaos`
     ["random"] / ["now"]         register = a number from ctx.random() / ctx.now()
     ["uuid"]                     the note becomes ctx.uuid() and the register a part of it
+    ["outside", n]               register = what the function `outside` gives for (n, register), called externally
     ["mutate"]                   empties this invocation's copy of its own arguments
     ["poison", kind]             misbehaves; see `POISONS`
 
@@ -223,6 +224,17 @@ async def _uuid(program: Program) -> None:
     program.register = unique.int % MODULUS
 
 
+def outside(n: int, register: int) -> int:
+    """The outside function; it fails for some arguments."""
+    if (n + register) % 11 == 0:
+        raise Chaos(f"outside {n} {register}")
+    return (register * 3 + n) % MODULUS
+
+
+async def _outside(program: Program, n: int) -> None:
+    program.register = await program.ctx.call_external(outside, n, program.register)
+
+
 async def _mutate(program: Program) -> None:
     program.arguments.clear()
 
@@ -320,6 +332,7 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "now": _now,
     "uuid": _uuid,
     "mutate": _mutate,
+    "outside": _outside,
     "poison": _poison,
 }
 

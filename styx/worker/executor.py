@@ -17,6 +17,7 @@ from styx.execution import (
     aborted,
     call_limit_error,
     encode_result,
+    external_limit_error,
     failure_of,
     foreign_await_error,
     rejection,
@@ -231,7 +232,7 @@ class Executor:
             if own and type(request) is ExternalCall:
                 outcome = self._external_outcome(invocation._env, request)
                 if outcome is None:
-                    failure = EXTERNAL_PENDING
+                    failure = self._external_pending(invocation, request)
                 elif outcome.error is not None:
                     failure = external_failure(invocation, outcome.error)
                 else:
@@ -299,11 +300,20 @@ class Executor:
     def _external_outcome(footprint: Footprint, request: ExternalCall) -> ExternalOutcome | None:
         """The logged outcome; None ends the chain until there is one."""
         known = None if footprint.externals is None else footprint.externals.get(request.key)
-        if known is not None:
-            return decode_outcome(known)
+        return None if known is None else decode_outcome(known)
+
+    def _external_pending(self, invocation: Invocation, request: ExternalCall) -> Failure:
+        """Ends the chain until the call has been made; in sequential mode it will be, since all before it has run.
+
+        State that others keep changing can change a call's arguments at every return, which makes it another call: the
+        limit ends that.
+        """
+        footprint = invocation._env
         if footprint.sequential:
+            if len(footprint.externals or ()) >= self.limits.external_calls_max:
+                return failure_at(invocation, aborted(external_limit_error(self.limits)))
             footprint.pending_external = request
-        return None
+        return EXTERNAL_PENDING
 
     # Ends of invocations and chains ------------------------------------------------------------------------
 

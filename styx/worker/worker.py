@@ -113,6 +113,7 @@ class Worker:
         self._parked: dict[int, RootTransaction] = {}
         self._unstarted: set[int] = set()
         self._early: dict[int, list[Frame]] = {}
+        self._early_outcomes: list[ExternalDone] = []
         self._joined = -1
         self._record_durable = False
         self._reported = False
@@ -390,7 +391,11 @@ class Worker:
 
     def _external_done(self, done: ExternalDone) -> None:
         root = self._parked.get(done.tid)
-        if root is not None and done.key not in (root.externals or {}):
+        if root is None:
+            if done.tid in self.executor.roots:
+                # The call began at barrier 1 and has ended before barrier 2: the transaction is about to be parked.
+                self._early_outcomes.append(done)
+        elif done.key not in (root.externals or {}):
             self._sequencers[done.root_slot].ready.setdefault(done.tid, {})[done.key] = done.outcome
             self._unstarted.discard(done.tid)
 
@@ -477,6 +482,9 @@ class Worker:
         self.executor.end()
         self._plans.pop(self.epoch, None)
         self._early.pop(self.epoch, None)
+        early, self._early_outcomes = self._early_outcomes, []
+        for done in early:
+            self._external_done(done)
         self._barrier = None
         self._locks = {}
         self._locked = frozenset()

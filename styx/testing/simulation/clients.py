@@ -5,7 +5,9 @@ key.
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from styx.errors import InTransactionError
@@ -28,11 +30,14 @@ class Clients:
         self.end_s = 0.0
         self._world = world
         self._plan = plan
+        self._outside = Random(f"outside calls {plan.seed}")
         rng = Random(f"clients {plan.seed}")
         starts = sorted(rng.random() * plan.duration_s for _ in range(plan.bursts))
         idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
         for number in range(plan.requests):
             request = random_request(rng, plan.profile, f"r{number}")
+            if self._outside.random() < plan.outside:
+                request = self._calling_outside(request)
             at_s = rng.choice(starts) + rng.random() * 0.01
             if rng.random() < plan.repeats:
                 request = replace(request, idempotency_key=f"once {number}")
@@ -43,6 +48,26 @@ class Clients:
                         replace(request, request_id=f"r{number} again {again}"),
                     )
             self._plan_send(at_s, idle_from_s, request)
+
+    def _calling_outside(self, request: Request) -> Request:
+        """The request with outside calls in some of its blocks."""
+        if request.function != "run":
+            return request
+        try:
+            arguments = msgspec.msgpack.decode(request.params)
+        except msgspec.DecodeError:
+            return request
+        if isinstance(arguments, list) and arguments and isinstance(arguments[0], list):
+            self._insert_outside(arguments[0])
+        return replace(request, params=msgspec.msgpack.encode(arguments))
+
+    def _insert_outside(self, block: list[Any]) -> None:
+        rng = self._outside
+        inner = [step[-1] for step in block if isinstance(step, list) and step and step[0] in ("call", "fresh")]
+        if inner and rng.random() < 0.7:
+            self._insert_outside(rng.choice(inner))
+        if not inner or rng.random() < 0.4:
+            block.insert(rng.randint(0, len(block)), ["outside", rng.randrange(100)])
 
     def _plan_send(self, at_s: float, idle_from_s: float, request: Request) -> None:
         if at_s > idle_from_s:

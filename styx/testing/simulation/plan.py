@@ -36,7 +36,9 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key."""
+    """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
+    `outside`: share of requests that call an outside function.
+    """
 
     seed: int
     workers: int
@@ -46,6 +48,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     bursts: int
     profile: Profile
     repeats: float
+    outside: float
     epoch_transactions_max: int
     slice_invocations: int
     idempotency_keys_max: int
@@ -74,6 +77,8 @@ def random_plan(seed: int, *, workers: int | None = None, faults: bool = True) -
         bursts=rng.choice([1, 2, 5, 50]),
         profile=rng.choice(PROFILES),
         repeats=rng.choice([0.0, 0.05, 0.3]),
+        # From a generator of its own, so that older seeds keep what else they drew.
+        outside=Random(f"outside {seed}").choice([0.0, 0.0, 0.1, 0.5]),
         epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
         slice_invocations=rng.choice([1, 2, 5, 64]),
         idempotency_keys_max=rng.choice([100_000, 100_000, 100_000]),

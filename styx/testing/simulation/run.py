@@ -22,6 +22,7 @@ from styx.testing.simulation.clients import Clients
 from styx.testing.simulation.faults import Faults
 from styx.testing.simulation.plan import SimulationPlan
 from styx.testing.simulation.world import World
+from styx.worker.messages import decode_outcome
 from styx.worker.worker import Step
 
 PATIENCE_S = 60.0
@@ -44,6 +45,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     epochs: int
     snapshots: int
     messages: int
+    outside_calls: int
     virtual_s: float
     state_hash: str
     replies: list[ReplyRecord]
@@ -169,6 +171,14 @@ class Simulation:
             )
         return "; ".join(lines)
 
+    def _externals(self) -> dict[bytes, bytes | tuple[str, str]]:
+        """What outside calls gave; nothing may have been run again after a success was logged."""
+        outcomes = {key: decode_outcome(data) for key, data in self.world.outcomes.items()}
+        if not self.plan.faults:
+            again = [key.hex() for key, runs in self.world.outside_runs.items() if runs > 1]
+            assert not again, f"outside calls ran more than once although nothing had failed: {again}"
+        return {key: o.error if o.error is not None else o.value or b"" for key, o in outcomes.items()}
+
     def _report(self, state: dict[tuple[str, Any], bytes], check: bool) -> SimulationReport:
         world, plan = self.world, self.plan
         records = world.log.records
@@ -184,6 +194,7 @@ class Simulation:
             state if check else None,
             limits=world.limits,
             n_slots=plan.slots,
+            externals=self._externals(),
             complete=check,
         )
         if plan.profile.transfers and chaos_app.money_made(state):
@@ -205,6 +216,7 @@ class Simulation:
             epochs=world.coordinator.core.epoch + 1,
             snapshots=world.snapshots,
             messages=world.network.messages,
+            outside_calls=len(world.outcomes),
             virtual_s=world.time.now_s,
             state_hash=state_hash(state),
             replies=replies,

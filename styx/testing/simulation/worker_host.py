@@ -7,11 +7,14 @@ nothing.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from styx.app import App
+from styx.codec import encode_any
+from styx.errors import describe
 from styx.limits import Limits
 from styx.log.base import Stream
 from styx.messages import encode_reply
@@ -24,6 +27,7 @@ from styx.worker.events import (
     Effect,
     EmitReplies,
     Event,
+    ExternalEnded,
     FrameArrived,
     LoadState,
     MergeObjects,
@@ -32,6 +36,7 @@ from styx.worker.events import (
     RecordDurable,
     ReportPoison,
     RequestsArrived,
+    RunExternal,
     SendFrame,
     SlotPartStored,
     StateLoaded,
@@ -39,7 +44,7 @@ from styx.worker.events import (
     StoreSlot,
     Tell,
 )
-from styx.worker.messages import Frame
+from styx.worker.messages import ExternalOutcome, Frame
 from styx.worker.recovery import Unusable, load_state
 from styx.worker.snapshot_io import merge_stored, store_slot
 from styx.worker.worker import Worker
@@ -49,6 +54,14 @@ if TYPE_CHECKING:
 
 HEARTBEAT_S = 0.2
 STORE_ATTEMPTS_MAX = 3
+
+
+def _outcome_of(wanted: RunExternal) -> ExternalOutcome:
+    try:
+        return ExternalOutcome(encode_any(wanted.function(*wanted.args), "the outcome"))
+    except Exception as error:  # noqa: BLE001 - an outside function can raise anything
+        return ExternalOutcome(None, describe(error))
+
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_frame = msgspec.msgpack.Decoder(Frame).decode
@@ -148,10 +161,40 @@ class WorkerHost:
             self._store(effect)
         elif isinstance(effect, MergeObjects):
             self._merge(effect)
+        elif isinstance(effect, RunExternal):
+            self._run_external(effect)
         elif isinstance(effect, ReportPoison):
             self.poison.append(effect)
         else:
             raise AssertionError(f"the simulator does not run {effect}")
+
+    # Outside calls: the key is logged, then the function runs, then its outcome is logged -------------------------
+
+    def _run_external(self, wanted: RunExternal) -> None:
+        world = self.world
+
+        def logged(outcome: bytes) -> None:
+            world.outcomes.setdefault(wanted.key, outcome)
+            self.give(
+                ExternalEnded(wanted.generation, wanted.tid, wanted.root_slot, wanted.key, world.outcomes[wanted.key])
+            )
+
+        def append(payload: bytes, arrived: Callable[[], None]) -> None:
+            world.log.append(
+                self.name, wanted.generation, Stream.EXTERNALS, wanted.root_slot, [wanted.key + payload], arrived
+            )
+
+        def run() -> None:
+            if self.alive:
+                world.outside_runs[wanted.key] = world.outside_runs.get(wanted.key, 0) + 1
+                outcome = _encode(_outcome_of(wanted))
+                append(outcome, lambda: logged(outcome))
+
+        known = world.outcomes.get(wanted.key)
+        if known is not None:
+            world.time.after(0.0, logged, known)
+        else:
+            append(b"", lambda: world.time.after(world.rng.random() * 0.02, run))
 
     def _emit(self, effect: EmitReplies) -> None:
         slot = effect.slot

@@ -27,7 +27,10 @@ _decode: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(ToCoordinator)
 
 
 class World:
-    """`workers` are the living ones by id. `keep_log`: nothing is released, so that everything can be replayed."""
+    """`workers` are the living ones by id. `keep_log`: nothing is released, so that everything can be replayed.
+
+    `outcomes` are the logged ones of outside calls, `outside_runs` how often each was run.
+    """
 
     def __init__(self, plan: SimulationPlan, app: App, seed: str, keep_log: bool) -> None:
         self.plan = plan
@@ -42,6 +45,8 @@ class World:
         self.duplicating = False
         self.idle = False
         self.snapshots = 0
+        self.outcomes: dict[bytes, bytes] = {}
+        self.outside_runs: dict[bytes, int] = {}
         self.workers: dict[int, WorkerHost] = {}
         self.coordinator: CoordinatorHost | None = None
         self._incarnations = 0
