@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from styx.execution import Outcome
+from styx.testing.fixture import EmbeddedCluster, embedded_cluster
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
+from styx.testing.recorded_history import HistoryReleased, RecordedHistory, read_history, read_history_of
 from styx.testing.serial import MissingExternal, SerialReference
 
 __all__ = [
+    "EmbeddedCluster",
+    "HistoryReleased",
     "HistoryReport",
     "MissingExternal",
     "Outcome",
+    "RecordedHistory",
     "SerialReference",
     "SerializabilityViolation",
     "check_history",
+    "embedded_cluster",
+    "read_history",
+    "read_history_of",
     "state_hash",
 ]

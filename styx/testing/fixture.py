@@ -1,0 +1,109 @@
+"""A real engine for tests of an app: in this process, in milliseconds, and at the end its whole history is checked.
+
+    async def test_transfer() -> None:
+        async with embedded_cluster(app) as cluster:
+            await cluster.call("account", "alice", "open", 100)
+            assert cluster.entity("account", "alice") == {"balance": 100}
+
+Leaving the block replays every request serially and compares each reply and the final state, so that a function that is
+not deterministic is found by any test that uses it. With a `data_dir`, `crash_and_recover` loses power in between.
+"""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Any
+
+from styx.app import App
+from styx.client.embedded import EmbeddedClient
+from styx.embedded_engine.engine import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, EmbeddedEngine
+from styx.errors import ConfigurationError
+from styx.limits import Limits
+from styx.testing.history import HistoryReport, check_history
+from styx.testing.recorded_history import read_history
+
+SETTLE_SECONDS_MAX = 30.0
+"""How long a check waits for requests that are not answered yet."""
+
+
+def embedded_cluster(
+    app: App,
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    n_slots: int = N_SLOTS_DEFAULT,
+    limits: Limits | None = None,
+    snapshot_interval: float = SNAPSHOT_SECONDS_DEFAULT,
+) -> EmbeddedCluster:
+    """A client with an engine of its own; use it as `async with`. Parameters as those of `styx.embedded`.
+
+    `data_dir` (pytest's `tmp_path`, say) must be new, because the history is checked from its beginning.
+    """
+    return EmbeddedCluster(app, data_dir, n_slots, limits, snapshot_interval)
+
+
+class EmbeddedCluster(EmbeddedClient):
+    """An `EmbeddedClient` that checks its history when its block is left without an exception.
+
+    `report` then says what was checked; `SerializabilityViolation` explains the first thing that was wrong.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        data_dir: str | os.PathLike[str] | None,
+        n_slots: int,
+        limits: Limits | None,
+        snapshot_interval: float,
+    ) -> None:
+        self._options: dict[str, Any] = {
+            "n_slots": n_slots,
+            "limits": limits,
+            "snapshot_interval": snapshot_interval,
+            "keep_log": True,
+        }
+        self._data_dir = data_dir
+        super().__init__(EmbeddedEngine(app, data_dir, **self._options))
+        self.report: HistoryReport | None = None
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if error is None and self.engine.ready:
+                await self.check()
+        finally:
+            await self.close()
+
+    async def check(self) -> HistoryReport:
+        """Waits until all requests are answered and checks the history so far.
+
+        Raises `SerializabilityViolation`, and `TimeoutError` if requests stay unanswered.
+        """
+        engine = self.engine
+        if not await engine.settled(SETTLE_SECONDS_MAX):
+            raise TimeoutError(
+                f"{engine.in_flight} requests are not answered after {SETTLE_SECONDS_MAX:g} s: does an outside "
+                "function not end?"
+            )
+        await engine.flushed()
+        history = read_history(engine.log, engine.n_slots)
+        self.report = check_history(
+            engine.app,
+            history.requests,
+            history.replies,
+            engine.encoded_state(),
+            limits=engine.limits,
+            n_slots=engine.n_slots,
+            externals=history.externals,
+            complete=True,
+        )
+        return self.report
+
+    async def crash_and_recover(self) -> None:
+        """Loses power and starts again on the same directory; requests under way get `OutcomeUnknown`."""
+        if self._data_dir is None:
+            raise ConfigurationError("there is nothing to recover from in memory: give embedded_cluster a data_dir")
+        self.crash()
+        self.engine = EmbeddedEngine(self.engine.app, self._data_dir, **self._options)
+        await self.engine.start()
