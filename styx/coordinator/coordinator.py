@@ -300,3 +300,5 @@ class Coordinator:
     def _snapshot_failed(self, epoch: int) -> None:
         self.ledger.abandon()
         self._tell_all(SnapshotEnded(self.generation, epoch, complete=False))
+        if self._snapshot_wanted:
+            self._join(None)
