@@ -48,7 +48,7 @@ def load_state(wanted: LoadState, n_slots: int, log: Log, store: Store) -> State
     except LogTruncated as error:
         what = "without a snapshot" if manifest is None else f"on the snapshot of epoch {manifest.epoch}"
         raise Unusable(
-            f"The log no longer reaches back far enough to recover {what}: {error}. Newer snapshots are missing or "
+            f"The log no longer reaches back far enough to recover {what}: {error} The newer ones are missing or "
             "damaged. Nothing was changed. Restore the whole data directory from a copy."
         ) from error
     except (EngineFailed, msgspec.DecodeError) as error:
