@@ -163,6 +163,8 @@ class Executor:
         footprint = self.footprint(call)
         if footprint.dead:
             return
+        if call.collided:
+            footprint.collided = True
         operator = self._operators[call.operator]
         spec = operator.functions[call.function]
         key = call.key
@@ -289,6 +291,7 @@ class Executor:
             footprint.timestamp_us,
             footprint.sequential,
             footprint.externals,
+            footprint.collided,
         )
         owner = self.owners[spec.slot]
         if owner == self.worker:
@@ -375,15 +378,11 @@ class Executor:
             if len(calls) == 1:
                 path, spec = calls[0]
                 self.send_call(footprint, footprint.slot, path, spec, invocation.share, count, path)
-                if footprint.collided:
-                    self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, collided=True))
                 return
             for share, (path, spec) in zip(split(invocation.share, len(calls)), calls, strict=True):
                 # The way's count so far travels with one of the calls only, so that the root's sum is exact.
                 self._dispatch(invocation, path, spec, share, count, path)
                 count = 0
-            if footprint.collided:
-                self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, collided=True))
             return
         if failure is None and not calls and not footprint.sequential and not footprint.collided:
             root = self.roots.get(footprint.tid)

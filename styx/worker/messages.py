@@ -38,6 +38,7 @@ class Failure(NamedTuple):
 class Call(msgspec.Struct, array_like=True, tag=1, gc=False):
     """Run `function` on an entity as a part of transaction `tid`.
 
+    `collided`: branches above have collided; the callee's ack says so, since the root may hear of nothing else in time.
     `share` is the exponent e of the share 2^-e that the callee must return to the root, -1 for a synchronous
     call, whose caller keeps the chain's share. `count` is the number of invocations of the transaction so far
     along this way.
@@ -58,6 +59,7 @@ class Call(msgspec.Struct, array_like=True, tag=1, gc=False):
     timestamp_us: int
     sequential: bool = False
     externals: dict[bytes, bytes] | None = None
+    collided: bool = False
 
 
 class Result(msgspec.Struct, array_like=True, tag=2, gc=False):

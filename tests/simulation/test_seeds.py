@@ -6,11 +6,13 @@ The count is `STYX_SEEDS` (default 2,000); a seed that fails anywhere is added t
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
-from styx.testing.simulation import random_plan, replay_elsewhere, simulate
-from styx.testing.soak import Tally, describe, run_parallel
+from styx.testing.simulation import random_plan, simulate
+from styx.testing.soak import Tally, compare_elsewhere, describe, run_parallel
 
 SEEDS = int(os.environ.get("STYX_SEEDS", "2000"))
 
@@ -38,15 +40,38 @@ def test_a_seed_gives_the_same_run_twice(seed: int) -> None:
     assert first.messages == second.messages
 
 
-@pytest.mark.parametrize("seed", range(12))
+ELSEWHERE_REGRESSIONS = {
+    230: "a collision was told beside the calls that carried the share, and the root could end before it heard",
+    390: "the same, with eight workers on four slots",
+}
+
+
+@pytest.mark.parametrize("seed", [*range(8), *ELSEWHERE_REGRESSIONS])
 def test_the_log_decides_on_any_number_of_workers_in_any_order_of_arrival(seed: int) -> None:
-    report = simulate(random_plan(seed, faults=False), keep_log=True)
-    expected = sorted(report.replies, key=lambda reply: reply.sequence)
-    for workers in (1, 2, 3, 8):
-        for arrival in (1, 2):
-            replies, state_hash = replay_elsewhere(report, workers=workers, arrival=arrival)
-            assert replies == expected
-            assert state_hash == report.state_hash
+    for arrival in (1, 2, 3):
+        compare_elsewhere(seed, arrival)
+
+
+@pytest.mark.slow
+def test_the_hash_seed_does_not_matter() -> None:
+    """Sets and dictionaries of strings are ordered otherwise in every process; nothing may depend on that."""
+    script = (
+        "from styx.testing.simulation import random_plan, simulate\n"
+        "for seed in range(8):\n"
+        "    report = simulate(random_plan(seed))\n"
+        "    print(report.replies, report.state_hash, report.messages)\n"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for hash_seed in ("0", "1", "2")
+    }
+    assert len(outputs) == 1
 
 
 @pytest.mark.slow
