@@ -1,7 +1,7 @@
 """A million transactions through one durable engine, one in a hundred aborting; prints memory along the way.
 
-Run in a process of its own by `test_flat_memory`: `python million.py DIRECTORY TRANSACTIONS`. Each line is the number of
-transactions so far, resident bytes and the size of the data directory.
+Run in a process of its own by `test_flat_memory`: `python million.py DIRECTORY TRANSACTIONS`. Each line is the
+number of transactions so far, resident bytes and the size of the data directory.
 """
 
 from __future__ import annotations
@@ -48,6 +48,11 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def stored_bytes(directory: Path) -> int:
+    """Size of the files below `directory`."""
+    return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
+
+
 async def main(directory: Path, transactions: int) -> None:
     """Pays around among a thousand accounts; the sum stays 0."""
     rng = random.Random(1)
@@ -63,8 +68,7 @@ async def main(directory: Path, transactions: int) -> None:
             )
             refused += sum(reply.error is not None for reply in replies)
             if (start + BATCH) % (transactions // 10) == 0:
-                size = sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
-                print(start + BATCH, resident_bytes(), size, flush=True)
+                print(start + BATCH, resident_bytes(), stored_bytes(directory), flush=True)
         assert refused == transactions // 100, refused
         balances = [client.entity("account", key) for key in range(KEYS)]
         assert sum(balance or 0 for balance in balances) == 0
