@@ -1,0 +1,243 @@
+"""The transcripts' commands, each a function of the cluster and the words after its name.
+
+cluster workers=N slots=N [interval=S] [LIMIT=N …]   new and started; interval: seconds between snapshots
+request ID KEY [once=IDEMPOTENCY_KEY]: SCRIPT        a client appends a request
+given KEY=N …                                        the entities are put, one epoch; prints nothing
+garbage SLOT / redeliver SLOT                        a record that is none; the log delivers all it has again
+run / run until WORKER STEP                          delivers until nothing is left, or until the worker is there
+hold LINK / release LINK / lose LINK                 lose: what was held back never arrives. Links: `w0 -> c`, `w0 log`, `w0 replies`, `w0 store`, `w0 merge`,
+                                                     `c store`, …
+kill W / start W / disconnect W / connect W          a disconnected worker lives on and does not know
+restart c                                            the coordinator, which remembers only what is stored
+tick S                                               the coordinator's clock shows S seconds
+snapshot / quiet snapshot                            an operator wants one; quiet: taken, prints nothing
+store works / store is down / store loses answers
+damage PREFIX / remove PREFIX                        the newest stored object whose name starts so
+outcome TID = N / outcome TID raises TYPE MESSAGE    the outside function ends
+state / where                                        committed entities; each worker's step
+objects                                              names in the store
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from styx.codec import decode_plain, encode_strict
+from styx.coordinator.events import SnapshotWanted, Tick
+from styx.limits import Limits
+from styx.log import Stream
+from styx.testing.history import check_history
+from styx.worker.messages import ExternalOutcome
+from styx.worker.worker import Step
+from tests.protocol import narration
+from tests.protocol.cluster import Cluster, script_request
+from tests.protocol.scripted_app import SLOT_COUNTS, app, slot_digit
+from tests.protocol.storage import Storage
+
+NO_SNAPSHOTS_S = 1e9
+
+
+class Session:
+    """One transcript's run; `execute` gives a command's output. `finish` checks the history of the last cluster."""
+
+    def __init__(self) -> None:
+        self._cluster: Cluster | None = None
+
+    @property
+    def cluster(self) -> Cluster:
+        assert self._cluster is not None, "a transcript starts with the command `cluster`"
+        return self._cluster
+
+    def execute(self, line: str) -> list[str]:
+        name, _, rest = line.partition(" ")
+        if name == "cluster":
+            self._new_cluster(rest)
+            return []
+        command = COMMANDS.get(name)
+        if command is None:
+            raise ValueError(f"no command {name!r}")
+        command(self.cluster, rest)
+        output, self.cluster.trace = self.cluster.trace, []
+        return output
+
+    def _new_cluster(self, rest: str) -> None:
+        self.finish()
+        options: dict[str, Any] = {name: int(value) for name, value in (word.split("=") for word in rest.split())}
+        workers, slots = options.pop("workers"), options.pop("slots")
+        assert slots in SLOT_COUNTS
+        interval_s = options.pop("interval", NO_SNAPSHOTS_S)
+        self._cluster = Cluster(workers, slots, Limits(**options), interval_s)
+        run(self._cluster, "")
+        self._cluster.trace = []
+
+    def finish(self) -> None:
+        """The replies, and the state if nothing is open, are those of a serial execution: whatever the file says."""
+        cluster = self._cluster
+        if cluster is not None:
+            check_history(
+                app,
+                cluster.storage.sent,
+                cluster.storage.replies,
+                cluster.state() if cluster.at_rest else None,
+                limits=cluster.limits,
+                n_slots=cluster.n_slots,
+                externals=cluster.outcomes,
+            )
+
+
+# Requests ------------------------------------------------------------------------------------------------------
+
+
+def request(cluster: Cluster, rest: str) -> None:
+    match = re.fullmatch(r"(\S+) (\S+?)(?: once=(\S+))?: (.+)", rest)
+    assert match is not None, f"request ID KEY [once=KEY]: SCRIPT, not {rest!r}"
+    request_id, key, once, script = match.groups()
+    slot = slot_digit(key)
+    cluster.storage.append_request(slot, script_request(request_id, key, script, once or ""))
+    cluster.feed(slot)
+
+
+def given(cluster: Cluster, rest: str) -> None:
+    for word in rest.split():
+        key, _, number = word.partition("=")
+        request(cluster, f"given-{len(cluster.storage.sent)} {key}: put {number}")
+    run(cluster, "")
+    cluster.trace = []
+
+
+def garbage(cluster: Cluster, rest: str) -> None:
+    cluster.storage.append(Stream.REQUESTS, int(rest), b"\xc1")
+    cluster.feed(int(rest))
+
+
+def redeliver(cluster: Cluster, rest: str) -> None:
+    cluster.redeliver(int(rest))
+
+
+def outcome(cluster: Cluster, rest: str) -> None:
+    tid, verb, value, *message = rest.split(" ", 3)
+    ended = (
+        ExternalOutcome(encode_strict(int(value))) if verb == "=" else ExternalOutcome(None, (value, " ".join(message)))
+    )
+    cluster.external_ended(int(tid[1:]), ended)
+
+
+# What happens --------------------------------------------------------------------------------------------------
+
+
+def run(cluster: Cluster, rest: str) -> None:
+    target = re.fullmatch(r"until w(\d+) (\w+)", rest)
+    assert target is not None or not rest, f"run, or run until WORKER STEP, not {rest!r}"
+    step = Step[target.group(2)] if target is not None else None
+    for _ in cluster.deliveries():
+        if target is not None and cluster.processes[int(target.group(1))].core.reached is step:
+            return
+    assert target is None, f"the cluster came to rest before {rest}"
+
+
+def hold(cluster: Cluster, rest: str) -> None:
+    cluster.links.held.add(rest)
+
+
+def release(cluster: Cluster, rest: str) -> None:
+    assert rest in cluster.links.held, f"{rest} is not held"
+    cluster.release(rest)
+
+
+def lose(cluster: Cluster, rest: str) -> None:
+    assert rest in cluster.links.held, f"{rest} is not held"
+    cluster.links.held.discard(rest)
+    assert cluster.links.take(rest), f"nothing is held on {rest}"
+
+
+def tick(cluster: Cluster, rest: str) -> None:
+    cluster.to_coordinator(Tick(float(rest)))
+
+
+def snapshot(cluster: Cluster, rest: str) -> None:
+    cluster.to_coordinator(SnapshotWanted())
+
+
+def quiet(cluster: Cluster, rest: str) -> None:
+    COMMANDS[rest](cluster, "")
+    run(cluster, "")
+    cluster.trace = []
+
+
+# Processes and the store ---------------------------------------------------------------------------------------
+
+
+def on_worker(action: Callable[[Cluster, int], None]) -> Callable[[Cluster, str], None]:
+    return lambda cluster, rest: action(cluster, int(rest.removeprefix("w")))
+
+
+def restart(cluster: Cluster, rest: str) -> None:
+    assert rest == "c", "only the coordinator is restarted at once; kill and start a worker"
+    cluster.start_coordinator()
+
+
+def store(cluster: Cluster, rest: str) -> None:
+    assert rest in Storage.STORE_MODES, rest
+    cluster.storage.store_mode = rest
+
+
+def damage(cluster: Cluster, rest: str) -> None:
+    name = _newest(cluster, rest)
+    data = bytearray(cluster.storage.store.get(name))
+    data[-1] ^= 1
+    cluster.storage.store.put(name, bytes(data))
+
+
+def remove(cluster: Cluster, rest: str) -> None:
+    cluster.storage.store.delete(_newest(cluster, rest))
+
+
+def _newest(cluster: Cluster, prefix: str) -> str:
+    return cluster.storage.store.list(prefix)[-1]
+
+
+# Looking -------------------------------------------------------------------------------------------------------
+
+
+def state(cluster: Cluster, rest: str) -> None:
+    entities = [f"{key}={decode_plain(data)}" for (_, key), data in sorted(cluster.state().items())]
+    cluster.trace.append(" ".join(entities) or "empty")
+
+
+def where(cluster: Cluster, rest: str) -> None:
+    for process in cluster.processes.values():
+        core = process.core
+        cluster.trace.append(f"{process.name}: {core.reached.name}, generation {core.generation}, epoch {core.epoch}")
+
+
+def objects(cluster: Cluster, rest: str) -> None:
+    cluster.trace += [narration.short_names(name) for name in cluster.storage.store.list("slots/")]
+
+
+COMMANDS: dict[str, Callable[[Cluster, str], None]] = {
+    "request": request,
+    "given": given,
+    "garbage": garbage,
+    "redeliver": redeliver,
+    "outcome": outcome,
+    "run": run,
+    "hold": hold,
+    "release": release,
+    "lose": lose,
+    "tick": tick,
+    "snapshot": snapshot,
+    "quiet": quiet,
+    "kill": on_worker(Cluster.kill),
+    "start": on_worker(Cluster.start_worker),
+    "disconnect": on_worker(Cluster.disconnect),
+    "connect": on_worker(Cluster.connect),
+    "restart": restart,
+    "store": store,
+    "damage": damage,
+    "remove": remove,
+    "state": state,
+    "where": where,
+    "objects": objects,
+}

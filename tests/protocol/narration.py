@@ -1,0 +1,271 @@
+"""Protocol messages and effects in words, one line each: what the transcripts consist of.
+
+Only names things; a line is the same for equal messages. Never looks at a core.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from styx.codec import decode_plain
+from styx.context import CallSpec
+from styx.coordinator import events as coordinator_events
+from styx.messages import ReplyRecord
+from styx.protocol import (
+    Commit,
+    Compact,
+    Compacted,
+    Conflicts,
+    Done,
+    EpochStarted,
+    Join,
+    Loaded,
+    LoadFailed,
+    LockDecision,
+    LockReport,
+    Manifest,
+    PendingTransaction,
+    Recover,
+    Resume,
+    SlotStored,
+    SnapshotEnded,
+    ToCoordinator,
+    ToWorker,
+    Validate,
+)
+from styx.sequencer.epoch_record import EpochRecord, SlotBatch
+from styx.worker import events as worker_events
+from styx.worker.messages import Ack, Call, Drop, ExternalDone, Failure, Result, WorkerMessage, decode_outcome
+from styx.worker.slot import IDEMPOTENCY_TABLE, Delta
+
+_OBJECT = re.compile(r"slots/0*(\d+)/0*(\d+)-0*(\d+)\.(\w+)")
+
+
+def short_names(text: str) -> str:
+    """Store names without their zeros: slot/epoch-generation.kind."""
+    return _OBJECT.sub(r"\1/\2-\3.\4", text)
+
+
+def tids(numbers: Iterable[int]) -> str:
+    return " ".join(f"t{number}" for number in numbers)
+
+
+def path(steps: bytes) -> str:
+    """A call path as indices, `/` for the root."""
+    return "/" + "/".join(str(int.from_bytes(steps[i : i + 2], "big")) for i in range(0, len(steps), 2))
+
+
+def failure(failed: Failure) -> str:
+    what = "deviates" if failed.deviation else f"{failed.type}: {failed.message}"
+    return f"{what} at {path(failed.position)}"
+
+
+def _number(encoded: bytes) -> str:
+    return str(decode_plain(encoded))
+
+
+def _script(params: bytes) -> str:
+    return str(decode_plain(params)[0])
+
+
+def _calls(calls: list[tuple[bytes, CallSpec]]) -> str:
+    return ", ".join(f"{path(p)} {spec.key} ({_script(spec.params)})" for p, spec in calls)
+
+
+def outcome(encoded: bytes) -> str:
+    decoded = decode_outcome(encoded)
+    return _number(decoded.value) if decoded.value is not None else ": ".join(decoded.error or ())
+
+
+# Between workers -----------------------------------------------------------------------------------------------
+
+
+def worker_message(message: WorkerMessage) -> str:
+    if isinstance(message, Call):
+        share = "and wait" if message.share < 0 else f"with share 1/{1 << message.share}"
+        how = "in sequence" if message.sequential else share
+        return f"call t{message.tid}{path(message.path)} {message.key} ({_script(message.params)}) {how}"
+    if isinstance(message, Result):
+        return _result(message)
+    if isinstance(message, Ack):
+        return _ack(message)
+    if isinstance(message, Drop):
+        return f"drop t{message.tid}"
+    assert isinstance(message, ExternalDone)
+    return f"outcome for t{message.tid}: {outcome(message.outcome)}"
+
+
+def _result(message: Result) -> str:
+    value = failure(message.failure) if message.value is None and message.failure else _number(message.value or b"")
+    left = f", leaving {_calls(message.calls)}" if message.calls else ""
+    return f"result t{message.tid}{path(message.path)} = {value}, {message.count} run" + left + _flags(message)
+
+
+def _ack(message: Ack) -> str:
+    text = f"ack t{message.tid} share {message.share}/{1 << message.scale}, {message.count} run"
+    if message.failure is not None:
+        text += f", {failure(message.failure)}"
+    return text + (f", leaving {_calls(message.calls)}" if message.calls else "") + _flags(message)
+
+
+def _flags(message: Ack | Result) -> str:
+    return "".join(f", {flag}" for flag in ("collided", "overflow", "external") if getattr(message, flag, False))
+
+
+# Worker to coordinator -----------------------------------------------------------------------------------------
+
+
+def to_coordinator(message: ToCoordinator) -> str:
+    if isinstance(message, Loaded):
+        until = message.replay_until
+        return "loaded" if until < 0 else f"loaded, recorded up to epoch {until}"
+    if isinstance(message, LoadFailed):
+        return short_names(f"cannot load: {message.reason}")
+    if isinstance(message, EpochStarted):
+        return f"epoch {message.epoch} started"
+    if isinstance(message, Done):
+        return f"epoch {message.epoch} done" + _barrier(message)
+    if isinstance(message, Conflicts):
+        return f"epoch {message.epoch} in conflict here: {tids(message.tids) or 'none'}"
+    if isinstance(message, LockReport):
+        failed = "; ".join(f"t{t} {failure(f)}" for t, f in message.failures) or "no failure"
+        return f"epoch {message.epoch} round {message.round}: {failed}"
+    if isinstance(message, SlotStored):
+        return f"slot {message.slot} after epoch {message.epoch} {'not ' if message.part is None else ''}stored"
+    assert isinstance(message, Compacted)
+    merged = "not merged" if message.merged is None else f"merged into {message.merged.name}"
+    return short_names(f"slot {message.slot}: {' '.join(message.replaced)} {merged}")
+
+
+def _barrier(message: Done | Validate) -> str:
+    lists = [(name, getattr(message, name)) for name in ("aborted", "collided", "deferred", "large")]
+    return f", {message.new_max} new" + "".join(f"; {name} {tids(found)}" for name, found in lists if found)
+
+
+# Coordinator to worker -----------------------------------------------------------------------------------------
+
+
+def to_worker(message: ToWorker) -> str:
+    if isinstance(message, Recover):
+        owners = ", ".join(f"slot {slot} on w{owner}" for slot, owner in sorted(message.owners.items()))
+        return f"recover from {snapshot(message.manifest)}; {owners}"
+    if isinstance(message, Resume):
+        return "resume"
+    if isinstance(message, Join):
+        return f"epoch {message.epoch} join"
+    if isinstance(message, Validate):
+        return f"epoch {message.epoch} validate" + _barrier(message)
+    if isinstance(message, Commit):
+        locked = f" all but {tids(message.locked)}" if message.locked else ""
+        return f"epoch {message.epoch} commit{locked}" + _then(message.snapshot)
+    if isinstance(message, LockDecision):
+        return f"epoch {message.epoch} round {message.round}: {_verdict(message)}" + _then(message.snapshot)
+    if isinstance(message, SnapshotEnded):
+        return f"snapshot of epoch {message.epoch} {'complete' if message.complete else 'failed'}"
+    assert isinstance(message, Compact)
+    whole = " (all there is)" if message.whole else ""
+    return short_names(f"slot {message.slot}: merge {' '.join(ref.name for ref in message.objects)}{whole}")
+
+
+def _then(snapshot_asked: bool) -> str:
+    return ", then a snapshot" if snapshot_asked else ""
+
+
+def _verdict(decision: LockDecision) -> str:
+    if decision.final:
+        return "commit the rest"
+    return "without " + ", ".join(
+        f"t{t} (carried)" if f is None else f"t{t} ({f.type}, final)" for t, f in decision.excluded
+    )
+
+
+def snapshot(manifest: Manifest | None) -> str:
+    if manifest is None:
+        return "nothing"
+    return f"the snapshot of epoch {manifest.epoch} (generation {manifest.generation})"
+
+
+# Effects on the log and the store ------------------------------------------------------------------------------
+
+
+def epoch_record(record: EpochRecord) -> str:
+    return f"appends the record of epoch {record.epoch}: " + ", ".join(_batch(batch) for batch in record.batches)
+
+
+def _batch(batch: SlotBatch) -> str:
+    offsets = f"offsets {batch.first} to {batch.next - 1}" if batch.count else "nothing new"
+    resumed = f" and resumes {tids(r.tid for r in batch.resumed)}" if batch.resumed else ""
+    return f"slot {batch.slot} {offsets}{resumed}"
+
+
+def reply(record: ReplyRecord) -> str:
+    value = (
+        _number(record.result) if record.error is None else f"{record.error[0]} {record.error[1]}: {record.error[2]}"
+    )
+    repeated = "" if record.sequence == record.tid else f" (asked again as t{record.sequence})"
+    return f"{record.request_id} = {value} (epoch {record.epoch}, phase {record.phase}, t{record.tid}){repeated}"
+
+
+def delta(changes: Delta) -> str:
+    """The changes of user state in words; remembered replies are counted."""
+    parts = [
+        f"{key}={'gone' if value is None else _number(value)}"
+        for operator, entries in sorted(changes.items())
+        if operator != IDEMPOTENCY_TABLE
+        for key, value in sorted(entries.items())
+    ]
+    remembered = len(changes.get(IDEMPOTENCY_TABLE, ()))
+    return " ".join(parts + ([f"{remembered} remembered"] if remembered else [])) or "no change"
+
+
+def _pending(transaction: PendingTransaction) -> str:
+    marks = [mark for mark in ("sequential", "parked") if getattr(transaction, mark)]
+    return f"t{transaction.tid}" + (f" ({', '.join(marks)})" if marks else "")
+
+
+def worker_effect(effect: worker_events.Effect) -> str:
+    """Effects that are not messages."""
+    if isinstance(effect, worker_events.LoadState):
+        return f"loads {snapshot(effect.manifest)} for slots {' '.join(map(str, effect.slots)) or 'none'}"
+    if isinstance(effect, worker_events.StoreSlot):
+        pending = f"; pending {', '.join(map(_pending, effect.pending))}" if effect.pending else ""
+        return f"stores slot {effect.slot}: {delta(effect.delta)}; input from offset {effect.next_offset}{pending}"
+    if isinstance(effect, worker_events.MergeObjects):
+        return f"merges {len(effect.objects)} objects of slot {effect.slot}"
+    if isinstance(effect, worker_events.RunExternal):
+        return f"runs the outside function of t{effect.tid}: {' '.join(map(str, effect.args))}"
+    assert isinstance(effect, worker_events.ReportPoison)
+    return f"reports poison in slot {effect.slot} at offset {effect.offset}: {effect.reason}"
+
+
+def coordinator_effect(effect: coordinator_events.Effect) -> str:
+    """Effects that are not messages."""
+    if isinstance(effect, coordinator_events.AppendMarker):
+        base = "no snapshot" if effect.snapshot_epoch < 0 else f"the snapshot of epoch {effect.snapshot_epoch}"
+        return f"appends the marker of generation {effect.generation}, on {base}"
+    if isinstance(effect, coordinator_events.StoreManifest):
+        return "stores the manifest: " + manifest(effect.manifest)
+    if isinstance(effect, coordinator_events.DeleteManifest):
+        return f"deletes the manifest of epoch {effect.epoch} (generation {effect.generation})"
+    if isinstance(effect, coordinator_events.DeleteObjects):
+        return short_names(f"deletes {' '.join(effect.names)}")
+    if isinstance(effect, coordinator_events.SweepObjects):
+        return short_names(f"sweeps the store of all but {' '.join(sorted(effect.keep)) or 'nothing'}")
+    if isinstance(effect, coordinator_events.ReleaseLog):
+        requests = ", ".join(f"slot {slot} below {offset}" for slot, offset in sorted(effect.requests.items()))
+        return f"releases the log: {requests}; epochs below {effect.epochs}"
+    assert isinstance(effect, coordinator_events.Refuse)
+    return short_names(f"refuses to serve: {effect.reason}")
+
+
+def manifest(whole: Manifest) -> str:
+    chains = "; ".join(f"slot {s.part.slot}: {' '.join(ref.name for ref in s.objects) or 'empty'}" for s in whole.slots)
+    return short_names(f"epoch {whole.epoch}, counter {whole.counter}; {chains}")
+
+
+def generation_of(message: msgspec.Struct) -> int:
+    generation: int = message.generation  # type: ignore[attr-defined]
+    return generation

@@ -1,0 +1,154 @@
+"""The app of the transcripts: every request carries a short script, and a key's last digit is its slot.
+
+An entity is a number. A script is steps separated by `;`, and runs on the entity it is sent to:
+
+    get / put N / add N / delete    `it` becomes the number read, put or computed (0 if there is none)
+    need N                          raises `Short` if the number is below N
+    fail WORD                       raises `Failed`
+    send KEY (script)               an asynchronous call
+    ask KEY (script)                a synchronous call; `it` becomes its result
+    if N (script) (script)          the first script if `it` is at least N, else the second
+    forever KEY                     sends itself to KEY
+    outside WORD                    an outside function; `it` becomes its result
+
+N is a number or `it`. The function's result is `it`. Never part of the engine; knows nothing of workers or epochs.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from styx import App, Context, Operator
+from styx.partitioning import stable_hash
+
+SLOT_COUNTS = (1, 2, 3, 4)
+"""Numbers of slots for which a key's digit is its slot."""
+_COMMON_MULTIPLE = 12
+_PARTITION_KEYS = {
+    digit: next(n for n in range(1_000) if stable_hash(n) % _COMMON_MULTIPLE == digit) for digit in range(4)
+}
+_TOKEN = re.compile(r"[();]|[^\s();]+")
+
+Step = tuple[str, tuple["str | Script", ...]]
+Script = tuple[Step, ...]
+
+
+class Short(Exception):
+    """The number is below what was needed."""
+
+
+class Failed(Exception):
+    """The script said so."""
+
+
+def slot_digit(key: str) -> int:
+    """The slot that a key names with its last character."""
+    return int(key[-1])
+
+
+def _partition_key(key: str) -> int:
+    return _PARTITION_KEYS[slot_digit(key)]
+
+
+entity = Operator("entity", partition_key=_partition_key)
+
+
+@entity.register
+async def run(ctx: Context, script: str) -> int:
+    """Runs the script on this entity."""
+    return await _Interpreter(ctx, script).run(parse(script), 0)
+
+
+app = App("scripted", [entity])
+
+
+@lru_cache(maxsize=256)
+def parse(text: str) -> Script:
+    """The steps of a script; raises `ValueError`."""
+    tokens = _TOKEN.findall(text)
+    script = _script(tokens)
+    if tokens:
+        raise ValueError(f"cannot read {text!r} from {tokens[0]!r} on")
+    return script
+
+
+def _script(tokens: list[str]) -> Script:
+    steps: list[Step] = []
+    while tokens and tokens[0] != ")":
+        name, operands = tokens.pop(0), list[str | Script]()
+        while tokens and tokens[0] not in (";", ")"):
+            operands.append(_block(tokens) if tokens[0] == "(" else tokens.pop(0))
+        if tokens and tokens[0] == ";":
+            tokens.pop(0)
+        steps.append((name, tuple(operands)))
+    return tuple(steps)
+
+
+def _block(tokens: list[str]) -> Script:
+    tokens.pop(0)
+    script = _script(tokens)
+    if not tokens:
+        raise ValueError("a bracket is not closed")
+    tokens.pop(0)
+    return script
+
+
+def written(script: Script) -> str:
+    """The text of a script."""
+    return "; ".join(" ".join([name, *map(_operand, operands)]) for name, operands in script)
+
+
+def _operand(operand: str | Script) -> str:
+    return operand if isinstance(operand, str) else f"({written(operand)})"
+
+
+async def outside(word: str) -> int:
+    """The outside function; nothing ever runs it, the transcript says what it gives."""
+    raise NotImplementedError(word)
+
+
+class _Interpreter:
+    def __init__(self, ctx: Context, text: str) -> None:
+        self.ctx = ctx
+        self.text = text
+
+    async def run(self, script: Script, it: int) -> int:
+        for name, operands in script:
+            words = [operand for operand in operands if isinstance(operand, str)]
+            scripts = [operand for operand in operands if not isinstance(operand, str)]
+            it = await self.step(name, words, scripts, it)
+        return it
+
+    async def step(self, name: str, words: list[str], scripts: list[Script], it: int) -> int:
+        if name in ("send", "ask", "forever"):
+            return await self._call(name, words[0], scripts, it)
+        if name == "outside":
+            return int(await self.ctx.call_external(outside, words[0]))
+        if name == "if":
+            return await self.run(scripts[it < int(words[0])], it)
+        if name == "fail":
+            raise Failed(words[0])
+        return await self._local(name, it if words == ["it"] else int(words[0]) if words else 0)
+
+    async def _local(self, name: str, n: int) -> int:
+        ctx = self.ctx
+        number = 0 if name in ("put", "delete") else int(await ctx.get(0))
+        if name == "need":
+            if number < n:
+                raise Short(f"{ctx.key} has {number}, needs {n}")
+        elif name == "delete":
+            await ctx.delete()
+        elif name in ("add", "put"):
+            number += n
+            await ctx.put(number)
+        elif name != "get":
+            raise ValueError(f"no step {name!r}")
+        return number
+
+    async def _call(self, name: str, key: str, scripts: list[Script], it: int) -> int:
+        text = self.text if name == "forever" else written(scripts[0])
+        if name == "ask":
+            return int(await self.ctx.call(entity, run, key, (text,)))
+        self.ctx.call_async(entity, run, key, (text,))
+        return it
