@@ -5,8 +5,8 @@ request ID KEY [once=IDEMPOTENCY_KEY]: SCRIPT        a client appends a request
 given KEY=N …                                        the entities are put, one epoch; prints nothing
 garbage SLOT / redeliver SLOT                        a record that is none; the log delivers all it has again
 run / run until WORKER STEP                          delivers until nothing is left, or until the worker is there
-hold LINK / release LINK / lose LINK                 lose: what was held back never arrives. Links: `w0 -> c`, `w0 log`, `w0 replies`, `w0 store`, `w0 merge`,
-                                                     `c store`, …
+hold LINK / release LINK / lose LINK                 lose: what was held back never arrives. Links: `w0 -> c`,
+                                                     `w0 log`, `w0 replies`, `w0 store`, `w0 merge`, `c store`, …
 kill W / start W / disconnect W / connect W          a disconnected worker lives on and does not know
 restart c                                            the coordinator, which remembers only what is stored
 tick S                                               the coordinator's clock shows S seconds
