@@ -32,6 +32,7 @@ from styx.worker.outbox import Outbox
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
 
+_REQUESTS = (SyncCall, ExternalCall)
 EXTERNAL_CODE = "external"
 EXTERNAL_PENDING = Failure(b"", b"", True, EXTERNAL_CODE, "", "")
 """Ends a chain that needs an outside function first; never reaches a reply."""
@@ -226,7 +227,8 @@ class Executor:
             except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
                 self._failed(invocation, failure_at(invocation, aborted(failure_of(invocation, error) or error)))
                 return
-            own = getattr(request, "context", None) is invocation and invocation._doom is None
+            # By type first: a foreign object's attributes are code, and it would run outside of every guard.
+            own = type(request) in _REQUESTS and request.context is invocation and invocation._doom is None
             if own and type(request) is SyncCall:
                 path = invocation.step_path(request.number)
                 self._dispatch(invocation, path, request.spec, -1, invocation.count, invocation.chain_id)
