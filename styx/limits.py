@@ -39,8 +39,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Functions one transaction may run."""
     operations_max: int = 1_000_000
     """Context operations (get, put, delete) one invocation may do."""
-    epoch_transactions_max: int = 1_000
-    """Transactions one worker brings into one epoch."""
+    epoch_transactions_max: int = 250
+    """Transactions one worker brings into one epoch.
+
+    Beyond a few hundred an epoch's objects no longer fit the processor's cache, and more transactions of it conflict.
+    """
     slice_invocations: int = 64
     """Invocations run between two looks at the network."""
     idempotency_keys_max: int = 100_000

@@ -70,7 +70,7 @@ class EntityCell:
     def final_value(self) -> bytes | None:
         """What the transaction leaves here: without a collision all writers are on one line, the lowest is the last."""
         assert self.values is not None
-        return next(iter(self.values.values())) if len(self.values) == 1 else self.values[max(self.values, key=len)]
+        return self.values[max(self.values, key=len)]
 
 
 def _concurrent(a: bytes, b: bytes) -> bool:

@@ -35,5 +35,6 @@ def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
 def commit(slot: Slot, footprint: Footprint) -> None:
     """Applies a transaction's writes on `slot`: it is alive, in no conflict, and its branches did not collide."""
     for (operator, key), cell in footprint.cells.items():
-        if cell.values is not None:
-            slot.apply(operator, key, cell.final_value())
+        values = cell.values
+        if values is not None:
+            slot.apply(operator, key, next(iter(values.values())) if len(values) == 1 else cell.final_value())
