@@ -22,8 +22,9 @@ from styx.client.base import (
     rejected,
 )
 from styx.codec import encode_any
-from styx.embedded_engine.engine import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, EmbeddedEngine
+from styx.embedded_engine.engine import EmbeddedEngine
 from styx.embedded_engine.in_flight import fail
+from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
 from styx.errors import BadArguments, InTransactionError, RequestRejected, UnsupportedValue
 from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.messages import Reply, Request

@@ -61,7 +61,7 @@ class CoordinatorShell:
         self._now_us = now_us
         self._failed = failed
         self._keep_log = keep_log
-        self._unusable: list[DeleteManifest] = []
+        self._unusable: list[str] = []
         self._do: dict[type, Callable[[Any], None]] = {
             TellWorker: self._tell,
             AppendMarker: self._append_marker,
@@ -115,12 +115,19 @@ class CoordinatorShell:
             lambda _: answer(False),
         )
 
+    def unusable(self, manifests: list[str]) -> None:
+        """These names are of no use; they go once an older snapshot has proved good.
+
+        Until then they stay: a start that is refused must have changed nothing.
+        """
+        self._unusable += manifests
+
     def _delete_manifest(self, effect: DeleteManifest) -> None:
+        name = metadata.manifest_name(effect.generation, effect.epoch)
         if self.core.phase is Phase.RUNNING:
-            self._delete([metadata.manifest_name(effect.generation, effect.epoch)])
+            self._delete([name])
         else:
-            # Kept until an older snapshot has proved good: a start that is refused must have changed nothing.
-            self._unusable.append(effect)
+            self.unusable([name])
 
     def _delete_objects(self, effect: DeleteObjects) -> None:
         self._delete(effect.names)
@@ -135,7 +142,8 @@ class CoordinatorShell:
 
     def _sweep(self, effect: SweepObjects) -> None:
         unusable, self._unusable = self._unusable, []
-        self._delete([metadata.manifest_name(manifest.generation, manifest.epoch) for manifest in unusable])
+        if unusable:
+            self._delete(unusable)
         keep = effect.keep
 
         def sweep() -> None:

@@ -10,18 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import time
 from collections.abc import Awaitable, Callable
 from enum import Enum
-from itertools import count
 from typing import Any, Final
 
 from styx.app import App
-from styx.codec import shown
 from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import SnapshotWanted, Started, Tick, WorkerJoined
+from styx.embedded_engine import committed_state
 from styx.embedded_engine.background import Background
 from styx.embedded_engine.coordinator_shell import CoordinatorShell
 from styx.embedded_engine.counters import Counters
@@ -29,23 +27,18 @@ from styx.embedded_engine.deployment import Deployment
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.errors import EngineUnavailable, OutcomeUnknown
 from styx.embedded_engine.externals import Externals
-from styx.embedded_engine.in_flight import InFlight, Waiter
-from styx.embedded_engine.metrics import render
+from styx.embedded_engine.in_flight import InFlight
+from styx.embedded_engine.intake import Intake
+from styx.embedded_engine.metrics import NOTHING_YET, render
+from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
 from styx.embedded_engine.storage import Storage
 from styx.embedded_engine.worker_shell import WORKER_ID, WorkerShell
-from styx.errors import BadArguments, ConfigurationError, EngineFailed, InTransactionError, RequestRejected
+from styx.errors import ConfigurationError, EngineFailed
 from styx.limits import Limits
-from styx.log.base import Stream
-from styx.messages import Reply, ReplyRecord, Request, encode_request
-from styx.sequencer.sequencer import Arrival
+from styx.messages import Reply, ReplyRecord, Request
 from styx.worker.events import ReportPoison
 from styx.worker.worker import Step, Worker
 
-N_SLOTS_DEFAULT: Final = 4
-N_SLOTS_MAX: Final = 4096
-SNAPSHOT_SECONDS_DEFAULT: Final = 10.0
-LOG_BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
-"""While more than this waits for the disk, requests are held back."""
 CLOSE_SECONDS_MAX: Final = 30.0
 """How long `close` waits for requests in flight, and again for the last snapshot."""
 
@@ -83,7 +76,7 @@ class EmbeddedEngine:
         snapshot_interval: float = SNAPSHOT_SECONDS_DEFAULT,
         keep_log: bool = False,
     ) -> None:
-        _check(app, data_dir, n_slots, snapshot_interval)
+        check_options(app, data_dir, n_slots, snapshot_interval)
         self.app = app
         self.data_dir = data_dir
         self.n_slots = n_slots
@@ -91,12 +84,8 @@ class EmbeddedEngine:
         self.snapshot_interval = snapshot_interval
         self.keep_log = keep_log
         self.counters = Counters()
-        self._operators = app.operators
         self._mode = Mode.CREATED
         self._unavailable: str | None = "the engine has not been started"
-        # Unique among all starts: request ids meet in one replies stream.
-        self._id_prefix = secrets.token_hex(8) + "-"
-        self._id_numbers = count(1)
         self._last_us = 0
 
     # State of the engine -----------------------------------------------------------------------------------
@@ -114,12 +103,12 @@ class EmbeddedEngine:
     @property
     def in_flight(self) -> int:
         """Requests taken and not answered."""
-        return len(self._requests.taken)
+        return 0 if self._mode is Mode.CREATED else len(self._requests.taken)
 
     @property
     def held(self) -> int:
         """Requests of `submit` that wait for a place."""
-        return len(self._requests.held)
+        return 0 if self._mode is Mode.CREATED else len(self._requests.held)
 
     @property
     def poison(self) -> list[ReportPoison]:
@@ -134,22 +123,15 @@ class EmbeddedEngine:
 
     def metrics(self) -> str:
         """All metrics in Prometheus' text format."""
-        return render(self)
+        return NOTHING_YET if self._mode is Mode.CREATED else render(self)
 
     def encoded_state(self) -> dict[tuple[str, Any], bytes]:
         """All entities' committed state by (operator, key), encoded; a copy."""
-        state: dict[tuple[str, Any], bytes] = {}
-        for slot in self.worker.slots.values():
-            state.update(slot.user_state())
-        return state
+        return committed_state.encoded_state(self.worker)
 
     def entity(self, operator: str, key: Any) -> Any:
         """One entity's committed state, decoded; None if it has none. Raises `UnknownOperator`, `BadKey`."""
-        declared = self.app.operator(operator)
-        checked = declared.check_key(key)
-        slot = self.worker.slots.get(declared.partition_of(checked, self.n_slots) % self.n_slots)
-        data = None if slot is None else slot.table(declared.name).get(checked)
-        return None if data is None else declared.decode_state(data)
+        return committed_state.entity(self.worker, operator, key)
 
     # Start -------------------------------------------------------------------------------------------------
 
@@ -170,7 +152,8 @@ class EmbeddedEngine:
         self._unavailable = "the engine is starting; try again soon"
         self._started: asyncio.Future[None] = self._loop.create_future()
         self._background.start()
-        self._background.submit("reading the metadata", self._read_metadata, self._boot, self._cannot_boot)
+        reading = "reading the metadata"
+        self._background.submit(reading, self._read_metadata, self._boot, lambda error: self._fail(reading, error))
         try:
             await self._started
         except asyncio.CancelledError:
@@ -186,6 +169,9 @@ class EmbeddedEngine:
         storage.log.on_failure(lambda error: self._drive.on_loop(self._fail, "the log", error))
         self._background = Background(self._drive.on_loop, self._fail)
         self._requests = InFlight(loop, self.limits.in_flight_max)
+        self._intake = Intake(
+            self.app, self.n_slots, self.limits, loop, storage.log, self._requests, self._drive, self._now_us
+        )
         self._externals = Externals(loop, storage.log, self.n_slots, self.limits, self._drive, self._now_us, self._fail)
         self._worker_shell = WorkerShell(
             self.worker,
@@ -198,7 +184,7 @@ class EmbeddedEngine:
             self._now_us,
             self._fail,
         )
-        coordinator_shell = CoordinatorShell(
+        self._coordinator_shell = CoordinatorShell(
             self.coordinator,
             self._drive,
             storage,
@@ -209,7 +195,7 @@ class EmbeddedEngine:
             self._fail,
             self.keep_log,
         )
-        self._drive.connect(coordinator_shell, self._worker_shell)
+        self._drive.connect(self._coordinator_shell, self._worker_shell)
         self._snapshot_timer: asyncio.TimerHandle | None = None
         self._awaited: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
@@ -219,6 +205,7 @@ class EmbeddedEngine:
             message = f"the manifest {name} in the store is damaged: its checksum does not match"
             self.counters.load_failures.append(message)
             _log.warning("%s; trying the one before it", message)
+        self._coordinator_shell.unusable(damaged)
         self._externals.log.read()
         return Started(metadata.last_generation(manifests, self.log), manifests)
 
@@ -226,9 +213,6 @@ class EmbeddedEngine:
         self._drive.to_coordinator(Tick(self._loop.time()))
         self._drive.to_coordinator(WorkerJoined(WORKER_ID))
         self._drive.to_coordinator(started)
-
-    def _cannot_boot(self, error: OSError) -> None:
-        self._fail("reading the metadata", error)
 
     def _now_us(self) -> int:
         self._last_us = max(self._last_us, time.time_ns() // 1000)
@@ -238,74 +222,25 @@ class EmbeddedEngine:
 
     def next_request_id(self) -> str:
         """An id that no other request has."""
-        return f"{self._id_prefix}{next(self._id_numbers):x}"
+        return self._intake.next_request_id()
 
     def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
         """As the gateway's `Engine` asks; refuses rather than holds back."""
-        waiter = self._waiter(request, raw=True, deadline_s=float("inf"))
-        if request.request_id in self._requests.taken:
-            raise RequestRejected("bad_request", f"request id {request.request_id!r} is under way already")
-        if self._crowded:
-            raise RequestRejected("overloaded", f"{self.in_flight} requests are in flight; try again soon")
-        self._enter(request.request_id, waiter)
-        return waiter.future
+        self._check_serving()
+        return self._intake.take_or_refuse(request)
 
     def submit(self, request: Request, timeout: float) -> asyncio.Future[Reply]:
         """Takes a request with an id of `next_request_id`, now or when there is room for it, in the order they come.
 
         The future gives the `Reply`, or raises `TimeoutError`, `EngineUnavailable` or `OutcomeUnknown`. Raises
-        `RequestRejected` at once if the request cannot be sent at all.
+        `RequestRejected` or `BadArguments` at once if the request cannot be sent at all.
         """
-        deadline_s = self._loop.time() + timeout
-        waiter = self._waiter(request, raw=False, deadline_s=deadline_s)
-        requests = self._requests
-        if requests.held or self._crowded:
-            requests.held.append((request.request_id, waiter))
-        else:
-            self._enter(request.request_id, waiter)
-        requests.watch(deadline_s)
-        return waiter.future
+        self._check_serving()
+        return self._intake.take_or_hold(request, timeout)
 
-    @property
-    def _crowded(self) -> bool:
-        return self._requests.full or self.log.backlog_bytes > LOG_BACKLOG_BYTES_MAX
-
-    def _waiter(self, request: Request, raw: bool, deadline_s: float) -> Waiter:
+    def _check_serving(self) -> None:
         if self._mode is not Mode.SERVING:
-            raise EngineUnavailable(self._unavailable or "the engine is not ready")
-        try:
-            payload = encode_request(request)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise BadArguments(f"the request cannot be encoded: {error}") from None
-        if len(payload) > self.limits.request_bytes_max:
-            raise RequestRejected(
-                "too_large",
-                f"the request has {len(payload)} bytes; the limit is {self.limits.request_bytes_max}: send less",
-            )
-        return Waiter(self._slot_of(request), payload, self._loop.create_future(), raw, deadline_s)
-
-    def _slot_of(self, request: Request) -> int:
-        operator = self._operators.get(request.operator)
-        if operator is None:
-            # Whatever cannot be placed is rejected where it lands, and has an ordinary reply.
-            return 0
-        try:
-            return operator.partition_of(operator.check_key(request.key), self.n_slots) % self.n_slots
-        except InTransactionError:
-            return 0
-
-    def _enter(self, request_id: str, waiter: Waiter) -> None:
-        now_us = self._now_us()
-        offset = self.log.append(Stream.REQUESTS, waiter.slot, now_us, waiter.payload)
-        self._requests.take(request_id, waiter)
-        self._drive.request(waiter.slot, Arrival(offset, now_us, waiter.payload))
-
-    def _admit_held(self) -> None:
-        held = self._requests.held
-        while held and not self._crowded:
-            request_id, waiter = held.popleft()
-            if not waiter.future.done():
-                self._enter(request_id, waiter)
+            raise EngineUnavailable(self._unavailable or "the engine does not serve")
 
     # After each pass ---------------------------------------------------------------------------------------
 
@@ -314,7 +249,7 @@ class EmbeddedEngine:
             self._recover_further()
             return
         if self._requests.held:
-            self._admit_held()
+            self._intake.admit_held()
         if self._snapshot_timer is None and self._dirty:
             # Only while there is something new: an idle engine sleeps.
             self._snapshot_timer = self._loop.call_later(self.snapshot_interval, self._snapshot_due)
@@ -465,15 +400,3 @@ class EmbeddedEngine:
         except Exception:  # noqa: BLE001 - logged; the engine is ending, maybe because of this very fault
             _log.exception("functions that were waiting could not be ended")
         return True
-
-
-def _check(app: Any, data_dir: Any, n_slots: Any, snapshot_interval: Any) -> None:
-    """Raises `ConfigurationError` for what could only fail later, or worse, would not."""
-    if not isinstance(app, App):
-        raise ConfigurationError(f"an engine needs an App, got {shown(app)}")
-    if data_dir is not None and not os.fspath(data_dir):
-        raise ConfigurationError("data_dir is empty; None means in memory, and '.' this directory")
-    if type(n_slots) is not int or not 0 < n_slots <= N_SLOTS_MAX:
-        raise ConfigurationError(f"n_slots must be a number from 1 to {N_SLOTS_MAX}, got {shown(n_slots)}")
-    if not isinstance(snapshot_interval, int | float) or not snapshot_interval > 0:
-        raise ConfigurationError(f"snapshot_interval is a number of seconds above 0, got {shown(snapshot_interval)}")

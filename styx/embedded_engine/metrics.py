@@ -12,6 +12,9 @@ from styx.sequencer.epoch_record import EPOCHS_PARTITION
 if TYPE_CHECKING:
     from styx.embedded_engine.engine import EmbeddedEngine
 
+NOTHING_YET = "# HELP styx_ready 1 if requests are served.\n# TYPE styx_ready gauge\nstyx_ready 0\n"
+"""The metrics of an engine that has not been started."""
+
 
 def render(engine: EmbeddedEngine) -> str:
     """All of them, ending with a newline."""

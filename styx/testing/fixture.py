@@ -17,7 +17,8 @@ from typing import Any
 
 from styx.app import App
 from styx.client.embedded import EmbeddedClient
-from styx.embedded_engine.engine import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, EmbeddedEngine
+from styx.embedded_engine.engine import EmbeddedEngine
+from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
 from styx.errors import ConfigurationError
 from styx.limits import Limits
 from styx.testing.history import HistoryReport, check_history

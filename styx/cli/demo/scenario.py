@@ -20,7 +20,7 @@ from styx.cli.demo.journal import Journal
 from styx.cli.demo.senders import SENDERS, Senders
 from styx.cli.demo.workload import Call, balances, openings, transfers
 from styx.cli.exit_codes import CommandFailed
-from styx.embedded_engine.engine import N_SLOTS_DEFAULT
+from styx.embedded_engine.options import N_SLOTS_DEFAULT
 from styx.testing.recorded_history import read_history_of
 
 SNAPSHOT_SECONDS: Final = 2.0
