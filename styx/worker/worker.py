@@ -411,12 +411,15 @@ class Worker:
             for t in sorted(slot.footprints):
                 if t not in locked and t not in gone:
                     validation.commit(slot, slot.footprints[t])
-        for root in sorted(self.executor.roots.values(), key=lambda root: root.tid):
+        roots = sorted(self.executor.roots.values(), key=lambda root: root.tid)
+        # Phase by phase: replies are remembered, and forgotten, in serial order, which is what a snapshot restores.
+        for root in roots:
             if root.overflow or root.external:
                 self._defer(root)
             elif root.tid in gone:
                 self._end(root, 0)
-            elif root.tid not in locked:
+        for root in roots:
+            if root.tid not in gone and root.tid not in locked:
                 root.result = self.slots[root.slot].footprints[root.tid].invocations[b""].result
                 self._end(root, 1)
         if not locked:

@@ -57,6 +57,7 @@ from styx.worker.events import (
 )
 from styx.worker.messages import ExternalOutcome, Frame
 from styx.worker.recovery import load_state
+from styx.worker.slot import IDEMPOTENCY_TABLE
 from styx.worker.snapshot_io import store_slot
 from styx.worker.worker import Worker
 
@@ -87,6 +88,7 @@ class Deployment:
         self.externals: list[tuple[Worker, RunExternal]] = []
         self.outcomes: dict[bytes, ExternalResult] = {}
         self.epoch_records = 0
+        self._together: dict[int, list[Arrival]] | None = None
         self.restart()
 
     def restart(self) -> None:
@@ -196,8 +198,21 @@ class Deployment:
         self.sent[name] = (request, 0)
         offset = self._append(Stream.REQUESTS, slot, encode_request(request))
         owner = self.workers[self.coordinator.owners[slot]]
-        arrived = RequestsArrived(slot, [Arrival(offset, 0, encode_request(request))])
-        self._put(owner.id, owner.id, partial(self.to_worker, owner, arrived))
+        arrival = Arrival(offset, 0, encode_request(request))
+        if self._together is None:
+            self._put(owner.id, owner.id, partial(self.to_worker, owner, RequestsArrived(slot, [arrival])))
+        else:
+            self._together.setdefault(slot, []).append(arrival)
+
+    def send_together(self, sends: Callable[[], object]) -> None:
+        """What `sends` sends arrives at once, so that requests of one slot share an epoch; then everything runs."""
+        self._together = {}
+        sends()
+        arrivals, self._together = self._together, None
+        for slot, together in arrivals.items():
+            owner = self.workers[self.coordinator.owners[slot]]
+            self._put(owner.id, owner.id, partial(self.to_worker, owner, RequestsArrived(slot, together)))
+        self.run()
 
     def tick(self, now_s: float) -> None:
         self.to_coordinator(Tick(now_s))
@@ -211,17 +226,27 @@ class Deployment:
         """The reply to request `number`."""
         return next(reply for reply in self.replies if reply.request_id == f"r{number}")
 
-    def check(self) -> HistoryReport:
-        """Every request is answered, as the serial execution would, and the state is the serial one."""
-        state: dict[tuple[str, Any], bytes] = {}
+    def state(self) -> dict[tuple[str, Any], bytes]:
+        """All entities' committed state."""
+        found: dict[tuple[str, Any], bytes] = {}
         for worker in self.workers:
             for slot in worker.slots.values():
-                state.update(slot.user_state())
+                found.update(slot.user_state())
+        return found
+
+    def remembered(self) -> list[bytes]:
+        """Idempotency keys, the next to be forgotten first."""
+        return [
+            key for worker in self.workers for slot in worker.slots.values() for key in slot.table(IDEMPOTENCY_TABLE)
+        ]
+
+    def check(self) -> HistoryReport:
+        """Every request is answered, as the serial execution would, and the state is the serial one."""
         return check_history(
             self.app,
             self.sent,
             self.replies,
-            state,
+            self.state(),
             limits=self.limits,
             n_slots=self.slots,
             externals=self.outcomes,
