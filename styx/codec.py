@@ -26,6 +26,11 @@ def _strict_default(value: Any) -> Any:
         return list(value)
     if type(value) is datetime:
         return msgpack.ExtType(_DATETIME_EXT, value.isoformat().encode())
+    if type(value) is int:
+        raise UnsupportedValue(
+            f"{shown(value)} has more than 64 bits and cannot be stored as an int: "
+            "declare Operator(..., state_type=...) with a str or Decimal field for it"
+        )
     raise UnsupportedValue(
         f"{shown(value)} of type {type(value).__name__} cannot be stored without a state_type: "
         "declare Operator(..., state_type=...) with a type that msgspec can convert"
@@ -66,13 +71,7 @@ def encode_strict(value: Any) -> bytes:
     except UnsupportedValue:
         _packer.reset()
         raise
-    except OverflowError:
-        _packer.reset()
-        raise UnsupportedValue(
-            f"{shown(value)} holds an integer of more than 64 bits: "
-            "declare Operator(..., state_type=...), for example with a str or Decimal field"
-        ) from None
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         _packer.reset()
         raise UnsupportedValue(f"{shown(value)} cannot be stored: {error}") from None
     return encoded

@@ -37,7 +37,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Length of a call path."""
     invocations_max: int = 10_000
     """Functions one transaction may run."""
-    operations_max: int = 1_000_000
+    operations_max: int = 100_000
     """Context operations (get, put, delete) one invocation may do."""
     epoch_transactions_max: int = 250
     """Transactions one worker brings into one epoch.
