@@ -187,7 +187,9 @@ class Context:
     async def call(self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()) -> Any:
         """Calls a function in the same transaction and returns its result; its exception ends the transaction."""
         spec = self._call_spec(True, operator, function_name, key, params)
-        self._calls.append(spec)
+        if self._doom is None:
+            # A doomed function ends here, before the call: whatever the callee would do comes after its end.
+            self._calls.append(spec)
         data = await _suspend(SyncCall(self, len(self._calls) - 1, spec))
         return self._env.app.operators[spec.operator].functions[spec.function].decode_result(data)
 
