@@ -49,7 +49,8 @@ def decode_delta(ref: ObjectRef, data: bytes) -> Delta:
     """Raises `ObjectCorrupt` if `data` is not exactly what `ref` refers to."""
     body = memoryview(data)[len(MAGIC) + DIGEST_BYTES :]
     digest = blake2b(body, digest_size=DIGEST_BYTES).digest()
-    if data[: len(MAGIC)] != MAGIC or len(data) != ref.size or digest != ref.digest:
+    header = data[: len(MAGIC) + DIGEST_BYTES]
+    if header != MAGIC + ref.digest or len(data) != ref.size or digest != ref.digest:
         raise ObjectCorrupt(f"snapshot object {ref.name} is damaged: its checksum does not match its manifest's")
     return {
         operator: {(tuple(key) if isinstance(key, list) else key): value for key, value in entries}
