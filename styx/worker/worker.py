@@ -12,7 +12,6 @@ from enum import Enum
 
 from styx.app import App
 from styx.limits import Limits
-from styx.messages import decode_request
 from styx.protocol import (
     Commit,
     Compact,
@@ -25,7 +24,6 @@ from styx.protocol import (
     LoadFailed,
     LockDecision,
     LockReport,
-    PendingTransaction,
     Recover,
     Resume,
     SlotStored,
@@ -34,11 +32,9 @@ from styx.protocol import (
     ToWorker,
     Validate,
 )
-from styx.sequencer import epoch_record, tid
-from styx.sequencer.epoch_record import EpochPlan, EpochRecord, SlotBatch
-from styx.sequencer.sequencer import Arrival, SlotSequencer
+from styx.sequencer import epoch_record
+from styx.sequencer.epoch_record import EpochPlan, EpochRecord
 from styx.worker import validation
-from styx.worker.admission import Admission
 from styx.worker.events import (
     AppendEpochRecord,
     CoordinatorSaid,
@@ -51,7 +47,6 @@ from styx.worker.events import (
     ObjectsMerged,
     Proceed,
     RecordDurable,
-    ReportPoison,
     RequestsArrived,
     RunExternal,
     SendFrame,
@@ -62,6 +57,7 @@ from styx.worker.events import (
     Tell,
 )
 from styx.worker.executor import Executor
+from styx.worker.intake import Intake
 from styx.worker.lock_phase import SlotLockPhase
 from styx.worker.messages import ExternalDone, Failure, Frame
 from styx.worker.replies import Replies
@@ -104,14 +100,10 @@ class Worker:
         self.slots: dict[int, Slot] = {}
         self.epoch = -1
         self.counter = 0
-        self._sequencers: dict[int, SlotSequencer] = {}
+        self._intake = Intake(self.app, self.limits, self.n_slots)
         self._memories: dict[int, ReplyMemory] = {}
-        self._admission = Admission(self.app, self.limits, self.n_slots)
         self._replies = Replies(self._memories)
         self._plans: dict[int, EpochPlan] = {}
-        self._carried: list[RootTransaction] = []
-        self._parked: dict[int, RootTransaction] = {}
-        self._unstarted: set[int] = set()
         self._early: dict[int, list[Frame]] = {}
         self._early_outcomes: list[ExternalDone] = []
         self._joined = -1
@@ -136,12 +128,12 @@ class Worker:
     @property
     def backlog(self) -> int:
         """Requests that have arrived and are in no epoch yet."""
-        return sum(len(sequencer.waiting) for sequencer in self._sequencers.values())
+        return self._intake.backlog
 
     @property
     def unfinished(self) -> int:
         """Transactions that are sequenced and have not ended: in the open epoch, carried, or parked."""
-        return len(self.executor.roots) + len(self._carried) + len(self._parked)
+        return len(self.executor.roots) + len(self._intake.carried) + len(self._intake.parked)
 
     def step(self, event: Event) -> list[Effect]:
         """Takes one event; returns what is to be done, in order."""
@@ -149,9 +141,7 @@ class Worker:
         if isinstance(event, Proceed):
             self.executor.run(self.limits.slice_invocations)
         elif isinstance(event, RequestsArrived):
-            sequencer = self._sequencers.get(event.slot)
-            if sequencer is not None:
-                sequencer.arrive(event.arrivals)
+            self._intake.arrive(event.slot, event.arrivals)
         elif isinstance(event, FrameArrived):
             self._take_frame(event.frame)
         elif isinstance(event, CoordinatorSaid):
@@ -240,27 +230,11 @@ class Worker:
         for index, part in loaded.slots.items():
             slot = self.slots[index] = Slot(index)
             slot.load(part.deltas)
-            self._memories[index] = ReplyMemory(slot, self.limits.idempotency_keys_max)
-            self._sequencers[index] = SlotSequencer(index, part.next_offset)
-            for pending in part.pending:
-                self._readmit(index, pending)
+            memory = self._memories[index] = ReplyMemory(slot, self.limits.idempotency_keys_max)
+            self._intake.add_slot(index, part.next_offset, part.pending, memory)
         self.executor.slots = self.slots
         self.reached = Step.LOADED
         self._tell(Loaded(self.generation, max(self._plans, default=-1)))
-
-    def _readmit(self, slot: int, pending: PendingTransaction) -> None:
-        root = RootTransaction(
-            pending.tid, slot, pending.offset, pending.timestamp_us, pending.payload, decode_request(pending.payload)
-        )
-        root.sequential = pending.sequential
-        root.externals = pending.externals
-        root.repeats = [(request_id, sequence) for request_id, sequence in pending.repeats]
-        self._admission.readmit(root)
-        if pending.parked:
-            self._parked[root.tid] = root
-            self._unstarted.add(root.tid)
-        else:
-            self._carried.append(root)
 
     # Sequencing --------------------------------------------------------------------------------------------
 
@@ -277,22 +251,20 @@ class Worker:
         epoch = self.epoch + 1
         plan = self._plans.get(epoch)
         if plan is not None:
-            if not all(s.has_recorded(plan.batches[s.slot]) for s in self._sequencers.values()):
+            if not self._intake.can_replay(plan):
                 return
             assert plan.counter == self.counter, (
                 "the replayed epoch starts at another TID counter than the recorded one"
             )
-        elif not self._has_work() and self._joined < epoch:
+        elif not self._intake.has_work and self._joined < epoch:
             return
         self.reached = Step.EXECUTING
         self.epoch = epoch
         self._reported = False
         self._replies.begin(epoch)
-        roots = self._carried
-        self._carried = []
-        for root in roots:
-            root.begin()
-        batches = self._replay_batches(plan, roots) if plan is not None else self._form_batches(epoch, roots)
+        roots, batches = self._intake.replay(plan) if plan is not None else self._intake.form(epoch, self.counter)
+        self._effects.extend(self._intake.poison)
+        self._intake.poison = []
         self._new_max = max((batch.count for batch in batches), default=0)
         self._record_durable = plan is not None
         if plan is None:
@@ -304,50 +276,6 @@ class Worker:
             for message in frame.messages:
                 assert not isinstance(message, ExternalDone)
                 self.executor.deliver(message)
-
-    def _has_work(self) -> bool:
-        return bool(self._carried or self._unstarted) or any(s.waiting or s.ready for s in self._sequencers.values())
-
-    def _form_batches(self, epoch: int, roots: list[RootTransaction]) -> list[SlotBatch]:
-        for parked in self._unstarted:
-            # Its outside call was under way when the snapshot was taken; nobody else starts it again.
-            self._sequencers[tid.slot_of(parked, self.n_slots)].ready.setdefault(parked, {})
-        self._unstarted = set()
-        batches = []
-        slots = sorted(self._sequencers)
-        room = max(0, self.limits.epoch_transactions_max - len(roots))
-        turn = epoch % len(slots) if slots else 0
-        for left, slot in zip(range(len(slots), 0, -1), slots[turn:] + slots[:turn], strict=True):
-            sequencer = self._sequencers[slot]
-            parked_here = sum(1 for root in self._parked.values() if root.slot == slot) if self._parked else 0
-            limit = -(-room // left) if parked_here < self.limits.parked_max else 0
-            batch, arrivals = sequencer.batch(limit)
-            room -= batch.count
-            self._admit(slot, batch, arrivals, roots)
-            batches.append(batch)
-        return batches
-
-    def _replay_batches(self, plan: EpochPlan, roots: list[RootTransaction]) -> list[SlotBatch]:
-        for slot in sorted(self._sequencers):
-            batch = plan.batches[slot]
-            self._admit(slot, batch, self._sequencers[slot].replay(batch), roots)
-        return list(plan.batches.values())
-
-    def _admit(self, slot: int, batch: SlotBatch, arrivals: list[Arrival], roots: list[RootTransaction]) -> None:
-        for resumed in batch.resumed:
-            root = self._parked.pop(resumed.tid)
-            self._unstarted.discard(resumed.tid)
-            root.externals = {**(root.externals or {}), **resumed.outcomes}
-            root.begin()
-            roots.append(root)
-        memory = self._memories[slot]
-        for number, arrival in enumerate(arrivals):
-            sequence = tid.tid(slot, self.counter + number, self.n_slots)
-            admitted = self._admission.admit(slot, sequence, arrival, memory)
-            if isinstance(admitted, ReportPoison):
-                self._effects.append(admitted)
-            elif admitted is not None:
-                roots.append(admitted)
 
     # Barriers ----------------------------------------------------------------------------------------------
 
@@ -390,14 +318,11 @@ class Worker:
                     self._effects.append(RunExternal(self.generation, t, root_slot, call.key, call.function, call.args))
 
     def _external_done(self, done: ExternalDone) -> None:
-        root = self._parked.get(done.tid)
-        if root is None:
-            if done.tid in self.executor.roots:
-                # The call began at barrier 1 and has ended before barrier 2: the transaction is about to be parked.
-                self._early_outcomes.append(done)
-        elif done.key not in (root.externals or {}):
-            self._sequencers[done.root_slot].ready.setdefault(done.tid, {})[done.key] = done.outcome
-            self._unstarted.discard(done.tid)
+        if done.tid in self.executor.roots:
+            # The call began at barrier 1 and has ended before barrier 2: the transaction is about to be parked.
+            self._early_outcomes.append(done)
+        else:
+            self._intake.outcome(done)
 
     # Commit ------------------------------------------------------------------------------------------------
 
@@ -435,10 +360,10 @@ class Worker:
     def _defer(self, root: RootTransaction) -> None:
         """It leaves the epoch: to be counted exactly, or to make an outside call, both in sequential mode."""
         if root.external and not root.overflow and root.sequential:
-            self._parked[root.tid] = root
+            self._intake.parked[root.tid] = root
         else:
             root.sequential = True
-            self._carried.append(root)
+            self._intake.carried.append(root)
 
     def _report_round(self, number: int) -> None:
         failures = [failure for lock in self._locks.values() for failure in lock.failures()]
@@ -467,14 +392,14 @@ class Worker:
         carried = root.tid in self._verdicts and failure is None
         if carried or (failure is not None and failure.deviation):
             root.sequential |= root.collided
-            self._carried.append(root)
+            self._intake.carried.append(root)
             return
         root.failure = failure
         root.result = outcome.result
         self._end(root, 2)
 
     def _end(self, root: RootTransaction, phase: int) -> None:
-        self._admission.ended(root)
+        self._intake.ended(root)
         self._replies.add(root, phase)
         self.transactions_ended += 1
 
@@ -487,7 +412,7 @@ class Worker:
         self._early.pop(self.epoch, None)
         early, self._early_outcomes = self._early_outcomes, []
         for done in early:
-            self._external_done(done)
+            self._intake.outcome(done)
         self._barrier = None
         self._locks = {}
         self._locked = frozenset()
@@ -499,21 +424,7 @@ class Worker:
 
     def _store(self, slot: Slot) -> None:
         """Everything a slot needs to go on from the epoch that has just closed."""
-        pending = [
-            PendingTransaction(
-                root.tid,
-                root.offset,
-                root.timestamp_us,
-                root.payload,
-                root.sequential,
-                root.tid in self._parked,
-                root.externals,
-                list(root.repeats),
-            )
-            for root in (*self._carried, *self._parked.values())
-            if root.slot == slot.index
-        ]
-        next_offset = self._sequencers[slot.index].next_offset
+        next_offset, pending = self._intake.rest(slot.index)
         self._effects.append(
             StoreSlot(self.generation, self.epoch, slot.index, slot.take_delta(), next_offset, pending)
         )

@@ -78,9 +78,9 @@ def the_offset_moves_past_carried_transactions(patch: pytest.MonkeyPatch) -> Non
     original = worker.Worker._store
 
     def store(self: worker.Worker, slot: Slot) -> None:
-        carried, self._carried = self._carried, []
+        carried, self._intake.carried = self._intake.carried, []
         original(self, slot)
-        self._carried = carried
+        self._intake.carried = carried
 
     patch.setattr(worker.Worker, "_store", store)
 

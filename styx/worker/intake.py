@@ -1,0 +1,173 @@
+"""Who takes part in an epoch: transactions carried over, those resumed after an outside call, and new requests.
+
+Forms an epoch's batches in normal work and forms them again from the record in a replay; keeps what has been
+sequenced and has not ended. Never runs a transaction and never decides how one ends. Paper sections 5.1 and 7.2.
+"""
+
+from __future__ import annotations
+
+from styx.app import App
+from styx.limits import Limits
+from styx.messages import decode_request
+from styx.protocol import PendingTransaction
+from styx.sequencer import tid
+from styx.sequencer.epoch_record import EpochPlan, SlotBatch
+from styx.sequencer.sequencer import Arrival, SlotSequencer
+from styx.worker.admission import Admission
+from styx.worker.events import ReportPoison
+from styx.worker.messages import ExternalDone
+from styx.worker.reply_memory import ReplyMemory
+from styx.worker.root import RootTransaction
+
+
+class Intake:
+    """`carried` go into the next epoch; `parked`, by TID, wait for an outside function; `poison` is for the caller to
+    take: records that are no requests.
+    """
+
+    def __init__(self, app: App, limits: Limits, n_slots: int) -> None:
+        self.carried: list[RootTransaction] = []
+        self.parked: dict[int, RootTransaction] = {}
+        self.poison: list[ReportPoison] = []
+        self._limits = limits
+        self._n_slots = n_slots
+        self._admission = Admission(app, limits, n_slots)
+        self._sequencers: dict[int, SlotSequencer] = {}
+        self._memories: dict[int, ReplyMemory] = {}
+        self._unstarted: set[int] = set()
+
+    def add_slot(self, slot: int, next_offset: int, pending: list[PendingTransaction], memory: ReplyMemory) -> None:
+        """A slot as a snapshot has it."""
+        self._sequencers[slot] = SlotSequencer(slot, next_offset)
+        self._memories[slot] = memory
+        for transaction in pending:
+            self._readmit(slot, transaction)
+
+    def _readmit(self, slot: int, pending: PendingTransaction) -> None:
+        request = decode_request(pending.payload)
+        root = RootTransaction(pending.tid, slot, pending.offset, pending.timestamp_us, pending.payload, request)
+        root.sequential = pending.sequential
+        root.externals = pending.externals
+        root.repeats = [(request_id, sequence) for request_id, sequence in pending.repeats]
+        self._admission.readmit(root)
+        if pending.parked:
+            self.parked[root.tid] = root
+            self._unstarted.add(root.tid)
+        else:
+            self.carried.append(root)
+
+    # Arrivals ----------------------------------------------------------------------------------------------
+
+    def arrive(self, slot: int, arrivals: list[Arrival]) -> None:
+        """Records of a slot's requests stream; another worker's slot is no concern of this one."""
+        sequencer = self._sequencers.get(slot)
+        if sequencer is not None:
+            sequencer.arrive(arrivals)
+
+    def outcome(self, done: ExternalDone) -> None:
+        """An outside function that a parked transaction waits for has ended; any other outcome is known already."""
+        root = self.parked.get(done.tid)
+        if root is not None and done.key not in (root.externals or {}):
+            self._sequencers[done.root_slot].ready.setdefault(done.tid, {})[done.key] = done.outcome
+            self._unstarted.discard(done.tid)
+
+    @property
+    def backlog(self) -> int:
+        """Requests that have arrived and are in no epoch yet."""
+        return sum(len(sequencer.waiting) for sequencer in self._sequencers.values())
+
+    @property
+    def has_work(self) -> bool:
+        """An epoch formed now would not be empty."""
+        if self.carried or self._unstarted:
+            return True
+        full = self._full_slots() if self.parked else frozenset()
+        return any(s.ready or (s.waiting and s.slot not in full) for s in self._sequencers.values())
+
+    def _full_slots(self) -> frozenset[int]:
+        """Slots that take no new requests, because too many of theirs wait for outside functions."""
+        counts: dict[int, int] = {}
+        for root in self.parked.values():
+            counts[root.slot] = counts.get(root.slot, 0) + 1
+        return frozenset(slot for slot, count in counts.items() if count >= self._limits.parked_max)
+
+    # Epochs ------------------------------------------------------------------------------------------------
+
+    def form(self, epoch: int, counter: int) -> tuple[list[RootTransaction], list[SlotBatch]]:
+        """The next epoch's transactions and what its record says of them; slots take turns at being first."""
+        for parked in self._unstarted:
+            # Its outside call was under way when the snapshot was taken; nobody else starts it again.
+            self._sequencers[tid.slot_of(parked, self._n_slots)].ready.setdefault(parked, {})
+        self._unstarted = set()
+        full = self._full_slots() if self.parked else frozenset()
+        roots = self._carried_over()
+        batches = []
+        slots = sorted(self._sequencers)
+        room = max(0, self._limits.epoch_transactions_max - len(roots))
+        turn = epoch % len(slots) if slots else 0
+        for left, slot in zip(range(len(slots), 0, -1), slots[turn:] + slots[:turn], strict=True):
+            batch, arrivals = self._sequencers[slot].batch(0 if slot in full else -(-room // left))
+            room -= batch.count
+            self._admit(slot, counter, batch, arrivals, roots)
+            batches.append(batch)
+        return roots, batches
+
+    def can_replay(self, plan: EpochPlan) -> bool:
+        """Everything that the recorded epoch names has arrived."""
+        return all(s.has_recorded(plan.batches[s.slot]) for s in self._sequencers.values())
+
+    def replay(self, plan: EpochPlan) -> tuple[list[RootTransaction], list[SlotBatch]]:
+        """A recorded epoch's transactions, with the TIDs they had."""
+        roots = self._carried_over()
+        for slot, sequencer in sorted(self._sequencers.items()):
+            batch = plan.batches[slot]
+            self._admit(slot, plan.counter, batch, sequencer.replay(batch), roots)
+        return roots, list(plan.batches.values())
+
+    def _carried_over(self) -> list[RootTransaction]:
+        roots, self.carried = self.carried, []
+        for root in roots:
+            root.begin()
+        return roots
+
+    def _admit(
+        self, slot: int, counter: int, batch: SlotBatch, arrivals: list[Arrival], roots: list[RootTransaction]
+    ) -> None:
+        for resumed in batch.resumed:
+            root = self.parked.pop(resumed.tid)
+            self._unstarted.discard(resumed.tid)
+            root.externals = {**(root.externals or {}), **resumed.outcomes}
+            root.begin()
+            roots.append(root)
+        memory = self._memories[slot]
+        for number, arrival in enumerate(arrivals):
+            sequence = tid.tid(slot, counter + number, self._n_slots)
+            admitted = self._admission.admit(slot, sequence, arrival, memory)
+            if isinstance(admitted, ReportPoison):
+                self.poison.append(admitted)
+            elif admitted is not None:
+                roots.append(admitted)
+
+    def ended(self, root: RootTransaction) -> None:
+        """The transaction is answered."""
+        self._admission.ended(root)
+
+    # Snapshots ---------------------------------------------------------------------------------------------
+
+    def rest(self, slot: int) -> tuple[int, list[PendingTransaction]]:
+        """(next offset, sequenced and unfinished transactions) of a slot between two epochs, for a snapshot."""
+        pending = [
+            PendingTransaction(
+                root.tid,
+                root.offset,
+                root.timestamp_us,
+                root.payload,
+                root.sequential,
+                root.tid in self.parked,
+                root.externals,
+                list(root.repeats),
+            )
+            for root in (*self.carried, *self.parked.values())
+            if root.slot == slot
+        ]
+        return self._sequencers[slot].next_offset, pending
