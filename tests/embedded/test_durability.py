@@ -158,6 +158,17 @@ async def test_snapshots_compaction_and_truncation_keep_the_state(tmp_path: Path
         assert len(engine._storage.store.list("manifests/")) == 2
 
 
+async def test_uploads_of_unfinished_snapshots_are_swept(tmp_path: Path) -> None:
+    async with styx.embedded(app, tmp_path) as client:
+        await client.call("ledger", "a", "add")
+    left = tmp_path / "objects" / "slots" / "00001" / "0000000000000000099-0000000001.delta"
+    left.parent.mkdir(exist_ok=True)
+    left.write_bytes(b"half of a snapshot")
+    async with styx.embedded(app, tmp_path) as client:
+        assert client.entity("ledger", "a") == 1
+    assert not left.exists()
+
+
 async def test_snapshots_are_taken_by_themselves_and_only_if_there_is_something_new() -> None:
     async with styx.embedded(app, snapshot_interval=0.001) as client:
         engine = client.engine

@@ -179,6 +179,17 @@ async def test_requests_are_held_back_while_the_log_lags(tmp_path: Path, monkeyp
         assert all(reply.error is None for reply in await asyncio.gather(*waiting))
 
 
+async def test_nobody_overtakes_those_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with styx.embedded(app) as client:
+        with monkeypatch.context() as lagging:
+            lagging.setattr("styx.embedded_engine.intake.LOG_BACKLOG_BYTES_MAX", 0)
+            waiting = [client.submit("ledger", "a", "add") for _ in range(3)]
+        # The log has caught up, and no pass has seen it yet.
+        waiting.append(client.submit("ledger", "a", "add"))
+        assert (client.engine.in_flight, client.engine.held) == (1, 3)
+        assert [reply.result for reply in await asyncio.gather(*waiting)] == [1, 2, 3, 4]
+
+
 async def test_large_requests_are_held_back_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("styx.embedded_engine.in_flight.IN_FLIGHT_BYTES_MAX", 1_000)
     async with styx.embedded(app) as client:

@@ -1,0 +1,70 @@
+"""The metrics, read by Prometheus' own parser."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import styx
+from styx.embedded_engine.engine import EmbeddedEngine
+from tests.embedded.ledger_app import app
+
+pytestmark = pytest.mark.anyio
+
+
+def _values(engine: EmbeddedEngine) -> dict[tuple[str, str], float]:
+    text = engine.metrics()
+    assert text.endswith("\n")
+    return {
+        (sample.name, ",".join(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+async def test_metrics_say_what_happened() -> None:
+    async with styx.embedded(app, snapshot_interval=1000) as client:
+        assert math.isnan(_values(client.engine)["styx_snapshot_age_seconds", ""])
+        for _ in range(3):
+            await client.call("ledger", "a", "add")
+        await client.request("ledger", "a", "move", "b", 100)
+        await client.request("ledger", "a", "mov")
+        assert await client.engine.snapshot()
+        values = _values(client.engine)
+    expected = {
+        ("styx_transactions_total", "committed"): 3,
+        ("styx_transactions_total", "aborted"): 1,
+        ("styx_transactions_total", "rejected"): 1,
+        ("styx_epoch_size", ""): 0,
+        ("styx_epochs_total", ""): 6,
+        ("styx_in_flight", ""): 0,
+        ("styx_requests_held", ""): 0,
+        ("styx_ready", ""): 1,
+        ("styx_generation", ""): 1,
+        ("styx_snapshots_total", ""): 1,
+        ("styx_snapshots_failed_total", ""): 0,
+        ("styx_poison_records_total", ""): 0,
+        ("styx_log_records", "requests"): 5,
+        ("styx_log_records", "replies"): 5,
+    }
+    assert {name: values[name] for name in expected} == expected
+    assert 0 <= values["styx_snapshot_age_seconds", ""] < 60
+    assert values["styx_recovery_seconds", ""] > 0
+
+
+async def test_contended_transactions_count_as_locked() -> None:
+    async with styx.embedded(app) as client:
+        for waiting in [client.submit("ledger", "a", "add") for _ in range(10)]:
+            await waiting
+        assert _values(client.engine)["styx_lock_phase_transactions_total", ""] == 9
+
+
+async def test_metrics_before_the_start_and_after_the_end() -> None:
+    client = styx.embedded(app)
+    assert _values(client.engine) == {("styx_ready", ""): 0}
+    assert (client.engine.in_flight, client.engine.held) == (0, 0)
+    async with client:
+        pass
+    assert _values(client.engine)["styx_ready", ""] == 0
