@@ -100,7 +100,7 @@ def test_too_many_parked_transactions_hold_new_requests_back_without_an_epoch_sp
     made.outcome(ExternalDone(1, 0, b"key", OUTCOME))
     assert made.has_work
     roots, _ = made.form(epoch=2, counter=3)
-    assert [root.tid for root in roots][0] == 1
+    assert next(root.tid for root in roots) == 1
     assert made.has_work, "the slot takes new requests again"
 
 

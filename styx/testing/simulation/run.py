@@ -86,9 +86,13 @@ class Simulation:
         self._heal()
         self.run_until(self._all_answered, world.time.now_s + PATIENCE_S)
         self.run_until(lambda: world.time.now_s >= end_s + SETTLE_S and self.quiet(), world.time.now_s + PATIENCE_S)
+        return self.verdict(check)
+
+    def verdict(self, check: bool = True) -> SimulationReport:
+        """Recovers everything once more and checks the history; `check`: also the state, and that all is answered."""
         before = self.state()
         self._restart_everything()
-        self.run_until(self.quiet, world.time.now_s + PATIENCE_S)
+        self.run_until(self.quiet, self.world.time.now_s + PATIENCE_S)
         after = self.state()
         assert before == after, "the state after a recovery differs from the state before it"
         return self._report(after, check)

@@ -1,0 +1,52 @@
+"""An hour in which nothing happens changes nothing: no epoch, generation or record, and snapshots go on afterwards."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from styx.log.base import Stream
+from styx.testing import chaos_app
+from styx.testing.simulation import random_plan
+from styx.testing.simulation.plan import Fault, SimulationPlan
+from styx.testing.simulation.run import Simulation
+
+HOUR_S = 3600.0
+
+
+def two_bursts(seed: int) -> SimulationPlan:
+    """Requests before and after an hour; no other fault, two workers."""
+    plan = random_plan(seed, workers=2, faults=False)
+    return replace(plan, slots=4, bursts=30, duration_s=2.0, outside=0.0, faults=(Fault("idle hour", 1.0, 0.0),))
+
+
+def lengths(simulation: Simulation) -> list[int]:
+    records = simulation.world.log.records
+    slots = range(simulation.plan.slots)
+    return [
+        records.bounds(Stream.EPOCHS, 0)[1],
+        *(records.bounds(stream, slot)[1] for stream in (Stream.REQUESTS, Stream.REPLIES) for slot in slots),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_idle_hour_between_two_bursts(seed: int) -> None:
+    simulation = Simulation(two_bursts(seed), chaos_app.app, f"idle {seed}", keep_log=True)
+    world = simulation.world
+    simulation.start()
+    simulation.run_until(lambda: world.time.now_s > 20.0, 30.0)
+    assert simulation.quiet()
+    coordinator = world.coordinator
+    assert coordinator is not None
+    before = (coordinator.core.generation, coordinator.core.epoch, lengths(simulation), simulation.state())
+    answered, snapshots = world.log.replies, world.snapshots
+    assert answered > 0
+    simulation.run_until(lambda: world.time.now_s > HOUR_S - 100.0, HOUR_S)
+    after = (coordinator.core.generation, coordinator.core.epoch, lengths(simulation), simulation.state())
+    assert before == after
+    assert world.snapshots == snapshots, "there was nothing to take a snapshot of"
+    simulation.run_until(lambda: world.log.replies == simulation.clients.expected, HOUR_S + 60.0)
+    assert world.log.replies > answered
+    assert coordinator.core.generation == before[0], "nobody was taken for dead"
+    assert world.snapshots > snapshots
+    simulation.verdict()
