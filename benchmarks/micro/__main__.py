@@ -13,11 +13,13 @@ import random
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
 from benchmarks.micro.bank import account, app
 from benchmarks.micro.bare_loop import bare_loop
+from benchmarks.micro.comparison import Comparison
 from benchmarks.micro.engine_loop import EngineLoop
 from styx.codec import encode_strict
 from styx.garbage import tune_collector
@@ -70,23 +72,23 @@ def time_both(
     return bare_s, engine_s, engine, given
 
 
-def measure(title: str, keys: int, count: int, runs: int) -> float:
-    """Prints one comparison; returns the median ratio."""
+def measure(title: str, keys: int, count: int, runs: int) -> Comparison:
+    """Measures and prints one comparison."""
     drawn = transfers(count, keys, seed=7)
     requests = encoded(drawn)
     routed = [(account.partition_of(d, 4) % 4, data) for (d, _, _), data in zip(drawn, requests, strict=True)]
     timings = [time_both(keys, requests, routed) for _ in range(runs)]
     bare_us = [bare_s / count * 1e6 for bare_s, _, _, _ in timings]
     engine_us = [engine_s / count * 1e6 for _, engine_s, _, _ in timings]
-    ratios = [e / b for e, b in zip(engine_us, bare_us, strict=True)]
+    comparison = Comparison(title, bare_us, engine_us)
     _, _, engine, given = timings[-1]
     epochs = engine.worker.epoch + 1
     phases = [decode_reply(data).phase for data in given]
     print(
         f"{title}: bare loop {_figure(bare_us)} µs, engine {_figure(engine_us)} µs a transaction, "
-        f"ratio {_figure(ratios)} ({epochs} epochs, {phases.count(2) / count:.0%} through the lock phase)"
+        f"ratio {_figure(comparison.ratios)} ({epochs} epochs, {phases.count(2) / count:.0%} through the lock phase)"
     )
-    return statistics.median(ratios)
+    return comparison
 
 
 def _check(given: list[bytes], expected: list[bytes], engine: EngineLoop, state: dict[int, bytes]) -> None:
@@ -105,10 +107,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.micro", description=__doc__)
     parser.add_argument("--transactions", type=int, default=50_000, help="per run (default 50000)")
     parser.add_argument("--runs", type=int, default=5, help="runs of each (default 5)")
+    parser.add_argument("--chart", type=Path, metavar="FILE", help="also write the figures as an SVG chart")
     options = parser.parse_args()
-    print(f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}")
-    measure("10,000 keys, uniform", 10_000, options.transactions, options.runs)
-    measure("100 hot keys, nearly every transaction in conflict", 100, options.transactions, options.runs)
+    write_chart = _chart_writer(parser) if options.chart is not None else None
+    interpreter = f"{platform.python_implementation()} {platform.python_version()}"
+    print(f"{interpreter}, {platform.machine()}")
+    comparisons = [
+        measure("10,000 keys, uniform", 10_000, options.transactions, options.runs),
+        measure("100 hot keys", 100, options.transactions, options.runs),
+    ]
+    if write_chart is not None:
+        write_chart(options.chart, comparisons, interpreter)
+        print(f"chart: {options.chart}")
+
+
+def _chart_writer(parser: argparse.ArgumentParser) -> Callable[[Path, list[Comparison], str], None]:
+    """Looked for before the measuring, which takes a while."""
+    try:
+        from benchmarks.micro.chart import write_chart
+    except ModuleNotFoundError as error:
+        parser.error(f"--chart needs {error.name}, from the extra 'bench'; scripts/bench installs it")
+    return write_chart
 
 
 if __name__ == "__main__":
