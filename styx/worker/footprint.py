@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from styx.app import App
-from styx.context import ExternalCall
+from styx.context import PATH_STEP_BYTES, ExternalCall
 from styx.limits import Limits
 
 if TYPE_CHECKING:
@@ -38,27 +38,35 @@ class EntityCell:
         touched = self.touched
         if not touched:
             touched.append(chain)
-        elif chain not in touched:
+        elif not self.footprint.collided and chain not in touched:
             self._touch(chain)
         values = self.values
         if values is None:
             return self.table.get(self.key)
         if chain in values:
             return values[chain]
-        above = [writer for writer in values if chain.startswith(writer)]
-        return values[max(above, key=len)] if above else self.table.get(self.key)
+        # Up the chains above, not through all writers: thousands of branches may write here.
+        for end in range(len(chain) - PATH_STEP_BYTES, -1, -PATH_STEP_BYTES):
+            if chain[:end] in values:
+                return values[chain[:end]]
+        return self.table.get(self.key)
 
     def write(self, chain: bytes, value: bytes | None) -> None:
         """Makes `value` (None: deleted) visible to `chain` and the chains below it."""
         touched = self.touched
         if not touched:
             touched.append(chain)
-        elif chain not in touched:
+        elif not self.footprint.collided and chain not in touched:
             self._touch(chain)
         values = self.values
         if values is None:
             values = self.values = {}
-        if len(touched) > 1 and chain not in values and any(_concurrent(chain, other) for other in touched):
+        if (
+            len(touched) > 1
+            and not self.footprint.collided
+            and chain not in values
+            and any(_concurrent(chain, other) for other in touched)
+        ):
             self.footprint.collided = True
         values[chain] = value
 
