@@ -198,8 +198,9 @@ class Context:
             self._refuse()
         env = self._env
         try:
-            if len(self._calls) >= CALLS_PER_FUNCTION_MAX:
-                raise CallLimitExceeded(f"{self._where()} made more than {CALLS_PER_FUNCTION_MAX} calls")
+            calls_max = min(CALLS_PER_FUNCTION_MAX, env.limits.invocations_max)
+            if len(self._calls) >= calls_max:
+                raise CallLimitExceeded(f"{self._where()} made more than {calls_max} calls")
             if len(self._path) >= env.limits.call_depth_max * PATH_STEP_BYTES:
                 raise CallDepthExceeded(
                     f"{self._where()} was called through {env.limits.call_depth_max} others: an endless recursion?"

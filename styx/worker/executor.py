@@ -377,6 +377,11 @@ class Executor:
         footprint = invocation._env
         if calls and not footprint.sequential:
             count = invocation.count
+            footprint.sent += len(calls)
+            if footprint.sent >= self._invocations_max:
+                # Each of them would run, so it is over its limit already: better told than queued.
+                self._over_limit(invocation)
+                return
             if len(calls) == 1:
                 path, spec = calls[0]
                 self.send_call(footprint, footprint.slot, path, spec, invocation.share, count, path)
@@ -442,6 +447,8 @@ class Executor:
     def _next_in_order(self, root: RootTransaction, ack: Ack) -> None:
         """Sequential mode: the chain that ended may have left calls; the next in call-path order runs now."""
         root.todo.extend(reversed(ack.calls))
+        # What is more cannot run: the limit comes first, or an exception.
+        del root.todo[: -self._invocations_max]
         if root.failure is not None or root.external or not root.todo:
             self._finish(root)
             return

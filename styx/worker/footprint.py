@@ -90,7 +90,8 @@ class Footprint:
     """One transaction on one slot; also the `Environment` of its contexts there.
 
     `invocations` is the cached call graph of this slot, by call path. `dead`: the transaction left the epoch, whatever
-    still arrives for it is void. `pending_external`: the outside call it has to wait for.
+    still arrives for it is void. `sent` counts the asynchronous calls that left from here. `pending_external`: the
+    outside call it has to wait for.
     """
 
     __slots__ = (
@@ -105,6 +106,7 @@ class Footprint:
         "n_slots",
         "pending_external",
         "root_slot",
+        "sent",
         "sequential",
         "slot",
         "tid",
@@ -136,6 +138,7 @@ class Footprint:
         self.invocations: dict[bytes, Invocation] = {}
         self.collided = False
         self.count = 0
+        self.sent = 0
         self.dead = False
         self.pending_external: ExternalCall | None = None
 

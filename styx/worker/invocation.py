@@ -117,11 +117,11 @@ class Invocation(Context):
         return self._path + len(self._calls).to_bytes(2, "big")
 
     def asynchronous_calls(self) -> list[tuple[bytes, CallSpec]]:
-        """Its chain's asynchronous calls in call-path order."""
+        """Its chain's asynchronous calls in call-path order; one more than may run stands for all further ones."""
         own = [(self._path + i.to_bytes(2, "big"), call) for i, call in enumerate(self._calls) if not call.synchronous]
         if not self.below:
             return own
-        return sorted([*own, *self.below])
+        return sorted([*own, *self.below])[: self._env.limits.invocations_max + 1]
 
     def resumed_with(self, result: Result) -> None:
         """Remembers a synchronous call's result and the asynchronous calls made below it."""
@@ -130,6 +130,7 @@ class Invocation(Context):
             if self.below is None:
                 self.below = []
             self.below.extend(result.calls)
+            del self.below[self._env.limits.invocations_max + 1 :]
         if self.results is None:
             self.results = {}
         self.results[int.from_bytes(result.path[-2:], "big")] = result.value
