@@ -1,8 +1,13 @@
-"""Options of the whole test suite."""
+"""Options of the whole test suite, and what all property tests share."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# No deadline: a test's verdict must not depend on how busy the machine is.
+settings.register_profile("styx", deadline=None)
+settings.load_profile("styx")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,0 +1,63 @@
+"""The execution step by hand, for the tests of what follows it: scripted transactions on all slots of one worker.
+
+Uses the real executor, so that footprints and cached call graphs are those of the engine. Never commits.
+"""
+
+from __future__ import annotations
+
+from styx.codec import decode_plain, encode_strict
+from styx.limits import Limits
+from styx.messages import Request
+from styx.worker.executor import Executor
+from styx.worker.footprint import Footprint
+from styx.worker.root import RootTransaction
+from styx.worker.slot import Slot
+from tests.protocol.scripted_app import app, entity, run, slot_digit
+
+OPERATOR = entity.name
+
+
+class Execution:
+    """`run` takes transactions as {TID: (key, script)}; numbers in `state` are committed before."""
+
+    def __init__(self, n_slots: int, state: dict[str, int] | None = None, limits: Limits | None = None) -> None:
+        self.n_slots = n_slots
+        self.slots = {index: Slot(index) for index in range(n_slots)}
+        self.executor = Executor(0, app, limits or Limits(), n_slots)
+        self.executor.owners = dict.fromkeys(range(n_slots), 0)
+        self.executor.slots = self.slots
+        for key, number in (state or {}).items():
+            self.slots[slot_digit(key)].apply(OPERATOR, key, encode_strict(number))
+
+    def run(self, transactions: dict[int, tuple[str, str]], sequential: frozenset[int] = frozenset()) -> None:
+        """Executes them all to their ends."""
+        roots = [scripted_root(tid, key, script) for tid, (key, script) in transactions.items()]
+        for root in roots:
+            root.sequential = root.tid in sequential
+        self.executor.begin(roots)
+        while not self.executor.idle:
+            self.executor.run(1)
+        assert self.executor.open_roots == 0
+
+    def root(self, tid: int) -> RootTransaction:
+        return self.executor.roots[tid]
+
+    def footprint(self, tid: int, slot: int = 0) -> Footprint:
+        return self.slots[slot].footprints[tid]
+
+    def result(self, tid: int) -> int | None:
+        """What the root function returned in the execution step."""
+        root = self.root(tid)
+        encoded = self.footprint(tid, root.slot).invocations[b""].result
+        return None if encoded is None else int(decode_plain(encoded))
+
+    def numbers(self) -> dict[str, int]:
+        """Committed state."""
+        return {
+            key: int(decode_plain(data)) for slot in self.slots.values() for (_, key), data in slot.user_state().items()
+        }
+
+
+def scripted_root(tid: int, key: str, script: str, idempotency_key: str = "") -> RootTransaction:
+    request = Request(f"r{tid}", OPERATOR, key, run.__name__, encode_strict([script]), idempotency_key)
+    return RootTransaction(tid, slot_digit(key), 0, 0, b"", request)

@@ -1,0 +1,89 @@
+"""One frame a peer and pass; acks of one transaction to one root are one ack."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from styx.context import CallSpec
+from styx.worker.messages import Ack, Drop, Failure, Frame
+from styx.worker.outbox import Outbox
+
+
+def failure(chain: bytes, message: str) -> Failure:
+    return Failure(chain, chain, False, "aborted", "Error", message)
+
+
+EARLY, LATE = failure(b"\0\0", "early"), failure(b"\0\1", "late")
+
+
+def acked(*acks: Ack) -> Ack:
+    """The one ack that these become."""
+    outbox = Outbox()
+    for ack in acks:
+        outbox.acknowledge(2, replace(ack))
+    [(peer, frame)] = outbox.take(1, 5, 0)
+    assert (peer, len(frame.messages)) == (2, 1)
+    [message] = frame.messages
+    assert isinstance(message, Ack)
+    return message
+
+
+def test_a_frame_holds_a_peers_messages_in_sending_order_and_acks_last() -> None:
+    outbox = Outbox()
+    ack = Ack(8, 0, 1, 2, 1)
+    outbox.acknowledge(1, ack)
+    for peer, tid in ((1, 3), (2, 4), (1, 5)):
+        outbox.send(peer, Drop(tid))
+    assert outbox.take(7, 9, 0) == [(1, Frame(7, 9, 0, [Drop(3), Drop(5), ack])), (2, Frame(7, 9, 0, [Drop(4)]))]
+
+
+def test_taking_empties_it() -> None:
+    outbox = Outbox()
+    outbox.send(1, Drop(3))
+    outbox.acknowledge(1, Ack(8, 0, 1, 2, 1))
+    assert outbox.take(1, 0, 0)
+    assert outbox.take(1, 0, 0) == []
+    outbox.send(1, Drop(3))
+    outbox.acknowledge(1, Ack(8, 0, 1, 2, 1))
+    outbox.clear()
+    assert outbox.take(1, 0, 0) == []
+
+
+def test_shares_and_counts_of_one_transaction_are_summed() -> None:
+    summed = acked(Ack(8, 0, 1, 2, 3), Ack(8, 0, 1, 1, 0), Ack(8, 0, 1, 4, 2))
+    assert (summed.share, summed.scale, summed.count) == (13, 4, 5)
+
+
+def test_flags_are_not_lost_in_a_sum() -> None:
+    plain = Ack(8, 0, 1, 2, 1)
+    for flag in ("collided", "overflow", "external"):
+        flagged = Ack(8, 0, 0, 0, 0)
+        setattr(flagged, flag, True)
+        assert getattr(acked(plain, flagged), flag)
+        assert getattr(acked(flagged, plain), flag)
+        assert not getattr(acked(plain, plain), flag)
+
+
+def test_the_first_failure_in_serial_order_is_kept() -> None:
+    plain, early, late = Ack(8, 0, 1, 2, 1), Ack(8, 0, 1, 2, 1, failure=EARLY), Ack(8, 0, 1, 2, 1, failure=LATE)
+    assert acked(plain, late).failure == LATE
+    assert acked(late, plain).failure == LATE
+    assert acked(late, early).failure == EARLY
+    assert acked(early, late).failure == EARLY
+
+
+def test_transactions_and_roots_are_kept_apart() -> None:
+    outbox = Outbox()
+    outbox.acknowledge(1, Ack(8, 0, 1, 1, 1))
+    outbox.acknowledge(1, Ack(9, 0, 1, 1, 1))
+    outbox.acknowledge(2, Ack(8, 1, 1, 1, 1))
+    assert {(peer, len(frame.messages)) for peer, frame in outbox.take(1, 0, 0)} == {(1, 2), (2, 1)}
+
+
+def test_chains_in_sequence_cannot_be_summed() -> None:
+    calls = [(b"\0\0", CallSpec(False, 0, "operator", "function", "key", b""))]
+    outbox = Outbox()
+    outbox.acknowledge(1, Ack(8, 0, 1, 0, 1, calls=calls))
+    with pytest.raises(AssertionError, match="one chain at a time"):
+        outbox.acknowledge(1, Ack(8, 0, 1, 0, 1))
