@@ -1,6 +1,7 @@
 """The process that `test_kill` kills: an engine under load that says what it was told, one line a reply, at once.
 
-Arguments: data directory, seed, seconds between snapshots. Prints `starting`, then `ready`, then the replies.
+One request in twenty calls a function outside, which notes its idempotency key in a file. Arguments: data directory,
+seed, seconds between snapshots. Prints `starting`, then `ready`, then the replies.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ import asyncio
 import os
 import random
 import sys
+from pathlib import Path
 
 import styx
-from tests.embedded.ledger_app import app
+from tests.embedded.ledger_app import app, note, note_into, outside
 
 IN_FLIGHT = 100
 KEYS = 20
+NOTES_NAME = "notes"
 
 
 def say(text: str) -> None:
@@ -25,7 +28,10 @@ def say(text: str) -> None:
 async def _send(client: styx.client.embedded.EmbeddedClient, rng: random.Random) -> None:
     while True:
         key, to, amount = f"k{rng.randrange(KEYS)}", f"k{rng.randrange(KEYS)}", rng.randrange(10)
-        if rng.random() < 0.5:
+        choice = rng.random()
+        if choice < 0.05:
+            reply = await client.request("ledger", key, "call_outside", "note", amount)
+        elif choice < 0.5:
             reply = await client.request("ledger", key, "add", amount)
         else:
             reply = await client.request("ledger", key, "move", to, amount)
@@ -34,6 +40,8 @@ async def _send(client: styx.client.embedded.EmbeddedClient, rng: random.Random)
 
 
 async def main(data_dir: str, seed: int, snapshot_interval: float) -> None:
+    outside["note"] = note
+    note_into(Path(data_dir) / NOTES_NAME)
     say("starting")
     async with styx.embedded(app, data_dir, snapshot_interval=snapshot_interval, keep_log=True) as client:
         say("ready")

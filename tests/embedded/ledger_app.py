@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from styx import App, Context, Operator
@@ -13,6 +14,20 @@ pair = Operator("pair", key_type=(int, str))
 
 outside: dict[str, Callable[..., Any]] = {}
 """What `ledger.outside` calls, by name; set by a test."""
+
+_notes: list[Path] = []
+
+
+def note_into(path: Path) -> None:
+    """From now on `note` writes there."""
+    _notes[:] = [path]
+
+
+def note(amount: int, idempotency_key: str) -> int:
+    """An effect outside: a line in a file."""
+    with _notes[0].open("a") as file:
+        file.write(f"{idempotency_key}\n")
+    return amount
 
 
 class Refused(Exception): ...

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,14 @@ import styx
 from styx.codec import decode_plain
 from styx.messages import ReplyRecord
 from styx.testing import check_history, read_history_of
-from tests.embedded.ledger_app import app
+from tests.embedded.kill_child import IN_FLIGHT, NOTES_NAME
+from tests.embedded.ledger_app import app, note, note_into, outside
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 ROOT = Path(__file__).parents[2]
 N_SLOTS = 4
+N_KILLS = 12
 
 
 class Moment:
@@ -39,6 +42,7 @@ def _moments(rng: random.Random) -> list[Moment]:
     under_load = [Moment(rng.randrange(500, 3_000), rng.random() * 0.05, 0.05) for _ in range(5)]
     rest = [*early, *under_load, *in_recovery]
     rng.shuffle(rest)
+    assert len(rest) == N_KILLS - 1
     return [before_the_first_snapshot, *rest]
 
 
@@ -77,12 +81,22 @@ async def test_killed_again_and_again(tmp_path: Path) -> None:
     told: list[str] = []
     for number, moment in enumerate(_moments(rng)):
         told += _run_until(moment, tmp_path, seed + number)
+    # What was begun outside and not logged to its end is run again.
+    outside["note"] = note
+    note_into(tmp_path / NOTES_NAME)
     async with styx.embedded(app, tmp_path, keep_log=True) as client:
         assert await client.engine.settled(30)
         state = client.engine.encoded_state()
         assert client.engine.last_snapshot_epoch is not None
     history = read_history_of(tmp_path, N_SLOTS)
-    report = check_history(app, history.requests, history.replies, state, n_slots=N_SLOTS, complete=True)
+    report = check_history(
+        app, history.requests, history.replies, state, n_slots=N_SLOTS, externals=history.externals, complete=True
+    )
+    runs = Counter((tmp_path / NOTES_NAME).read_text().split())
+    # Once per success: what ran again had a kill between its intent and its outcome, in flight at the time.
+    assert len(runs) > 50
+    assert sum(number > 1 for number in runs.values()) <= N_KILLS * IN_FLIGHT
+    assert {key.hex() for key in history.externals} >= runs.keys()
     given = {_line(record) for record in history.replies}
     assert [line for line in told if line not in given] == []
     assert len(told) == len(set(told)) > 2_000
