@@ -88,10 +88,18 @@ class Drive:
     def on_loop(self, callback: Callable[..., None], *args: Any) -> None:
         """Runs the callback on the engine's thread; from any thread, also when the loop is gone."""
         try:
-            self._loop.call_soon_threadsafe(callback, *args)
+            self._loop.call_soon_threadsafe(self._guarded, callback, args)
         except RuntimeError:
             # The application closed its loop without closing the engine: nobody is left to tell.
             self.stopped = True
+
+    def _guarded(self, callback: Callable[..., None], args: tuple[Any, ...]) -> None:
+        if self.stopped:
+            return
+        try:
+            callback(*args)
+        except Exception as error:  # noqa: BLE001 - an answer that is lost would leave the engine waiting for good
+            self._failed("taking the end of background work", error)
 
     def stop(self) -> None:
         """No pass begins any more."""

@@ -154,6 +154,13 @@ async def test_a_store_that_cannot_be_read_refuses_the_start(tmp_path: Path, mon
         assert client.entity("ledger", "a") == 1
 
 
+async def test_an_answer_that_cannot_be_taken_ends_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("styx.embedded_engine.engine.EmbeddedEngine._boot", lambda self, started: 1 / 0)
+    with pytest.raises(EngineFailed, match="ZeroDivisionError"):
+        async with styx.embedded(app):
+            raise AssertionError
+
+
 async def test_a_cancelled_start_lets_go_of_the_directory(tmp_path: Path) -> None:
     task = asyncio.ensure_future(styx.embedded(app, tmp_path).__aenter__())
     await asyncio.sleep(0)
