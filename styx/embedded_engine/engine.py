@@ -29,6 +29,7 @@ from styx.embedded_engine.errors import EngineUnavailable, OutcomeUnknown
 from styx.embedded_engine.externals import Externals
 from styx.embedded_engine.in_flight import InFlight
 from styx.embedded_engine.intake import Intake
+from styx.embedded_engine.log_clock import LogClock
 from styx.embedded_engine.metrics import NOTHING_YET, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
 from styx.embedded_engine.storage import Storage
@@ -86,7 +87,7 @@ class EmbeddedEngine:
         self.counters = Counters()
         self._mode = Mode.CREATED
         self._unavailable: str | None = "the engine has not been started"
-        self._last_us = 0
+        self._now_us = LogClock().now_us
 
     # State of the engine -----------------------------------------------------------------------------------
 
@@ -213,10 +214,6 @@ class EmbeddedEngine:
         self._drive.to_coordinator(Tick(self._loop.time()))
         self._drive.to_coordinator(WorkerJoined(WORKER_ID))
         self._drive.to_coordinator(started)
-
-    def _now_us(self) -> int:
-        self._last_us = max(self._last_us, time.time_ns() // 1000)
-        return self._last_us
 
     # Requests ----------------------------------------------------------------------------------------------
 
