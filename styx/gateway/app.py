@@ -95,7 +95,7 @@ class Gateway:
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = _CODES.get(error.status_code, "bad_request")
-    response = _respond(status.failure(code, "HTTPException", f"{request.method} {request.url.path}: {error.detail}"))
+    response = _respond(status.failure(code, status.REJECTED, f"{request.method} {request.url.path}: {error.detail}"))
     response.headers.update(error.headers or {})
     return response
 

@@ -6,11 +6,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from styx.errors import StyxError
+from styx.errors import RequestRejected, StyxError
 from styx.gateway.result_json import ResultNotJson, result_json
 from styx.messages import ReplyRecord
 
 RETRY_AFTER_SECONDS: Final = 1
+REJECTED: Final = RequestRejected.__name__
+"""The `type` of what the gateway itself refuses."""
 
 STATUS_OF_CODE: Final = {
     "aborted": 409,
@@ -58,7 +60,8 @@ def answer_of(record: ReplyRecord) -> Answer:
 
 def refusal(error: StyxError, code: str) -> Answer:
     """The answer to a request that was not run because of `error`."""
-    return failure(code, type(error).__name__, getattr(error, "message", None) or str(error))
+    kind = REJECTED if isinstance(error, RequestRejected) else type(error).__name__
+    return failure(code, kind, getattr(error, "message", None) or str(error))
 
 
 def failure(code: str, kind: str, message: str, record: ReplyRecord | None = None) -> Answer:
