@@ -64,17 +64,16 @@ async def test_a_client_that_hangs_up_leaks_nothing(engine: FakeEngine) -> None:
 
 
 async def test_shutdown_finishes_what_is_in_flight_and_then_calls_the_hook(engine: FakeEngine) -> None:
-    order = []
+    in_flight_at_hook = []
 
     async def hook() -> None:
-        order.append("hook")
+        in_flight_at_hook.append(engine.in_flight)
 
     engine.hold()
     async with running(engine, hook) as server, httpx.AsyncClient(base_url=server.url) as client:
 
         async def request() -> int:
             answer = await client.post("/v1/shelf/a/key")
-            order.append("answer")
             return answer.status_code
 
         waiting = asyncio.create_task(request())
@@ -88,11 +87,12 @@ async def test_shutdown_finishes_what_is_in_flight_and_then_calls_the_hook(engin
                 break
             writer.close()
             await asyncio.sleep(0.001)
-        assert order == []
+        assert in_flight_at_hook == []
         engine.release()
         assert await waiting == 200
         await server.task
-    assert order == ["answer", "hook"]
+    # Not "the client had its answer first": what it reads when is up to the scheduler.
+    assert in_flight_at_hook == [0]
 
 
 async def test_what_outlives_the_grace_period_is_told_so(engine: FakeEngine) -> None:
