@@ -6,7 +6,7 @@ It prints nothing and decides nothing about requests; who calls it says what to 
 from __future__ import annotations
 
 import asyncio
-import gc
+import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -15,6 +15,7 @@ import styx
 from styx.app import App
 from styx.cli.engine_facts import Start, snapshot_epoch, start_of
 from styx.errors import EngineFailed
+from styx.garbage import tune_collector
 from styx.gateway.server import serve
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS: Final = 1.0
 """How often a served engine is asked whether it still runs."""
+
+SWITCH_INTERVAL_S: Final = 0.0005
+"""Python's default is ten times as long."""
 
 T = TypeVar("T")
 
@@ -60,9 +64,9 @@ async def serve_embedded(
     ) as client:
         engine = client.engine
         start = start_of(engine)
-        # What is here now stays for good: the collector need not look at it again and again.
-        gc.collect()
-        gc.freeze()
+        tune_collector()
+        # The log's writer thread waits this long for the interpreter beside a busy engine; a reply waits for the writer.
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         watching = asyncio.create_task(_until_failed(engine, stop))
         try:
             await serve(
