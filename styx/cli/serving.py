@@ -65,7 +65,7 @@ async def serve_embedded(
         engine = client.engine
         start = start_of(engine)
         tune_collector()
-        # The log's writer thread waits this long for the interpreter beside a busy engine; a reply waits for the writer.
+        # The log's writer waits this long for the interpreter beside a busy engine, and a reply waits for the writer.
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         watching = asyncio.create_task(_until_failed(engine, stop))
         try:
