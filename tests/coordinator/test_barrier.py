@@ -1,0 +1,141 @@
+"""An epoch's barriers: the union when the last report is in, and which failures of a round are final."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from styx.coordinator.barrier import EpochBarriers
+from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, Validate
+from styx.worker.messages import Failure
+
+GENERATION, EPOCH = 3, 8
+
+
+def error(place: int = 0, name: str = "Short") -> Failure:
+    """An exception at the `place`-th call of the root."""
+    return Failure(bytes([0, place]), bytes([0, place]), False, "aborted", name, "")
+
+
+def deviation(place: int = 0) -> Failure:
+    return Failure(bytes([0, place]), bytes([0, place]), True, "aborted", "", "")
+
+
+def done(new_max: int = 0, aborted: tuple[int, ...] = (), collided: tuple[int, ...] = ()) -> Done:
+    return Done(GENERATION, EPOCH, new_max, list(aborted), list(collided), [], [])
+
+
+def conflicts(*tids: int) -> Conflicts:
+    return Conflicts(GENERATION, EPOCH, list(tids))
+
+
+def report(number: int, failures: dict[int, Failure]) -> LockReport:
+    return LockReport(GENERATION, EPOCH, number, list(failures.items()))
+
+
+def barriers(workers: int = 2) -> EpochBarriers:
+    return EpochBarriers(GENERATION, EPOCH, range(workers))
+
+
+def locked(collided: tuple[int, ...] = (5,)) -> EpochBarriers:
+    """Two workers' barriers with transactions in the lock phase."""
+    both = barriers()
+    for worker in (0, 1):
+        both.take(worker, done(collided=collided if worker == 0 else ()), False)
+    for worker in (0, 1):
+        both.take(worker, conflicts(), False)
+    return both
+
+
+def test_barrier_1_waits_for_all_and_passes_the_union_on() -> None:
+    both = barriers()
+    assert both.take(1, Done(GENERATION, EPOCH, 3, [9], [7], [4], [2]), False) is None
+    decision = both.take(0, Done(GENERATION, EPOCH, 5, [1], [], [], []), False)
+    assert decision == Validate(GENERATION, EPOCH, 5, [1, 9], [7], [4], [2])
+    assert both.new_max == 5
+
+
+def test_an_epoch_without_conflicts_ends_with_barrier_2() -> None:
+    both = barriers()
+    for worker in (0, 1):
+        both.take(worker, done(), True)
+    assert both.take(0, conflicts(), True) is None
+    assert both.take(1, conflicts(), True) == Commit(GENERATION, EPOCH, [], True)
+    assert both.ended
+
+
+def test_conflicts_and_collisions_go_to_the_lock_phase_once_each() -> None:
+    both = barriers()
+    both.take(0, done(collided=(7, 4)), True)
+    both.take(1, done(), True)
+    both.take(0, conflicts(4, 9), True)
+    assert both.take(1, conflicts(9, 2), True) == Commit(GENERATION, EPOCH, [2, 4, 7, 9], snapshot=False)
+    assert not both.ended
+
+
+def test_a_round_without_a_failure_ends_the_epoch() -> None:
+    both = locked()
+    assert both.take(0, report(0, {}), True) is None
+    assert both.take(1, report(0, {}), True) == LockDecision(GENERATION, EPOCH, 0, [], True, True)
+    assert both.ended
+
+
+def verdicts(*reports: dict[int, Failure]) -> dict[int, str | None]:
+    """What the first round decides: the type of a final exception, None for carried."""
+    both = locked()
+    decisions = [both.take(worker, report(0, failures), False) for worker, failures in enumerate(reports)]
+    assert isinstance(decisions[-1], LockDecision)
+    assert not both.ended
+    return {tid: None if failure is None else failure.type for tid, failure in decisions[-1].excluded}
+
+
+def test_the_lowest_transactions_exception_is_final() -> None:
+    assert verdicts({5: error()}, {}) == {5: "Short"}
+
+
+def test_a_deviation_is_carried() -> None:
+    assert verdicts({5: deviation()}, {}) == {5: None}
+
+
+def test_what_comes_behind_a_failure_is_carried() -> None:
+    assert verdicts({5: error(), 9: error()}, {7: error()}) == {5: "Short", 7: None, 9: None}
+    assert verdicts({5: deviation(), 9: error()}, {}) == {5: None, 9: None}
+
+
+def test_of_one_transactions_failures_the_first_in_serial_order_counts() -> None:
+    assert verdicts({5: error(1)}, {5: error(0, "First")}) == {5: "First"}
+    assert verdicts({5: error(0)}, {5: deviation(1)}) == {5: "Short"}
+    assert verdicts({5: error(1)}, {5: deviation(0)}) == {5: None}, "its exception depends on a call that changed"
+
+
+def test_rounds_go_on_until_nothing_fails() -> None:
+    both = locked()
+    for number, failures in enumerate([{5: error()}, {7: error()}, {}]):
+        both.take(0, report(number, failures), False)
+        decision = both.take(1, report(number, {}), False)
+        assert isinstance(decision, LockDecision)
+        assert (decision.round, decision.final) == (number, not failures)
+
+
+# What can only be a bug ----------------------------------------------------------------------------------------
+
+
+def test_strangers_old_rounds_and_late_reports_are_refused() -> None:
+    with pytest.raises(AssertionError):
+        barriers().take(2, done(), False)
+    with pytest.raises(AssertionError):
+        locked().take(0, report(1, {}), False)
+    one = barriers(1)
+    one.take(0, done(), False)
+    one.take(0, conflicts(), False)
+    with pytest.raises(AssertionError):
+        one.take(0, conflicts(), False)
+
+
+@given(st.permutations(range(4)), st.lists(st.integers(1, 9), min_size=4, max_size=4))
+def test_the_order_of_reports_decides_nothing(order: list[int], aborted: list[int]) -> None:
+    four = barriers(4)
+    decisions = [four.take(worker, done(worker, (aborted[worker],)), False) for worker in order]
+    assert decisions[:-1] == [None] * 3
+    assert decisions[-1] == Validate(GENERATION, EPOCH, 3, sorted(aborted), [], [], [])

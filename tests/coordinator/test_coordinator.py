@@ -1,0 +1,234 @@
+"""The coordinator's own decisions: when a generation begins and with whom, who counts as lost, whom it listens to.
+
+Epochs and snapshots, with workers, are in the transcripts.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.events import (
+    AppendMarker,
+    DeleteManifest,
+    Effect,
+    Event,
+    Heard,
+    ManifestStored,
+    MarkerAppended,
+    Refuse,
+    SnapshotWanted,
+    Started,
+    SweepObjects,
+    TellWorker,
+    Tick,
+    WorkerJoined,
+    WorkerLost,
+    WorkerSaid,
+)
+from styx.protocol import (
+    Done,
+    EpochStarted,
+    Join,
+    Loaded,
+    LoadFailed,
+    Manifest,
+    Recover,
+    Resume,
+    SlotManifest,
+    SlotPart,
+    ToCoordinator,
+)
+
+
+def manifest(epoch: int, n_slots: int = 2) -> Manifest:
+    return Manifest(1, epoch, epoch, [SlotManifest(SlotPart(slot, 0, [], 0, 0, None), []) for slot in range(n_slots)])
+
+
+class Office:
+    """A coordinator of two slots, with the events that its host and workers usually send."""
+
+    def __init__(self, workers: int = 2, silence_max_s: float | None = None, manifests: list[Manifest] | None = None):
+        self.core = Coordinator(2, workers, silence_max_s=silence_max_s)
+        self.step(Started(0, manifests or []))
+
+    def step(self, event: Event) -> list[Effect]:
+        return self.core.step(event)
+
+    def said(self, worker: int, message: ToCoordinator) -> list[Effect]:
+        return self.step(WorkerSaid(worker, message))
+
+    def marked(self) -> list[Effect]:
+        return self.step(MarkerAppended(self.core.generation))
+
+    def running(self) -> Office:
+        """Every expected worker joins and loads."""
+        for worker in range(self.core.workers_expected):
+            self.step(WorkerJoined(worker))
+        self.marked()
+        for worker in range(self.core.workers_expected):
+            self.said(worker, Loaded(self.core.generation, -1))
+        assert self.core.phase is Phase.RUNNING
+        return self
+
+
+# Generations ---------------------------------------------------------------------------------------------------
+
+
+def test_the_first_generation_waits_for_the_expected_workers() -> None:
+    office = Office()
+    assert office.step(WorkerJoined(0)) == []
+    assert office.step(WorkerJoined(1)) == [AppendMarker(1, -1)]
+    assert office.core.phase is Phase.FENCING
+
+
+def test_workers_that_come_before_the_metadata_is_read_are_not_forgotten() -> None:
+    core = Coordinator(2, 1)
+    assert core.step(WorkerJoined(0)) == []
+    assert core.step(Started(6, [])) == [AppendMarker(7, -1)]
+
+
+def test_nobody_loads_before_the_marker_is_durable() -> None:
+    office = Office(workers=1)
+    office.step(WorkerJoined(0))
+    assert office.step(MarkerAppended(0)) == [], "another generation's"
+    assert office.marked() == [TellWorker(0, Recover(1, {0: 0, 1: 0}, None))]
+
+
+def test_slots_are_spread_over_the_workers() -> None:
+    office = Office()
+    for worker in (5, 3):
+        office.step(WorkerJoined(worker))
+    office.marked()
+    assert office.core.owners == {0: 3, 1: 5}
+
+
+def test_work_begins_when_all_are_loaded() -> None:
+    office = Office()
+    for worker in (0, 1):
+        office.step(WorkerJoined(worker))
+    office.marked()
+    assert office.said(0, Loaded(1, -1)) == []
+    resume = [TellWorker(worker, Resume(1)) for worker in (0, 1)]
+    assert office.said(1, Loaded(1, -1)) == [SweepObjects(frozenset()), *resume]
+
+
+@pytest.mark.parametrize("event", [WorkerLost(1), WorkerJoined(1), WorkerJoined(2)])
+def test_any_change_of_membership_is_a_new_generation(event: Event) -> None:
+    assert Office().running().step(event) == [AppendMarker(2, -1)]
+
+
+def test_a_stranger_that_is_lost_is_no_loss() -> None:
+    assert Office().running().step(WorkerLost(7)) == []
+
+
+def test_once_placed_the_survivors_do_not_wait_for_the_expected_number() -> None:
+    office = Office().running()
+    office.step(WorkerLost(0))
+    assert office.marked() == [TellWorker(1, Recover(2, {0: 1, 1: 1}, None))]
+
+
+def test_a_loss_while_the_marker_is_written_is_another_generation() -> None:
+    office = Office()
+    for worker in (0, 1):
+        office.step(WorkerJoined(worker))
+    assert office.step(WorkerLost(0)) == []
+    assert office.core.phase is Phase.WAITING
+    assert office.step(MarkerAppended(1)) == []
+    assert office.step(WorkerJoined(0)) == [AppendMarker(2, -1)]
+
+
+@pytest.mark.parametrize(
+    "message", [Loaded(1, -1), EpochStarted(1, 0), Done(1, 0, 0, [], [], [], []), LoadFailed(1, "damaged")]
+)
+def test_other_generations_and_strangers_are_void(message: ToCoordinator) -> None:
+    office = Office().running()
+    office.step(WorkerJoined(2))
+    assert office.said(0, message) == [], "generation 1 has ended"
+    message.generation = 2
+    assert office.said(9, message) == [], "not a member"
+
+
+# Silence -------------------------------------------------------------------------------------------------------
+
+
+def test_a_silent_worker_is_lost() -> None:
+    office = Office(silence_max_s=1.0).running()
+    office.step(Tick(1.0))
+    office.step(Heard(0))
+    assert office.step(Tick(2.0)) == [], "1.0 s of silence is not more than 1.0 s"
+    office.step(Heard(0))
+    assert office.step(Tick(2.5)) == [AppendMarker(2, -1)]
+    assert office.core.live == {0}
+
+
+def test_messages_are_signs_of_life() -> None:
+    office = Office(workers=1, silence_max_s=1.0).running()
+    for now_s in (1.0, 2.0, 3.0):
+        office.said(0, EpochStarted(1, 0))
+        assert office.step(Tick(now_s)) == []
+
+
+def test_a_coordinator_that_was_asleep_has_heard_nobody_and_blames_nobody() -> None:
+    office = Office(workers=1, silence_max_s=1.0).running()
+    office.step(Tick(1.0))
+    office.step(Heard(0))
+    assert office.step(Tick(500.0)) == []
+
+
+def test_without_a_limit_only_the_connection_tells() -> None:
+    assert Office(workers=1).running().step(Tick(1e9)) == []
+
+
+# Epochs --------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_start_of_an_epoch_calls_the_others() -> None:
+    office = Office().running()
+    assert office.said(1, EpochStarted(1, 0)) == [TellWorker(0, Join(1, 0))]
+    assert office.said(0, EpochStarted(1, 0)) == []
+
+
+def test_a_snapshot_that_is_wanted_before_the_start_is_taken_after_it() -> None:
+    office = Office(workers=1)
+    assert office.step(SnapshotWanted()) == []
+    office.step(WorkerJoined(0))
+    office.marked()
+    assert TellWorker(0, Join(1, 0)) in office.said(0, Loaded(1, -1))
+
+
+# Damaged snapshots ---------------------------------------------------------------------------------------------
+
+
+def test_an_unusable_snapshot_is_dropped_for_the_older_one() -> None:
+    office = Office(workers=1, manifests=[manifest(9), manifest(4)])
+    assert office.step(WorkerJoined(0)) == [AppendMarker(1, 9)]
+    assert office.marked() == [TellWorker(0, Recover(1, {0: 0, 1: 0}, manifest(9)))]
+    assert office.said(0, LoadFailed(1, "damaged")) == [DeleteManifest(1, 9), AppendMarker(2, 4)]
+    assert office.marked() == [TellWorker(0, Recover(2, {0: 0, 1: 0}, manifest(4)))]
+
+
+def test_two_workers_that_find_one_snapshot_damaged_drop_one_snapshot() -> None:
+    office = Office(manifests=[manifest(9), manifest(4)])
+    for worker in (0, 1):
+        office.step(WorkerJoined(worker))
+    office.marked()
+    office.said(0, LoadFailed(1, "damaged"))
+    assert office.said(1, LoadFailed(1, "damaged")) == []
+    assert [m.epoch for m in office.core.ledger.manifests] == [4]
+
+
+def test_without_a_usable_snapshot_nothing_is_served_ever() -> None:
+    office = Office(workers=1)
+    office.step(WorkerJoined(0))
+    office.marked()
+    assert office.said(0, LoadFailed(1, "the log is cut off")) == [Refuse("the log is cut off")]
+    for event in (WorkerJoined(1), Tick(1.0), SnapshotWanted(), MarkerAppended(1)):
+        assert office.step(event) == []
+    assert office.core.phase is Phase.REFUSED
+
+
+def test_an_answer_about_a_manifest_nobody_waits_for_changes_nothing() -> None:
+    office = Office().running()
+    assert office.step(ManifestStored(1, 0, True)) == []
+    assert office.core.snapshots_completed == 0

@@ -1,0 +1,229 @@
+"""The worker's own decisions: whom it listens to, and how much it takes into an epoch.
+
+The steps of an epoch, with other workers and the coordinator, are in the transcripts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from styx.limits import Limits
+from styx.messages import encode_request
+from styx.protocol import Commit, Conflicts, Done, Join, PendingTransaction, Recover, Resume, ToWorker, Validate
+from styx.sequencer import epoch_record
+from styx.sequencer.epoch_record import EpochRecord
+from styx.sequencer.sequencer import Arrival
+from styx.worker.events import (
+    AppendEpochRecord,
+    CoordinatorSaid,
+    Effect,
+    Event,
+    ExternalEnded,
+    FrameArrived,
+    LoadedSlot,
+    LoadState,
+    ObjectsMerged,
+    Proceed,
+    RecordDurable,
+    RequestsArrived,
+    SlotPartStored,
+    StateLoaded,
+    StateUnusable,
+    Tell,
+)
+from styx.worker.messages import Drop, Frame
+from styx.worker.worker import Step, Worker
+from tests.protocol.cluster import script_request
+from tests.protocol.scripted_app import app
+
+KEYS = ("a0", "a1", "a2")
+
+
+class Alone:
+    """A worker that owns all slots, loaded and idle in generation 1."""
+
+    def __init__(
+        self, n_slots: int = 1, limits: Limits | None = None, pending: Sequence[PendingTransaction] = ()
+    ) -> None:
+        self.worker = Worker(0, app, n_slots, limits or Limits())
+        self.told: list[object] = []
+        self.records: list[EpochRecord] = []
+        self.say(Recover(1, dict.fromkeys(range(n_slots), 0), None))
+        slots = {slot: LoadedSlot([], 0, list(pending) if slot == 0 else []) for slot in range(n_slots)}
+        self.step(StateLoaded(1, -1, 0, slots, [], set()))
+
+    def step(self, event: Event) -> list[Effect]:
+        effects = self.worker.step(event)
+        self.told += [effect.message for effect in effects if isinstance(effect, Tell)]
+        for effect in effects:
+            if isinstance(effect, AppendEpochRecord):
+                record = epoch_record.decode(effect.payload)
+                assert isinstance(record, EpochRecord)
+                self.records.append(record)
+        return effects
+
+    def say(self, message: ToWorker) -> list[Effect]:
+        return self.step(CoordinatorSaid(message))
+
+    def arrive(self, slot: int, *scripts: str, first: int = 0) -> list[Effect]:
+        requests = [script_request(f"r{n}", KEYS[slot], script, "") for n, script in enumerate(scripts)]
+        arrivals = [Arrival(first + n, 0, encode_request(request)) for n, request in enumerate(requests)]
+        return self.step(RequestsArrived(slot, arrivals))
+
+    def finish_epoch(self) -> None:
+        """Runs the open epoch to its end, as a coordinator of one worker does."""
+        while self.worker.runnable:
+            self.step(Proceed())
+        self.step(RecordDurable(1, self.worker.epoch))
+        done = self.told[-1]
+        assert isinstance(done, Done)
+        lists = (done.aborted, done.collided, done.deferred, done.large)
+        self.say(Validate(1, done.epoch, done.new_max, *lists))
+        conflicts = self.told[-1]
+        assert isinstance(conflicts, Conflicts)
+        assert conflicts.tids == []
+        self.say(Commit(1, done.epoch, [], False))
+
+    def counts(self) -> dict[int, int]:
+        """Requests that the newest epoch record takes, by slot."""
+        return {batch.slot: batch.count for batch in self.records[-1].batches}
+
+
+# Generations ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("generation", [0, 2])
+@pytest.mark.parametrize(
+    "event",
+    [
+        CoordinatorSaid(Resume(1)),
+        CoordinatorSaid(Join(1, 0)),
+        CoordinatorSaid(Validate(1, 0, 0, [], [], [], [])),
+        CoordinatorSaid(Commit(1, 0, [], False)),
+        FrameArrived(Frame(1, 0, 1, [Drop(1)])),
+        RecordDurable(1, 0),
+        StateLoaded(1, 5, 5, {}, [], set()),
+        StateUnusable(1, "damaged"),
+        SlotPartStored(1, 0, 0, None),
+        ObjectsMerged(1, 0, [], None),
+        ExternalEnded(1, 1, 0, b"", b""),
+    ],
+    ids=lambda event: type(getattr(event, "message", event)).__name__,
+)
+def test_other_generations_are_void(event: Event, generation: int) -> None:
+    alone = Alone()
+    inner: Any = event.message if isinstance(event, CoordinatorSaid) else getattr(event, "frame", event)
+    inner.generation = generation
+    before = (alone.worker.reached, alone.worker.epoch)
+    assert alone.step(event) == []
+    assert (alone.worker.reached, alone.worker.epoch) == before
+
+
+def test_a_recovery_of_an_older_or_the_same_generation_is_void() -> None:
+    alone = Alone()
+    for generation in (0, 1):
+        assert alone.say(Recover(generation, {0: 0}, None)) == []
+    assert alone.say(Recover(2, {0: 0}, None)) == [LoadState(2, [0], None)]
+    assert alone.worker.reached is Step.LOADING
+
+
+def test_a_worker_without_slots_takes_part_all_the_same() -> None:
+    alone = Alone()
+    alone.say(Recover(2, {0: 7}, None))
+    alone.step(StateLoaded(2, -1, 0, {}, [], set()))
+    alone.say(Resume(2))
+    alone.say(Join(2, 0))
+    assert alone.records[-1] == EpochRecord(2, 0, 0, [])
+
+
+def test_requests_of_slots_that_it_does_not_own_are_not_its_business() -> None:
+    alone = Alone()
+    alone.say(Resume(1))
+    assert alone.step(RequestsArrived(2, [Arrival(0, 0, b"")])) == []
+
+
+def test_nothing_begins_before_all_workers_are_loaded() -> None:
+    alone = Alone()
+    alone.arrive(0, "get")
+    assert (alone.worker.reached, alone.worker.backlog, alone.records) == (Step.LOADED, 1, [])
+    alone.say(Resume(1))
+    assert alone.worker.reached is Step.EXECUTING
+
+
+# An epoch's batch ----------------------------------------------------------------------------------------------
+
+
+def test_slots_share_an_epochs_room_and_take_turns_at_the_odd_one() -> None:
+    alone = Alone(3, Limits(epoch_transactions_max=4))
+    for slot in range(3):
+        alone.arrive(slot, *["get"] * 4)
+    alone.say(Resume(1))
+    taken = []
+    for _ in range(3):
+        taken.append(alone.counts())
+        alone.finish_epoch()
+    assert taken == [{0: 2, 1: 1, 2: 1}, {1: 2, 2: 1, 0: 1}, {2: 2, 0: 1, 1: 1}]
+
+
+def test_room_that_one_slot_does_not_use_is_anothers() -> None:
+    alone = Alone(3, Limits(epoch_transactions_max=4))
+    alone.arrive(2, *["get"] * 9)
+    alone.say(Resume(1))
+    assert alone.counts() == {0: 0, 1: 0, 2: 4}
+
+
+def carried(tid: int, parked: bool = False) -> PendingTransaction:
+    payload = encode_request(script_request(f"c{tid}", "a0", "outside pay" if parked else "get", ""))
+    return PendingTransaction(tid, 0, 0, payload, parked, parked, None, [])
+
+
+def test_carried_transactions_take_room() -> None:
+    alone = Alone(1, Limits(epoch_transactions_max=2), [carried(1), carried(2), carried(3)])
+    alone.arrive(0, "get", "get")
+    alone.say(Resume(1))
+    assert alone.counts() == {0: 0}
+    assert alone.worker.unfinished == 3
+    alone.finish_epoch()
+    assert alone.counts() == {0: 2}
+
+
+def test_a_slot_with_too_many_parked_transactions_takes_no_more() -> None:
+    alone = Alone(2, Limits(parked_max=1), [carried(1, parked=True)])
+    alone.arrive(0, "get")
+    alone.arrive(1, "get")
+    alone.say(Resume(1))
+    assert alone.counts() == {0: 0, 1: 1}
+
+
+def test_new_tids_are_greater_than_all_of_the_epoch_before() -> None:
+    alone = Alone(2)
+    alone.arrive(0, "get", "get", "get")
+    alone.arrive(1, "get")
+    alone.say(Resume(1))
+    assert sorted(alone.worker.executor.roots) == [1, 2, 3, 5]
+    alone.finish_epoch()
+    alone.arrive(1, "get", first=1)
+    assert sorted(alone.worker.executor.roots) == [8]
+
+
+def test_it_counts_what_is_waiting_and_what_has_ended() -> None:
+    alone = Alone(1, Limits(epoch_transactions_max=1))
+    alone.arrive(0, "get", "get")
+    alone.say(Resume(1))
+    assert (alone.worker.backlog, alone.worker.unfinished, alone.worker.transactions_ended) == (1, 1, 0)
+    alone.finish_epoch()
+    assert (alone.worker.backlog, alone.worker.unfinished, alone.worker.transactions_ended) == (0, 1, 1)
+
+
+def test_a_record_that_is_durable_for_another_epoch_is_not_this_ones() -> None:
+    alone = Alone()
+    alone.say(Resume(1))
+    alone.arrive(0, "get")
+    alone.step(Proceed())
+    alone.step(RecordDurable(1, 5))
+    assert not any(isinstance(message, Done) for message in alone.told)
+    alone.step(RecordDurable(1, 0))
+    assert isinstance(alone.told[-1], Done)
