@@ -68,13 +68,16 @@ class CoordinatorHost:
             self.world.time.after(IDLE_TICK_S if self.world.idle else TICK_S, self._tick)
 
     def _read_metadata(self) -> None:
+        if not self.alive:
+            return  # a read that failed after the crash is not tried again, and fences nobody
         log, objects = self.world.log, self.world.store.objects
         log.fence_writers("coordinator")
 
         def answer(read: tuple[list[Manifest], list[str]]) -> None:
             manifests, _ = read
             self.give(Started(metadata.last_generation(manifests, log.records), manifests))
-            self.world.coordinator_started()
+            if self.alive:
+                self.world.coordinator_started()
 
         self.world.store.run(lambda: metadata.read_manifests(objects), answer, self._read_metadata)
 
