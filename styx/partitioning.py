@@ -37,11 +37,12 @@ class KeyType:
     def __init__(self, declared: Any) -> None:
         self.scalar: type | None = None
         self.parts: tuple[type, ...] = ()
-        parts = declared if isinstance(declared, tuple) else typing.get_args(declared)
+        # `list[int]` and `int | str` have arguments too, but no keys.
+        parts = typing.get_args(declared) if typing.get_origin(declared) is tuple else declared
         if declared in (str, int):
             self.scalar = declared
             self.name = declared.__name__
-        elif parts and all(part in (str, int) for part in parts):
+        elif isinstance(parts, tuple) and parts and all(part in (str, int) for part in parts):
             self.parts = tuple(parts)
             self.name = "(" + ", ".join(part.__name__ for part in parts) + ")"
         else:
