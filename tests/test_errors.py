@@ -1,0 +1,96 @@
+"""Errors as replies carry them: a name, a message, a code; whatever the exception does when it is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import styx
+from styx import errors
+from styx.errors import (
+    MESSAGE_CHARS_MAX,
+    BadKey,
+    ContextClosed,
+    InTransactionError,
+    RequestRejected,
+    TransactionAborted,
+    code_of,
+    describe,
+)
+from styx.messages import REJECTION_CODES
+
+
+class InsufficientFunds(Exception):
+    """The usual error of an app."""
+
+
+class Hostile(Exception):
+    def __init__(self, raised: BaseException | None = None, text: Any = None) -> None:
+        super().__init__()
+        self.raised = raised
+        self.text = text
+
+    def __str__(self) -> Any:
+        if self.raised is not None:
+            raise self.raised
+        return self.text
+
+
+@pytest.mark.parametrize(
+    ("error", "described"),
+    [
+        (InsufficientFunds("alice cannot pay 5"), ("InsufficientFunds", "alice cannot pay 5")),
+        (InsufficientFunds(), ("InsufficientFunds", "")),
+        (KeyError("no account alice"), ("KeyError", "no account alice")),
+        (KeyError("a", "b"), ("KeyError", "('a', 'b')")),
+        (SystemExit(3), ("SystemExit", "3")),
+        (AssertionError(), ("AssertionError", "")),
+    ],
+)
+def test_an_exception_is_its_class_and_its_text(error: BaseException, described: tuple[str, str]) -> None:
+    assert describe(error) == described
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Hostile(RuntimeError("no")),
+        Hostile(SystemExit()),
+        Hostile(KeyboardInterrupt()),
+        Hostile(text=5),
+        Hostile(text=None),
+        InsufficientFunds("\ud800"),
+        KeyError(Hostile(RuntimeError("no"))),
+    ],
+)
+def test_an_exception_that_cannot_be_printed_is_described_all_the_same(error: BaseException) -> None:
+    name, message = describe(error)
+    assert name == type(error).__name__
+    assert message == "<the exception's message could not be printed>"
+
+
+def test_a_long_message_is_cut() -> None:
+    assert describe(ValueError("x" * MESSAGE_CHARS_MAX))[1] == "x" * MESSAGE_CHARS_MAX
+    assert describe(ValueError("x" * (MESSAGE_CHARS_MAX + 1)))[1] == "x" * MESSAGE_CHARS_MAX + "…"
+
+
+def test_whatever_an_app_raises_is_an_abort() -> None:
+    assert code_of(InsufficientFunds()) == "aborted"
+    assert code_of(BadKey()) == "bad_arguments"
+    assert code_of(ContextClosed()) == "aborted"
+
+
+def test_every_code_of_the_engine_is_one_that_clients_know() -> None:
+    found = [value for value in vars(errors).values() if isinstance(value, type)]
+    codes = {error.code for error in found if issubclass(error, InTransactionError)}
+    assert codes <= REJECTION_CODES | {"aborted"}
+
+
+def test_what_clients_catch() -> None:
+    aborted, rejected = TransactionAborted("Short", "no money"), RequestRejected("too_large", "2 MiB")
+    assert (aborted.type, aborted.message, str(aborted)) == ("Short", "no money", "Short: no money")
+    assert str(TransactionAborted("Short", "")) == "Short"
+    assert (rejected.code, rejected.message, str(rejected)) == ("too_large", "2 MiB", "too_large: 2 MiB")
+    assert isinstance(aborted, styx.StyxError)
+    assert isinstance(rejected, styx.StyxError)

@@ -1,0 +1,28 @@
+"""Limits: all of them named, none of them zero."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from styx import Limits
+
+NAMES = [field.name for field in msgspec.structs.fields(Limits)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", [0, -1])
+def test_a_limit_of_nothing_is_refused_by_name(name: str, value: int) -> None:
+    with pytest.raises(ValueError, match=f"Limits.{name} must be at least 1, not {value}"):
+        Limits(**{name: value})
+
+
+def test_the_smallest_limits_are_possible() -> None:
+    assert Limits(**dict.fromkeys(NAMES, 1)).slice_invocations == 1
+
+
+def test_limits_are_named_and_never_change() -> None:
+    with pytest.raises(TypeError):
+        Limits(5)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        Limits().in_flight_max = 5  # type: ignore[misc]

@@ -1,0 +1,68 @@
+"""What `import styx` gives and what it costs: names that users rely on, and nothing heavy behind them."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import styx
+
+NAMES = {
+    "App",
+    "ConfigurationError",
+    "Context",
+    "EngineFailed",
+    "Limits",
+    "Operator",
+    "Reply",
+    "ReplyError",
+    "RequestRejected",
+    "StyxError",
+    "TransactionAborted",
+    "__version__",
+    "connect",
+    "connect_sync",
+    "embedded",
+}
+HEAVY = {"aiohttp", "asyncio", "cyclopts", "multiprocessing", "rich", "sqlite3", "ssl", "starlette", "uvloop"}
+
+
+def test_the_public_names_are_these() -> None:
+    assert set(styx.__all__) == NAMES
+    assert len(styx.__all__) == len(NAMES)
+    for name in NAMES:
+        assert getattr(styx, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'styx' has no attribute 'embeded'"):
+        _ = styx.embeded
+
+
+def test_what_a_function_may_use() -> None:
+    public = {name for name in dir(styx.Context) if not name.startswith("_")}
+    assert public == {
+        *("call", "call_async", "call_external", "delete", "get", "key", "now", "operator", "partition", "put"),
+        *("random", "state", "transaction_id", "uuid"),
+    }
+
+
+def test_what_a_reply_has() -> None:
+    assert styx.Reply._fields == ("result", "error", "tid", "epoch", "phase", "request_id")
+    assert styx.ReplyError._fields == ("type", "message", "code")
+
+
+def test_how_an_operator_is_declared() -> None:
+    parameters = inspect.signature(styx.Operator).parameters
+    assert list(parameters) == ["name", "n_partitions", "key_type", "state_type", "partition_key"]
+    assert [p.kind for p in parameters.values()][2:] == [inspect.Parameter.KEYWORD_ONLY] * 3
+
+
+@pytest.mark.slow
+def test_importing_it_imports_nothing_heavy() -> None:
+    code = f"import sys, styx; print(*sorted(sys.modules.keys() & {HEAVY!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
