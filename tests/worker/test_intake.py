@@ -1,146 +1,174 @@
-"""Who takes part in an epoch: fair turns, limits, parked transactions that hold new requests back without spinning."""
+"""Who takes part in an epoch: how slots share its room, and that a replay forms the same epoch again."""
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Sequence
 
-from styx.app import App
-from styx.context import Context
+from hypothesis import given
+from hypothesis import strategies as st
+
 from styx.limits import Limits
-from styx.messages import Request, encode_request
-from styx.operator import Operator
+from styx.messages import encode_request
 from styx.protocol import PendingTransaction
-from styx.sequencer.epoch_record import EpochPlan
+from styx.sequencer.epoch_record import EpochPlan, Resumed, SlotBatch
 from styx.sequencer.sequencer import Arrival
 from styx.worker.intake import Intake
-from styx.worker.messages import ExternalDone, ExternalOutcome
+from styx.worker.messages import ExternalDone
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.slot import Slot
+from tests.protocol.cluster import script_request
+from tests.protocol.scripted_app import app
 
-entity = Operator("entity", key_type=int, partition_key=lambda key: key)
-
-
-@entity.register
-async def touch(ctx: Context) -> None:
-    await ctx.put(1)
+KEYS = ("a0", "a1", "a2")
 
 
-app = App("intake", [entity])
-OUTCOME = msgspec.msgpack.encode(ExternalOutcome(b"\x01"))
-
-
-def key_in(slot: int, n_slots: int) -> int:
-    return next(key for key in range(1000) if entity.partition_of(key, n_slots) == slot)
-
-
-def arrivals(slot: int, n_slots: int, count: int, first: int = 0) -> list[Arrival]:
-    key = key_in(slot, n_slots)
-    payloads = [encode_request(Request(f"{slot}/{first + i}", "entity", key, "touch", b"\x90")) for i in range(count)]
-    return [Arrival(first + i, 0, payload) for i, payload in enumerate(payloads)]
-
-
-def intake(n_slots: int = 2, pending: list[PendingTransaction] | None = None, **limits: int) -> Intake:
-    made = Intake(app, Limits(**limits), n_slots)
+def intake(n_slots: int, limits: Limits | None = None, pending: Sequence[PendingTransaction] = ()) -> Intake:
+    """All slots of a deployment; `pending` are slot 0's."""
+    made = Intake(app, limits or Limits(), n_slots)
     for slot in range(n_slots):
-        made.add_slot(slot, 0, (pending or []) if slot == 0 else [], ReplyMemory(Slot(slot), 10))
+        made.add_slot(slot, 0, list(pending) if slot == 0 else [], ReplyMemory(Slot(slot), 10))
     return made
 
 
-def parked(tid: int, n_slots: int = 2) -> PendingTransaction:
-    payload = arrivals(0, n_slots, 1)[0].payload
-    return PendingTransaction(tid, 0, 0, payload, True, True, None, [])
+def arrivals(slot: int, count: int, first: int = 0) -> list[Arrival]:
+    request = encode_request(script_request("r", KEYS[slot], "get", ""))
+    return [Arrival(offset, 0, request) for offset in range(first, first + count)]
 
 
-def test_tids_interleave_the_slots_and_offsets_move_on() -> None:
-    made = intake()
-    made.arrive(0, arrivals(0, 2, 2))
-    made.arrive(1, arrivals(1, 2, 1))
-    roots, batches = made.form(epoch=0, counter=5)
-    assert [(root.slot, root.tid) for root in roots] == [(0, 11), (0, 13), (1, 12)]
-    assert [(batch.slot, batch.first, batch.next, batch.count) for batch in batches] == [(0, 0, 2, 2), (1, 0, 1, 1)]
+def carried(tid: int, parked: bool = False) -> PendingTransaction:
+    request = script_request(f"c{tid}", "a0", "outside pay" if parked else "get", "")
+    return PendingTransaction(tid, 0, 0, encode_request(request), parked, parked, None, [])
 
 
-def test_an_epoch_is_bounded_and_slots_take_turns_at_the_room() -> None:
-    made = intake(epoch_transactions_max=3)
-    for slot in (0, 1):
-        made.arrive(slot, arrivals(slot, 2, 10))
-    counts = [[batch.count for batch in made.form(epoch, 0)[1]] for epoch in (0, 1)]
-    assert counts == [[2, 1], [2, 1]]
-    first_slots = [made.form(epoch, 0)[1][0].slot for epoch in (2, 3)]
-    assert first_slots == [0, 1]
+def counts(batches: list[SlotBatch]) -> dict[int, int]:
+    return {batch.slot: batch.count for batch in batches}
 
 
-def test_a_replay_gives_the_same_transactions_the_same_tids() -> None:
-    live, again = intake(), intake()
-    live.arrive(0, arrivals(0, 2, 3))
-    live.arrive(1, arrivals(1, 2, 2))
-    roots, batches = live.form(epoch=0, counter=7)
-    plan = EpochPlan(0, 7, {batch.slot: batch for batch in batches})
-    again.arrive(0, arrivals(0, 2, 2))
-    assert not again.can_replay(plan), "an offset that the record names is not there yet"
-    again.arrive(0, arrivals(0, 2, 3))
-    again.arrive(1, arrivals(1, 2, 5))
-    assert again.can_replay(plan)
-    replayed, _ = again.replay(plan)
-    assert {root.tid: root.payload for root in replayed} == {root.tid: root.payload for root in roots}
-    assert again.backlog == 3
+# Room ----------------------------------------------------------------------------------------------------------
 
 
-def test_too_many_parked_transactions_hold_new_requests_back_without_an_epoch_spinning() -> None:
-    made = intake(pending=[parked(1)], parked_max=1)
-    resumed, _ = made.form(epoch=0, counter=1)  # what the snapshot held runs again …
-    made.parked[1] = resumed[0]  # … and needs another outside call
-    made.arrive(0, arrivals(0, 2, 4))
-    assert not made.has_work
-    made.arrive(1, arrivals(1, 2, 1))
-    assert made.has_work
-    _, batches = made.form(epoch=1, counter=2)
-    assert {batch.slot: batch.count for batch in batches} == {0: 0, 1: 1}
-    assert not made.has_work
-    made.outcome(ExternalDone(1, 0, b"key", OUTCOME))
-    assert made.has_work
-    roots, _ = made.form(epoch=2, counter=3)
-    assert next(root.tid for root in roots) == 1
-    assert made.has_work, "the slot takes new requests again"
+def test_slots_share_an_epochs_room_and_take_turns_at_the_odd_one() -> None:
+    three = intake(3, Limits(epoch_transactions_max=4))
+    for slot in range(3):
+        three.arrive(slot, arrivals(slot, 4))
+    taken = [counts(three.form(epoch, 0)[1]) for epoch in range(3)]
+    assert taken == [{0: 2, 1: 1, 2: 1}, {1: 2, 2: 1, 0: 1}, {2: 2, 0: 1, 1: 1}]
 
 
-def test_a_parked_transaction_of_a_snapshot_is_resumed_in_the_first_new_epoch() -> None:
-    made = intake(pending=[parked(1)])
-    assert made.has_work
-    roots, batches = made.form(epoch=4, counter=9)
-    assert [root.tid for root in roots] == [1]
-    assert batches[0].resumed[0].tid == 1
-    assert batches[0].resumed[0].outcomes == {}
+def test_room_that_one_slot_does_not_use_is_anothers() -> None:
+    three = intake(3, Limits(epoch_transactions_max=4))
+    three.arrive(2, arrivals(2, 9))
+    assert counts(three.form(0, 0)[1]) == {0: 0, 1: 0, 2: 4}
+    assert three.backlog == 5
 
 
-def test_an_outcome_that_is_known_already_resumes_nothing() -> None:
-    made = intake(pending=[parked(1)])
-    made.parked[1].externals = {b"key": OUTCOME}
-    made._unstarted = set()
-    made.outcome(ExternalDone(1, 0, b"key", OUTCOME))
-    made.outcome(ExternalDone(99, 0, b"key", OUTCOME))
-    assert not made.has_work
+def test_carried_transactions_take_room() -> None:
+    one = intake(1, Limits(epoch_transactions_max=2), [carried(1), carried(2), carried(3)])
+    one.arrive(0, arrivals(0, 2))
+    roots, batches = one.form(0, 3)
+    assert ([root.tid for root in roots], counts(batches)) == ([1, 2, 3], {0: 0})
+    roots, batches = one.form(1, 3)
+    assert ([root.tid for root in roots], counts(batches)) == ([4, 5], {0: 2})
+
+
+def test_a_slot_with_too_many_parked_transactions_takes_no_more_and_is_no_reason_for_an_epoch() -> None:
+    two = intake(2, Limits(parked_max=1), [carried(1, parked=True)])
+    [root], _ = two.form(0, 0)
+    two.parked[root.tid] = root  # it has come upon another outside call
+    two.arrive(0, arrivals(0, 1))
+    assert not two.has_work
+    two.arrive(1, arrivals(1, 1))
+    assert two.has_work
+    assert counts(two.form(1, 0)[1]) == {0: 0, 1: 1}
+
+
+def test_an_idle_deployment_has_no_work() -> None:
+    one = intake(1)
+    assert not one.has_work
+    one.arrive(0, arrivals(0, 1))
+    assert one.has_work
+    one.form(0, 0)
+    assert not one.has_work
+
+
+def test_other_workers_slots_are_no_concern() -> None:
+    one = intake(1)
+    one.arrive(2, arrivals(2, 1))
+    assert one.backlog == 0
+
+
+# Parked transactions -------------------------------------------------------------------------------------------
+
+
+def test_an_outcome_resumes_its_transaction_once() -> None:
+    one = intake(1, pending=[carried(1, parked=True)])
+    for _ in range(2):
+        one.outcome(ExternalDone(1, 0, b"key", b"outcome"))
+    [root], [batch] = one.form(0, 1)
+    assert (root.tid, root.externals, batch.resumed) == (1, {b"key": b"outcome"}, [Resumed(1, {b"key": b"outcome"})])
+    assert one.parked == {}
+    one.parked[1] = root
+    one.outcome(ExternalDone(1, 0, b"key", b"outcome"))
+    assert not one.has_work, "that outcome is known"
+    one.outcome(ExternalDone(9, 0, b"key", b"outcome"))
+    assert not one.has_work, "nobody waits for this one"
+
+
+def test_one_parked_in_a_snapshot_asks_again_by_itself() -> None:
+    one = intake(1, pending=[carried(1, parked=True)])
+    assert one.has_work
+    [root], [batch] = one.form(0, 1)
+    assert (root.tid, batch.resumed) == (1, [Resumed(1, {})])
+
+
+# Replay and snapshots ------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4)), max_size=10), st.integers(1, 5))
+def test_a_replay_forms_the_same_epochs_with_the_same_tids(deliveries: list[tuple[int, int]], room: int) -> None:
+    live = intake(3, Limits(epoch_transactions_max=room))
+    plans, formed, counter, arrived = [], [], 0, [0, 0, 0]
+    for epoch, (slot, count) in enumerate(deliveries):
+        live.arrive(slot, arrivals(slot, count, arrived[slot]))
+        arrived[slot] += count
+        roots, batches = live.form(epoch, counter)
+        plans.append(EpochPlan(epoch, counter, {batch.slot: batch for batch in batches}))
+        formed.append([(root.tid, root.slot, root.offset) for root in roots])
+        counter += max(batch.count for batch in batches)
+    again = intake(3, Limits(epoch_transactions_max=room))
+    for slot in range(3):
+        again.arrive(slot, arrivals(slot, arrived[slot]))
+    assert all(again.can_replay(plan) for plan in plans)
+    replayed = [[(root.tid, root.slot, root.offset) for root in again.replay(plan)[0]] for plan in plans]
+    assert [sorted(epoch) for epoch in replayed] == [sorted(epoch) for epoch in formed]
+    assert [again.rest(slot) for slot in range(3)] == [live.rest(slot) for slot in range(3)]
+
+
+def test_tids_rise_from_epoch_to_epoch() -> None:
+    three = intake(3)
+    last, counter = 0, 0
+    for epoch, count in enumerate((3, 1, 4)):
+        three.arrive(epoch, arrivals(epoch, count))
+        roots, batches = three.form(epoch, counter)
+        assert min(root.tid for root in roots) > last
+        last = max(root.tid for root in roots)
+        counter += max(batch.count for batch in batches)
+
+
+def test_what_rests_is_what_a_snapshot_must_hold() -> None:
+    held = [carried(1), carried(2, parked=True)]
+    one = intake(1, pending=held)
+    assert one.rest(0) == (0, held)
+    one.arrive(0, arrivals(0, 1))
+    roots, _ = one.form(0, 1)
+    assert one.rest(0) == (1, []), "all are in the epoch"
+    one.carried = [root for root in roots if root.tid == 1]
+    assert one.rest(0) == (1, [carried(1)])
 
 
 def test_garbage_costs_its_tid_only() -> None:
-    made = intake()
-    good = arrivals(0, 2, 1, first=1)[0]
-    made.arrive(0, [Arrival(0, 0, b"\xc1 no request"), good])
-    roots, batches = made.form(epoch=0, counter=0)
-    assert [(root.tid, root.offset) for root in roots] == [(3, 1)]
-    assert batches[0].count == 2
-    assert [poison.offset for poison in made.poison] == [0]
-
-
-def test_the_rest_of_a_slot_is_what_a_snapshot_needs() -> None:
-    made = intake()
-    made.arrive(0, arrivals(0, 2, 2))
-    roots, _ = made.form(epoch=0, counter=0)
-    made.carried.append(roots[0])
-    made.parked[roots[1].tid] = roots[1]
-    roots[1].repeats.append(("again", 77))
-    next_offset, pending = made.rest(0)
-    roots[1].repeats.append(("later", 78))
-    assert next_offset == 2
-    assert [(p.tid, p.parked, p.repeats) for p in pending] == [(1, False, []), (3, True, [("again", 77)])]
-    assert made.rest(1) == (0, [])
+    one = intake(1)
+    one.arrive(0, [Arrival(0, 0, b"\xc1"), *arrivals(0, 1, first=1)])
+    roots, _ = one.form(0, 0)
+    assert [(root.tid, root.offset) for root in roots] == [(2, 1)]
+    assert [(poison.slot, poison.offset) for poison in one.poison] == [(0, 0)]

@@ -153,49 +153,7 @@ def test_nothing_begins_before_all_workers_are_loaded() -> None:
     assert alone.worker.reached is Step.EXECUTING
 
 
-# An epoch's batch ----------------------------------------------------------------------------------------------
-
-
-def test_slots_share_an_epochs_room_and_take_turns_at_the_odd_one() -> None:
-    alone = Alone(3, Limits(epoch_transactions_max=4))
-    for slot in range(3):
-        alone.arrive(slot, *["get"] * 4)
-    alone.say(Resume(1))
-    taken = []
-    for _ in range(3):
-        taken.append(alone.counts())
-        alone.finish_epoch()
-    assert taken == [{0: 2, 1: 1, 2: 1}, {1: 2, 2: 1, 0: 1}, {2: 2, 0: 1, 1: 1}]
-
-
-def test_room_that_one_slot_does_not_use_is_anothers() -> None:
-    alone = Alone(3, Limits(epoch_transactions_max=4))
-    alone.arrive(2, *["get"] * 9)
-    alone.say(Resume(1))
-    assert alone.counts() == {0: 0, 1: 0, 2: 4}
-
-
-def carried(tid: int, parked: bool = False) -> PendingTransaction:
-    payload = encode_request(script_request(f"c{tid}", "a0", "outside pay" if parked else "get", ""))
-    return PendingTransaction(tid, 0, 0, payload, parked, parked, None, [])
-
-
-def test_carried_transactions_take_room() -> None:
-    alone = Alone(1, Limits(epoch_transactions_max=2), [carried(1), carried(2), carried(3)])
-    alone.arrive(0, "get", "get")
-    alone.say(Resume(1))
-    assert alone.counts() == {0: 0}
-    assert alone.worker.unfinished == 3
-    alone.finish_epoch()
-    assert alone.counts() == {0: 2}
-
-
-def test_a_slot_with_too_many_parked_transactions_takes_no_more() -> None:
-    alone = Alone(2, Limits(parked_max=1), [carried(1, parked=True)])
-    alone.arrive(0, "get")
-    alone.arrive(1, "get")
-    alone.say(Resume(1))
-    assert alone.counts() == {0: 0, 1: 1}
+# Epochs --------------------------------------------------------------------------------------------------------
 
 
 def test_new_tids_are_greater_than_all_of_the_epoch_before() -> None:
