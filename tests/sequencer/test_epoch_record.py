@@ -1,4 +1,4 @@
-"""Which recorded epochs a recovery replays: complete ones, of the newest generation that recorded them, without gaps."""
+"""Which recorded epochs a recovery replays: complete ones, of the newest generation that recorded them, gapless."""
 
 from __future__ import annotations
 
