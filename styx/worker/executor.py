@@ -169,10 +169,11 @@ class Executor:
         operator = self._operators[call.operator]
         spec = operator.functions[call.function]
         key = call.key
-        cell = footprint.cells.get((call.operator, key))
+        entity = (call.operator, key)
+        cell = footprint.cells.get(entity)
         if cell is None:
             table = self.slots[call.slot].table(call.operator)
-            cell = footprint.cells[call.operator, key] = EntityCell(footprint, table, key)
+            cell = footprint.cells[entity] = EntityCell(footprint, table, key)
         invocation = Invocation(
             footprint,
             operator,

@@ -34,7 +34,13 @@ def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
 
 def commit(slot: Slot, footprint: Footprint) -> None:
     """Applies a transaction's writes on `slot`: it is alive, in no conflict, and its branches did not collide."""
+    tables, delta = slot.tables, slot.delta
     for (operator, key), cell in footprint.cells.items():
         values = cell.values
-        if values is not None:
-            slot.apply(operator, key, next(iter(values.values())) if len(values) == 1 else cell.final_value())
+        if values is None:
+            continue
+        value = next(iter(values.values())) if len(values) == 1 else cell.final_value()
+        if value is None or operator not in delta:
+            slot.apply(operator, key, value)
+        else:  # what `apply` would do, without the call
+            tables[operator][key] = delta[operator][key] = value

@@ -399,7 +399,8 @@ class Worker:
         self._end(root, 2)
 
     def _end(self, root: RootTransaction, phase: int) -> None:
-        self._intake.ended(root)
+        if root.idempotency is not None:
+            self._intake.ended(root)
         self._replies.add(root, phase)
         self.transactions_ended += 1
 
