@@ -4,6 +4,7 @@ key.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -31,13 +32,16 @@ class Clients:
         self._world = world
         self._plan = plan
         self._outside = Random(f"outside calls {plan.seed}")
+        self._hidden = Random(f"hidden errors {plan.seed}")
         rng = Random(f"clients {plan.seed}")
         starts = sorted(rng.random() * plan.duration_s for _ in range(plan.bursts))
         idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
         for number in range(plan.requests):
             request = random_request(rng, plan.profile, f"r{number}")
             if self._outside.random() < plan.outside:
-                request = self._calling_outside(request)
+                request = _with_step(request, self._outside, _outside_step)
+            if self._hidden.random() < plan.hidden_errors:
+                request = _with_step(request, self._hidden, _hidden_error_step)
             at_s = rng.choice(starts) + rng.random() * 0.01
             if rng.random() < plan.repeats:
                 request = replace(request, idempotency_key=f"once {number}")
@@ -48,26 +52,6 @@ class Clients:
                         replace(request, request_id=f"r{number} again {again}"),
                     )
             self._plan_send(at_s, idle_from_s, request)
-
-    def _calling_outside(self, request: Request) -> Request:
-        """The request with outside calls in some of its blocks."""
-        if request.function != "run":
-            return request
-        try:
-            arguments = msgspec.msgpack.decode(request.params)
-        except msgspec.DecodeError:
-            return request
-        if isinstance(arguments, list) and arguments and isinstance(arguments[0], list):
-            self._insert_outside(arguments[0])
-        return replace(request, params=msgspec.msgpack.encode(arguments))
-
-    def _insert_outside(self, block: list[Any]) -> None:
-        rng = self._outside
-        inner = [step[-1] for step in block if isinstance(step, list) and step and step[0] in ("call", "fresh")]
-        if inner and rng.random() < 0.7:
-            self._insert_outside(rng.choice(inner))
-        if not inner or rng.random() < 0.4:
-            block.insert(rng.randint(0, len(block)), ["outside", rng.randrange(100)])
 
     def _plan_send(self, at_s: float, idle_from_s: float, request: Request) -> None:
         if at_s > idle_from_s:
@@ -85,3 +69,38 @@ class Clients:
         self.sent[request.request_id] = (request, world.log.timestamp_us)
         world.log.append_now(Stream.REQUESTS, slot, encode_request(request))
         world.time.after(world.rng.random() * 0.002, world.feed, slot)
+
+
+def _outside_step(rng: Random) -> list[Any]:
+    return ["outside", rng.randrange(100)]
+
+
+def _hidden_error_step(rng: Random) -> list[Any]:
+    """Depending on the state, an error of the engine's that the function hides, and then a call that may fail as well:
+    it may be that only the lock phase meets them, each on its slot.
+    """
+    hidden = ["if", rng.randint(1, 5), [["poison", "swallowed"]], []]
+    failing = [["read"], ["if", rng.randint(1, 5), [["raise"]], [["mix", 1]]]]
+    called = ["call", "sync", ["at", rng.randrange(3), rng.randrange(2)], failing]
+    return ["if", 7, [["read"], hidden, called], []]
+
+
+def _with_step(request: Request, rng: Random, step: Callable[[Random], list[Any]]) -> Request:
+    """The request with such steps in some of its blocks."""
+    if request.function != "run":
+        return request
+    try:
+        arguments = msgspec.msgpack.decode(request.params)
+    except msgspec.DecodeError:
+        return request
+    if isinstance(arguments, list) and arguments and isinstance(arguments[0], list):
+        _insert(arguments[0], rng, step)
+    return replace(request, params=msgspec.msgpack.encode(arguments))
+
+
+def _insert(block: list[Any], rng: Random, step: Callable[[Random], list[Any]]) -> None:
+    inner = [inner[-1] for inner in block if isinstance(inner, list) and inner and inner[0] in ("call", "fresh")]
+    if inner and rng.random() < 0.7:
+        _insert(rng.choice(inner), rng, step)
+    if not inner or rng.random() < 0.4:
+        block.insert(rng.randint(0, len(block)), step(rng))

@@ -37,7 +37,8 @@ class Fault(msgspec.Struct, frozen=True):
 
 class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
-    `outside`: share of requests that call an outside function.
+    `outside`: share of requests that call an outside function; `hidden_errors`: share that hide an error of the
+    engine's now and then.
     """
 
     seed: int
@@ -49,6 +50,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile
     repeats: float
     outside: float
+    hidden_errors: float
     epoch_transactions_max: int
     slice_invocations: int
     idempotency_keys_max: int
@@ -79,6 +81,7 @@ def random_plan(seed: int, *, workers: int | None = None, faults: bool = True) -
         repeats=rng.choice([0.0, 0.05, 0.3]),
         # From a generator of its own, so that older seeds keep what else they drew.
         outside=Random(f"outside {seed}").choice([0.0, 0.0, 0.1, 0.5]),
+        hidden_errors=Random(f"hidden {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
         epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
         slice_invocations=rng.choice([1, 2, 5, 64]),
         idempotency_keys_max=rng.choice([100_000, 100_000, 100_000]),

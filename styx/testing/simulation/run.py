@@ -23,6 +23,7 @@ from styx.testing.simulation.faults import Faults
 from styx.testing.simulation.plan import SimulationPlan
 from styx.testing.simulation.world import World
 from styx.worker.messages import decode_outcome
+from styx.worker.slot import IDEMPOTENCY_TABLE
 from styx.worker.worker import Step
 
 PATIENCE_S = 60.0
@@ -90,11 +91,12 @@ class Simulation:
 
     def verdict(self, check: bool = True) -> SimulationReport:
         """Recovers everything once more and checks the history; `check`: also the state, and that all is answered."""
-        before = self.state()
+        before, remembered = self.state(), self._remembered()
         self._restart_everything()
         self.run_until(self.quiet, self.world.time.now_s + PATIENCE_S)
         after = self.state()
         assert before == after, "the state after a recovery differs from the state before it"
+        assert remembered == self._remembered(), "a recovery would forget other idempotency keys"
         return self._report(after, check)
 
     def run_until(self, reached: Callable[[], bool], limit_s: float) -> None:
@@ -161,6 +163,11 @@ class Simulation:
             for slot in host.core.slots.values():
                 state.update(slot.user_state())
         return state
+
+    def _remembered(self) -> dict[int, list[Any]]:
+        """Idempotency keys by slot, the next to be forgotten first."""
+        hosts = self.world.workers.values()
+        return {s.index: list(s.table(IDEMPOTENCY_TABLE)) for host in hosts for s in host.core.slots.values()}
 
     def _stuck(self) -> str:
         lines = [f"{self.world.log.replies} of {self.clients.expected} replies"]
