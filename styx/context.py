@@ -15,6 +15,8 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from styx.app import App
 from styx.codec import decode_plain, encode_any, shown
 from styx.errors import (
@@ -35,7 +37,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PATH_STEP_BYTES = 2
 
 
-class CallSpec(NamedTuple):
+class CallSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """What one call asks for; two executions made the same call exactly if these are equal."""
 
     synchronous: bool

@@ -14,6 +14,8 @@ from collections.abc import Coroutine, Iterable
 from types import CodeType, CoroutineType, FrameType, GeneratorType, TracebackType
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from styx.app import App
 from styx.codec import encode_any
 from styx.context import Context, ExternalCall, SyncCall
@@ -53,7 +55,7 @@ class Outcome(NamedTuple):
     error: ErrorTriple | None
 
 
-class Target(NamedTuple):
+class Target(msgspec.Struct, frozen=True):
     """A request's root, resolved against the app. `slot` is the index of the slot that owns the key."""
 
     operator: Operator

@@ -96,6 +96,7 @@ class Coordinator:
         self._snapshot_at_s = 0.0
         self._snapshot_wanted = False
         self._storing: Manifest | None = None
+        self._broken: list[Manifest] = []
 
     @property
     def live(self) -> frozenset[int]:
@@ -190,8 +191,7 @@ class Coordinator:
             self.phase = Phase.REFUSED
             self._effects.append(Refuse(message.reason))
             return
-        broken = self.ledger.drop_newest()
-        self._effects.append(DeleteManifest(broken.generation, broken.epoch))
+        self._broken.append(self.ledger.drop_newest())
         self._new_generation()
 
     def _tell_all(self, message: ToWorker) -> None:
@@ -219,6 +219,9 @@ class Coordinator:
     def _resume(self) -> None:
         self.phase = Phase.RUNNING
         self._snapshot_at_s = self._now_s
+        # Only now: an older snapshot has proved to be enough. Data that is refused is left as it is.
+        self._effects.extend(DeleteManifest(broken.generation, broken.epoch) for broken in self._broken)
+        self._broken = []
         self._effects.append(SweepObjects(self.ledger.referenced()))
         self._next_epoch()
         self._tell_all(Resume(self.generation))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from styx.coordinator import metadata
-from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     AppendMarker,
     DeleteManifest,
@@ -123,11 +123,7 @@ class CoordinatorShell:
         self._unusable += manifests
 
     def _delete_manifest(self, effect: DeleteManifest) -> None:
-        name = metadata.manifest_name(effect.generation, effect.epoch)
-        if self.core.phase is Phase.RUNNING:
-            self._delete([name])
-        else:
-            self.unusable([name])
+        self._delete([metadata.manifest_name(effect.generation, effect.epoch)])
 
     def _delete_objects(self, effect: DeleteObjects) -> None:
         self._delete(effect.names)

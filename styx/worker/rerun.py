@@ -9,7 +9,9 @@ wait, as they would be. Sends nothing, commits nothing. Paper section 6.3.
 from __future__ import annotations
 
 import heapq
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from styx.context import CallSpec, ExternalCall, SyncCall
 from styx.errors import InTransactionError
@@ -64,7 +66,7 @@ class CurrentCell:
         self._writes[self._entity] = value
 
 
-class _Due(NamedTuple):
+class _Due(msgspec.Struct, frozen=True):
     """An invocation to run, ordered as in the serial execution: by chain, then by path within it.
 
     `cached` is its record from the execution step, if what is called is still the same; `entry`: another slot

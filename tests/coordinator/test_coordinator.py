@@ -204,8 +204,10 @@ def test_an_unusable_snapshot_is_dropped_for_the_older_one() -> None:
     office = Office(workers=1, manifests=[manifest(9), manifest(4)])
     assert office.step(WorkerJoined(0)) == [AppendMarker(1, 9)]
     assert office.marked() == [TellWorker(0, Recover(1, {0: 0, 1: 0}, manifest(9)))]
-    assert office.said(0, LoadFailed(1, "damaged")) == [DeleteManifest(1, 9), AppendMarker(2, 4)]
+    assert office.said(0, LoadFailed(1, "damaged")) == [AppendMarker(2, 4)]
     assert office.marked() == [TellWorker(0, Recover(2, {0: 0, 1: 0}, manifest(4)))]
+    # Not before: a start that is refused in the end must have changed nothing.
+    assert office.said(0, Loaded(2, -1))[0] == DeleteManifest(1, 9)
 
 
 def test_two_workers_that_find_one_snapshot_damaged_drop_one_snapshot() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from styx.coordinator import barrier, coordinator
 from styx.log.base import Stream
@@ -140,7 +141,7 @@ def a_changed_synchronous_result_goes_unnoticed(patch: pytest.MonkeyPatch) -> No
     original = rerun.Rerun._returned
 
     def returned(self: rerun.Rerun, frame: Any, value: Any) -> None:
-        frame.due = frame.due._replace(entry=False)
+        frame.due = replace(frame.due, entry=False)
         original(self, frame, value)
 
     patch.setattr(rerun.Rerun, "_returned", returned)
