@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from styx import context
 from styx.coordinator import barrier, coordinator
 from styx.log.base import Stream
 from styx.messages import encode_reply
 from styx.protocol import Done
 from styx.sequencer import epoch_record, sequencer
 from styx.testing.simulation import SimulationFailure, random_plan, simulate, worker_host
-from styx.worker import executor, footprint, recovery, replies, rerun, snapshot_io, validation, worker
+from styx.worker import executor, footprint, recovery, replies, reply_memory, rerun, snapshot_io, validation, worker
 from styx.worker import lock_phase as lock_phase_module
 from styx.worker.slot import Slot
 from styx.worker.snapshot_object import merge_objects
@@ -235,6 +236,27 @@ def an_aborting_transaction_with_a_collision_aborts_at_once(patch: pytest.Monkey
     patch.setattr(worker.Worker, "_tell", tell)
 
 
+def a_doomed_function_still_calls(patch: pytest.MonkeyPatch) -> None:
+    original = context.Context.call
+
+    async def call(self: context.Context, *arguments: Any) -> Any:
+        doom, self._doom = self._doom, None
+        waiting = original(self, *arguments)
+        request = waiting.send(None)
+        self._doom = self._doom or doom
+        value = await context._suspend(request)
+        try:
+            waiting.send(value)
+        except StopIteration as returned:
+            return returned.value
+
+    patch.setattr(context.Context, "call", call)
+
+
+def a_recovery_forgets_idempotency_keys_in_another_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reply_memory, "_age", lambda reply: (reply.tid, 0, 0))
+
+
 MUTATIONS: list[Mutation] = [
     validation_ignores_reads,
     siblings_see_each_other,
@@ -259,6 +281,8 @@ MUTATIONS: list[Mutation] = [
     early_frames_are_lost,
     collided_transactions_are_not_made_sequential,
     an_aborting_transaction_with_a_collision_aborts_at_once,
+    a_doomed_function_still_calls,
+    a_recovery_forgets_idempotency_keys_in_another_order,
 ]
 
 
