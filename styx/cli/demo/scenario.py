@@ -17,7 +17,7 @@ from styx.cli.demo.audit import Check, audit
 from styx.cli.demo.display import Display
 from styx.cli.demo.engine_process import EngineProcess
 from styx.cli.demo.journal import Journal
-from styx.cli.demo.senders import SENDERS, Senders
+from styx.cli.demo.senders import SENDERS, Senders, together
 from styx.cli.demo.workload import Call, balances, openings, transfers
 from styx.cli.exit_codes import CommandFailed
 from styx.embedded_engine.options import N_SLOTS_DEFAULT
@@ -98,12 +98,7 @@ class Demo:
         self._senders.connect(await self._clients.enter_async_context(styx.connect(self._engine.url)))
 
     async def _load(self) -> None:
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._senders.send_all(self._transfers()))
-                group.create_task(self._disturb())
-        except* CommandFailed as failures:
-            raise failures.exceptions[0] from None
+        await together((self._senders.send_all(self._transfers()), self._disturb()))
 
     def _transfers(self) -> Iterator[Call]:
         for call in transfers(self._plan.accounts, self._plan.seed):

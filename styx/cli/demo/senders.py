@@ -42,12 +42,12 @@ class Senders:
 
     async def send_all(self, calls: Iterator[Call]) -> None:
         """Sends all calls and returns when each has its reply; raises `CommandFailed` if one never gets it."""
-        await _together(self._send_each(calls) for _ in range(SENDERS))
+        await together(self._send_each(calls) for _ in range(SENDERS))
 
     async def ask_again(self, entries: list[Entry]) -> None:
         """Sends calls again that were answered, under the same idempotency keys; raises as `send_all`."""
         remaining = iter(entries)
-        await _together(self._ask_each_again(remaining) for _ in range(SENDERS))
+        await together(self._ask_each_again(remaining) for _ in range(SENDERS))
 
     async def _send_each(self, calls: Iterator[Call]) -> None:
         for call in calls:  # shared by all: each takes the next one
@@ -77,11 +77,16 @@ class Senders:
         raise CommandFailed(f"{function} of account {key} got no reply in {ATTEMPTS_MAX} attempts.")
 
 
-async def _together(senders: Iterable[Coroutine[None, None, None]]) -> None:
+async def together(tasks: Iterable[Coroutine[None, None, None]]) -> None:
+    """Runs all at once; when one of them raises `CommandFailed`, ends the others and raises it bare."""
+    failed: Exception | None = None
     try:
         async with asyncio.TaskGroup() as group:
-            for sender in senders:
-                group.create_task(sender)
+            for task in tasks:
+                group.create_task(task)
     except* CommandFailed as failures:
         # One is as good as all of them: they say the same.
-        raise failures.exceptions[0] from None
+        failed = failures.exceptions[0]
+    # Not within `except*`: early releases of Python 3.11 wrap in a group whatever is raised there.
+    if failed is not None:
+        raise failed
