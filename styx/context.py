@@ -87,14 +87,24 @@ def _suspend(request: SyncCall | ExternalCall) -> Generator[SyncCall | ExternalC
     return (yield request)
 
 
+def call_limit_error(limits: Limits) -> CallLimitExceeded:
+    """What a call raises that would be one more than `Limits.invocations_max`, the root included."""
+    return CallLimitExceeded(
+        f"the transaction calls more than {limits.invocations_max} functions (Limits.invocations_max): "
+        "an endless recursion? Split it over several requests"
+    )
+
+
 class Context:
     """One invocation of one function on one entity; valid until the function ends.
 
     All methods raise `ContextClosed` afterwards. An error raised by a method dooms the transaction even if the function
-    catches it: a lost write must not look like a success.
+    catches it: a lost write must not look like a success. `_called` counts the functions that the transaction has
+    called so far, this one's calls included, as far as the executor knows.
     """
 
     __slots__ = (
+        "_called",
         "_calls",
         "_cell",
         "_chain",
@@ -129,6 +139,7 @@ class Context:
         self._path = path
         self._chain = chain
         self._calls: list[CallSpec] = []
+        self._called = 1
         self._closed = False
         self._doom: InTransactionError | None = None
         self._operations = 0
@@ -200,9 +211,10 @@ class Context:
             self._refuse()
         env = self._env
         try:
-            calls_max = min(CALLS_PER_FUNCTION_MAX, env.limits.invocations_max)
-            if len(self._calls) >= calls_max:
-                raise CallLimitExceeded(f"{self._where()} made more than {calls_max} calls")
+            if self._called >= env.limits.invocations_max:
+                raise call_limit_error(env.limits)
+            if len(self._calls) >= CALLS_PER_FUNCTION_MAX:
+                raise CallLimitExceeded(f"{self._where()} made more than {CALLS_PER_FUNCTION_MAX} calls")
             if len(self._path) >= env.limits.call_depth_max * PATH_STEP_BYTES:
                 raise CallDepthExceeded(
                     f"{self._where()} was called through {env.limits.call_depth_max} others: an endless recursion?"
@@ -224,6 +236,7 @@ class Context:
                 raise self._too_large(f"params of {target.name}.{function.name}", data)
         except InTransactionError as error:
             raise self._doomed(error) from None
+        self._called += 1
         return CallSpec(synchronous, slot, target.name, function.name, checked, data)
 
     async def call_external(self, function: Callable[..., Any], *args: Any) -> Any:

@@ -96,14 +96,6 @@ def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[
         ) from None
 
 
-def call_limit_error(limits: Limits) -> CallLimitExceeded:
-    """What ends a transaction whose next invocation would be one more than `Limits.invocations_max`."""
-    return CallLimitExceeded(
-        f"the transaction runs more than {limits.invocations_max} functions (Limits.invocations_max): "
-        "an endless recursion? Split it over several requests"
-    )
-
-
 def external_limit_error(limits: Limits) -> CallLimitExceeded:
     """What ends a transaction that would make one more outside call than `Limits.external_calls_max`."""
     return CallLimitExceeded(

@@ -36,7 +36,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     call_depth_max: int = 512
     """Length of a call path."""
     invocations_max: int = 10_000
-    """Functions one transaction may run."""
+    """Functions one transaction may call, its root included."""
     operations_max: int = 100_000
     """Context operations (get, put, delete) one invocation may do."""
     epoch_transactions_max: int = 250

@@ -18,7 +18,6 @@ from styx.execution import (
     ErrorTriple,
     Outcome,
     aborted,
-    call_limit_error,
     close_quietly,
     encode_result,
     failure_of,
@@ -157,10 +156,10 @@ class _Transaction:
 
     __slots__ = (
         "app",
+        "called",
         "chain",
         "entities",
         "externals",
-        "invocations",
         "limits",
         "n_slots",
         "result",
@@ -181,7 +180,7 @@ class _Transaction:
         self.tid = tid
         self.timestamp_us = timestamp_us
         self.writes: dict[Entity, bytes | None] = {}
-        self.invocations = 0
+        self.called = 1  # the root
         self.result = b""
         # The chain that runs: the path of its outermost function, and the functions that wait, innermost
         # last.
@@ -213,6 +212,7 @@ class _Transaction:
         value: bytes | None = None
         while stack:
             running = stack[-1]
+            running.context._called = self.called
             try:
                 waits_for = running.coroutine.send(value)
             except StopIteration as returned:
@@ -220,14 +220,12 @@ class _Transaction:
             except BaseException as error:  # noqa: BLE001 - an abort, whatever it is
                 raise _Ended(aborted(failure_of(running.context, error) or error)) from None
             else:
+                self.called = running.context._called
                 value = self._serve(running, waits_for)
         calls.sort(key=itemgetter(0))
         return calls
 
     def _start(self, call: _Call) -> None:
-        self.invocations += 1
-        if self.invocations > self.limits.invocations_max:
-            raise _Ended(aborted(call_limit_error(self.limits)))
         path, operator, function, key, params = call
         entity = (operator.name, key)
         self.entities.append(entity)
@@ -242,6 +240,7 @@ class _Transaction:
     def _returned(self, running: _Running, value: Any, calls: list[_Call]) -> bytes | None:
         """Ends the innermost function; gives what its caller, if it has one, is resumed with."""
         context = running.context
+        self.called = context._called
         context._closed = True
         self.stack.pop()
         doom = failure_of(context, None)

@@ -12,10 +12,9 @@ from typing import Any
 
 from styx.app import App
 from styx.context import CallSpec, ExternalCall, SyncCall
-from styx.errors import InTransactionError
+from styx.errors import CallLimitExceeded, InTransactionError
 from styx.execution import (
     aborted,
-    call_limit_error,
     encode_result,
     external_limit_error,
     failure_of,
@@ -82,7 +81,7 @@ class Executor:
                     b"",
                     b"",
                     0,
-                    0,
+                    1,
                     root.timestamp_us,
                     root.sequential,
                     root.externals,
@@ -185,17 +184,13 @@ class Executor:
             call.chain,
             call.params,
             call.share,
-            call.count + 1,
+            call.count,
             call.from_slot,
         )
         footprint.invocations[call.path] = invocation
-        footprint.count += 1
         if call.share < 0:
             origin = self.slots[call.from_slot].footprints.get(call.tid) if call.from_slot in self.slots else None
             invocation.caller = origin.invocations.get(call.path[:-2]) if origin is not None else None
-        if invocation.count > self._invocations_max or footprint.count > self._invocations_max:
-            self._over_limit(invocation)
-            return
         try:
             invocation.coroutine = start(spec, invocation, call.params)
         except InTransactionError as error:
@@ -204,12 +199,8 @@ class Executor:
         self._advance(invocation, None)
 
     def _over_limit(self, invocation: Invocation) -> None:
-        footprint = invocation._env
-        if footprint.sequential:
-            self._failed(invocation, failure_at(invocation, aborted(call_limit_error(self.limits))))
-            return
         # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.
-        invocation.close()
+        footprint = invocation._env
         self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, overflow=True))
 
     def _advance(self, invocation: Invocation, value: bytes | None) -> None:
@@ -223,16 +214,16 @@ class Executor:
                 if invocation._doom is None:
                     self._returned(invocation, stop.value)
                 else:
-                    self._failed(invocation, failure_at(invocation, aborted(invocation._doom)))
+                    self._raised(invocation, invocation._doom)
                 return
             except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
-                self._failed(invocation, failure_at(invocation, aborted(failure_of(invocation, error) or error)))
+                self._raised(invocation, failure_of(invocation, error) or error)
                 return
             # By type first: a foreign object's attributes are code, and it would run outside of every guard.
             own = type(request) in _REQUESTS and request.context is invocation and invocation._doom is None
             if own and type(request) is SyncCall:
                 path = invocation.step_path(request.number)
-                self._dispatch(invocation, path, request.spec, -1, invocation.count, invocation.chain_id)
+                self._dispatch(invocation, path, request.spec, -1, invocation._called, invocation.chain_id)
                 return
             if own and type(request) is ExternalCall:
                 outcome = self._external_outcome(invocation._env, request)
@@ -245,15 +236,24 @@ class Executor:
                     continue
             else:
                 foreign = invocation._doom or foreign_await_error(coroutine, request)
-                failure = failure_at(invocation, aborted(foreign))
+                abandon(invocation)
+                self._raised(invocation, foreign)
+                return
             self._abandon(invocation, failure)
             return
+
+    def _raised(self, invocation: Invocation, error: BaseException) -> None:
+        invocation.close()
+        if type(error) is CallLimitExceeded and not invocation._env.sequential:
+            self._over_limit(invocation)
+        else:
+            self._failed(invocation, failure_at(invocation, aborted(error)))
 
     def _resume(self, invocation: Invocation, result: Result) -> None:
         coroutine = invocation.coroutine
         if coroutine is None or invocation._env.dead:
             return
-        invocation.count = result.count
+        invocation._called = result.count
         if result.collided:
             invocation._env.collided = True
         if result.failure is not None:
@@ -362,7 +362,7 @@ class Executor:
             invocation.from_slot,
             invocation.path,
             value,
-            invocation.count,
+            invocation._called,
             calls,
             footprint.collided,
             failure,
@@ -377,7 +377,7 @@ class Executor:
     ) -> None:
         footprint = invocation._env
         if calls and not footprint.sequential:
-            count = invocation.count
+            count = invocation._called
             footprint.sent += len(calls)
             if footprint.sent >= self._invocations_max:
                 # Each of them would run, so it is over its limit already: better told than queued.
@@ -396,7 +396,7 @@ class Executor:
             root = self.roots.get(footprint.tid)
             if root is not None:
                 # The usual end, on the root's own worker: what an ack would do, without making one.
-                root.count += invocation.count
+                root.count += invocation._called
                 if not root.done and root.outstanding.give_back(1, invocation.share):
                     self._finish_or_drop(root)
                 return
@@ -408,7 +408,7 @@ class Executor:
                 footprint.root_slot,
                 1,
                 invocation.share,
-                invocation.count,
+                invocation._called,
                 footprint.collided,
                 False,
                 external,
@@ -448,8 +448,6 @@ class Executor:
     def _next_in_order(self, root: RootTransaction, ack: Ack) -> None:
         """Sequential mode: the chain that ended may have left calls; the next in call-path order runs now."""
         root.todo.extend(reversed(ack.calls))
-        # What is more cannot run: the limit comes first, or an exception.
-        del root.todo[: -self._invocations_max]
         if root.failure is not None or root.external or not root.todo:
             self._finish(root)
             return

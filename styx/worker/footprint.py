@@ -98,7 +98,6 @@ class Footprint:
         "app",
         "cells",
         "collided",
-        "count",
         "dead",
         "externals",
         "invocations",
@@ -137,7 +136,6 @@ class Footprint:
         self.cells: dict[tuple[str, Any], EntityCell] = {}
         self.invocations: dict[bytes, Invocation] = {}
         self.collided = False
-        self.count = 0
         self.sent = 0
         self.dead = False
         self.pending_external: ExternalCall | None = None

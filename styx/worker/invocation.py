@@ -32,7 +32,6 @@ class Invocation(Context):
         "caller",
         "chain_id",
         "coroutine",
-        "count",
         "failed",
         "from_slot",
         "params",
@@ -55,7 +54,7 @@ class Invocation(Context):
         chain_id: bytes,
         params: bytes,
         share: int,
-        count: int,
+        called: int,
         from_slot: int,
     ) -> None:
         # Context.__init__, written out: this runs for every function call.
@@ -67,6 +66,7 @@ class Invocation(Context):
         self._path = path
         self._chain = chain
         self._calls = []
+        self._called = called
         self._closed = False
         self._doom = None
         self._operations = 0
@@ -76,7 +76,6 @@ class Invocation(Context):
         self.chain_id = chain_id
         self.params = params
         self.share = share
-        self.count = count
         self.from_slot = from_slot
         self.caller: Invocation | None = None
         self.coroutine: Coroutine[Any, Any, Any] | None = None
@@ -117,11 +116,11 @@ class Invocation(Context):
         return self._path + len(self._calls).to_bytes(2, "big")
 
     def asynchronous_calls(self) -> list[tuple[bytes, CallSpec]]:
-        """Its chain's asynchronous calls in call-path order; one more than may run stands for all further ones."""
+        """Its chain's asynchronous calls in call-path order."""
         own = [(self._path + i.to_bytes(2, "big"), call) for i, call in enumerate(self._calls) if not call.synchronous]
         if not self.below:
             return own
-        return sorted([*own, *self.below])[: self._env.limits.invocations_max + 1]
+        return sorted([*own, *self.below])
 
     def resumed_with(self, result: Result) -> None:
         """Remembers a synchronous call's result and the asynchronous calls made below it."""
@@ -130,7 +129,6 @@ class Invocation(Context):
             if self.below is None:
                 self.below = []
             self.below.extend(result.calls)
-            del self.below[self._env.limits.invocations_max + 1 :]
         if self.results is None:
             self.results = {}
         self.results[int.from_bytes(result.path[-2:], "big")] = result.value

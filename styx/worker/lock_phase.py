@@ -28,7 +28,7 @@ class Outcome(NamedTuple):
 
 
 class SlotLockPhase:
-    """One slot's conflicting transactions; `outcomes` by TID after each `run`."""
+    """One slot's conflicting transactions; `outcomes` by TID once a round is `done`."""
 
     def __init__(self, slot: Slot, tids: Container[int], large: Container[int]) -> None:
         self._slot = slot
@@ -37,16 +37,35 @@ class SlotLockPhase:
         self._spread = {footprint.tid for footprint in self._queue if footprint.spread}
         self._excluded: set[int] = set()
         self._current: Writes = {}
+        self._next = 0
         self.outcomes: dict[int, Outcome] = {}
 
-    def run(self) -> None:
-        """The first round: everything, in TID order."""
-        self._run_from(0)
+    @property
+    def done(self) -> bool:
+        """The round is over here."""
+        return self._next == len(self._queue)
 
-    def run_without(self, excluded: Container[int]) -> None:
-        """Rolls back to just before the lowest of `excluded` that had succeeded here, and runs the rest without
-        them.
-        """
+    def run(self, invocations: int) -> int:
+        """Goes on with the round, in TID order, for about so many invocations; returns how many are left of them."""
+        current = self._current
+        while self._next < len(self._queue) and invocations > 0:
+            footprint = self._queue[self._next]
+            self._next += 1
+            if footprint.tid in self._excluded:
+                continue
+            invocations -= len(footprint.invocations)
+            rerun = Rerun(footprint, self._slot, current, may_grow=footprint.tid not in self._large)
+            failure = rerun.run()
+            if failure is None:
+                current.update(rerun.writes)
+                self.outcomes[footprint.tid] = Outcome(None, rerun.result, rerun.writes)
+            else:
+                self.outcomes[footprint.tid] = Outcome(failure, None, {})
+        return max(0, invocations)
+
+    def roll_back(self, excluded: Container[int]) -> None:
+        """Begins the next round just before the lowest of `excluded` that had succeeded here; it runs without them."""
+        assert self.done, "a round was decided before it was over"
         start: int | None = None
         for index, footprint in enumerate(self._queue):
             if footprint.tid in excluded and footprint.tid not in self._excluded:
@@ -56,24 +75,11 @@ class SlotLockPhase:
                     start = index
         if start is None:
             return
+        self._next = start
         self._current = {}
         for footprint in self._queue[:start]:
             if footprint.tid not in self._excluded:
                 self._current.update(self.outcomes[footprint.tid].writes)
-        self._run_from(start)
-
-    def _run_from(self, start: int) -> None:
-        current = self._current
-        for footprint in self._queue[start:]:
-            if footprint.tid in self._excluded:
-                continue
-            rerun = Rerun(footprint, self._slot, current, may_grow=footprint.tid not in self._large)
-            failure = rerun.run()
-            if failure is None:
-                current.update(rerun.writes)
-                self.outcomes[footprint.tid] = Outcome(None, rerun.result, rerun.writes)
-            else:
-                self.outcomes[footprint.tid] = Outcome(failure, None, {})
 
     def failures(self) -> list[tuple[int, Failure]]:
         """Failed transactions that other slots take part in: their end is decided by all."""

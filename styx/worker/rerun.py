@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from styx.context import CallSpec, ExternalCall, SyncCall
-from styx.errors import InTransactionError
+from styx.errors import CallLimitExceeded, InTransactionError
 from styx.execution import (
     aborted,
     encode_result,
@@ -103,8 +103,8 @@ class _Frame:
 class Rerun:
     """`writes` and the root's `result` are valid if `run` returns None.
 
-    `may_grow`: the transaction may run more functions here than it did, by a bounded allowance that keeps the
-    sum over all slots within the limit; beyond it, it deviates and gets its exact count in the next epoch.
+    `may_grow`: the transaction may make more calls here than it did, by a bounded allowance that keeps the sum
+    over all slots within the limit; beyond it, it deviates and gets its exact count in the next epoch.
     """
 
     def __init__(self, footprint: Footprint, slot: Slot, current: Writes, may_grow: bool) -> None:
@@ -114,7 +114,7 @@ class Rerun:
         self._slot = slot
         self._current = current
         growth = footprint.limits.invocations_max // (2 * footprint.n_slots) if may_grow else 0
-        self._allowance = len(footprint.invocations) + growth
+        self._allowance = sum(len(invocation.calls) for invocation in footprint.invocations.values()) + growth
         self._due: list[tuple[bytes, bytes, _Due]] = []
         self._open: list[_Frame] = []
 
@@ -167,10 +167,7 @@ class Rerun:
                 self._synchronous_call(frame, request)
                 value = None
             else:
-                frame.wait_path, frame.wait_value = (
-                    frame.due.path + b"\xff\xff",
-                    self._external(frame, request),
-                )
+                value = self._external(frame, request)
 
     def _push(self, due: _Due) -> None:
         footprint = self._footprint
@@ -191,9 +188,6 @@ class Rerun:
             0,
             self._slot.index,
         )
-        self._allowance -= 1
-        if self._allowance < 0:
-            raise _deviation(invocation, invocation.position())
         try:
             invocation.coroutine = start(spec, invocation, due.params)
         except InTransactionError as error:
@@ -289,6 +283,9 @@ class Rerun:
 
     def _returned(self, frame: _Frame, value: Any) -> None:
         invocation, cached = frame.invocation, frame.due.cached
+        self._allowance -= len(invocation.calls)
+        if self._allowance < 0:
+            raise _deviation(invocation, invocation.position())
         if cached is not None and cached.failed:
             # Its chain had ended there: the asynchronous calls made in it were never sent.
             raise _deviation(invocation, invocation.position())
@@ -331,6 +328,8 @@ class Rerun:
         void.
         """
         invocation, cached = frame.invocation, frame.due.cached
+        if type(error) is CallLimitExceeded:
+            return _deviation(invocation, invocation.position())  # how many calls stand before it is not known here
         if cached is not None:
             for index, (before, now) in enumerate(zip(cached.calls, invocation.calls, strict=False)):
                 path = invocation.step_path(index)

@@ -74,7 +74,7 @@ class Step(Enum):
     IDLE = "no epoch is open"
     EXECUTING = "functions run, or others' do; barrier 1 is ahead or reported"
     VALIDATING = "conflicts are reported, barrier 2 is ahead"
-    LOCKING = "a lock-phase round is reported"
+    LOCKING = "a lock-phase round runs or is reported"
 
 
 class Worker:
@@ -113,12 +113,15 @@ class Worker:
         self._barrier: Validate | None = None
         self._locked: frozenset[int] = frozenset()
         self._locks: dict[int, SlotLockPhase] = {}
+        self._round = 0
         self._verdicts: dict[int, Failure | None] = {}
 
     @property
     def runnable(self) -> bool:
         """There are functions to run: give it `Proceed` after the next look at the network."""
-        return self.reached is Step.EXECUTING and not self.executor.idle
+        if self.reached is Step.EXECUTING:
+            return not self.executor.idle
+        return self.reached is Step.LOCKING and not self._reported
 
     @property
     def replaying(self) -> bool:
@@ -139,7 +142,10 @@ class Worker:
         """Takes one event; returns what is to be done, in order."""
         self._effects = []
         if isinstance(event, Proceed):
-            self.executor.run(self.limits.slice_invocations)
+            if self.reached is Step.LOCKING:
+                self._run_locks()
+            else:
+                self.executor.run(self.limits.slice_invocations)
         elif isinstance(event, RequestsArrived):
             self._intake.arrive(event.slot, event.arrivals)
         elif isinstance(event, FrameArrived):
@@ -352,10 +358,10 @@ class Worker:
             return
         large = set(self._barrier.large)
         self._locks = {index: SlotLockPhase(slot, locked, large) for index, slot in self.slots.items()}
-        for lock in self._locks.values():
-            lock.run()
         self.reached = Step.LOCKING
-        self._report_round(0)
+        self._begin_round(0)
+        # Nobody has to wait for the lock phase whose end is known before it.
+        self._effects.extend(self._replies.take())
 
     def _defer(self, root: RootTransaction) -> None:
         """It leaves the epoch: to be counted exactly, or to make an outside call, both in sequential mode."""
@@ -365,9 +371,22 @@ class Worker:
             root.sequential = True
             self._intake.carried.append(root)
 
-    def _report_round(self, number: int) -> None:
-        failures = [failure for lock in self._locks.values() for failure in lock.failures()]
-        self._tell(LockReport(self.generation, self.epoch, number, failures))
+    def _begin_round(self, number: int) -> None:
+        self._round = number
+        self._reported = False
+        self._run_locks()
+
+    def _run_locks(self) -> None:
+        """A slice of the lock phase's round, and its report when all slots are through."""
+        invocations = self.limits.slice_invocations
+        for lock in self._locks.values():
+            invocations = lock.run(invocations)
+            if not lock.done:
+                return
+        if not self._reported:
+            self._reported = True
+            failures = [failure for lock in self._locks.values() for failure in lock.failures()]
+            self._tell(LockReport(self.generation, self.epoch, self._round, failures))
 
     def _lock_decided(self, decision: LockDecision) -> None:
         assert self.reached is Step.LOCKING, self.reached
@@ -375,8 +394,8 @@ class Worker:
         if not decision.final:
             self._verdicts.update(decision.excluded)
             for lock in self._locks.values():
-                lock.run_without(self._verdicts)
-            self._report_round(decision.round + 1)
+                lock.roll_back(self._verdicts)
+            self._begin_round(decision.round + 1)
             return
         for lock in self._locks.values():
             lock.commit()

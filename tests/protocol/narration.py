@@ -101,11 +101,11 @@ def worker_message(message: WorkerMessage) -> str:
 def _result(message: Result) -> str:
     value = failure(message.failure) if message.value is None and message.failure else _number(message.value or b"")
     left = f", leaving {_calls(message.calls)}" if message.calls else ""
-    return f"result t{message.tid}{path(message.path)} = {value}, {message.count} run" + left + _flags(message)
+    return f"result t{message.tid}{path(message.path)} = {value}, {message.count} called" + left + _flags(message)
 
 
 def _ack(message: Ack) -> str:
-    text = f"ack t{message.tid} share {message.share}/{1 << message.scale}, {message.count} run"
+    text = f"ack t{message.tid} share {message.share}/{1 << message.scale}, {message.count} called"
     if message.failure is not None:
         text += f", {failure(message.failure)}"
     return text + (f", leaving {_calls(message.calls)}" if message.calls else "") + _flags(message)

@@ -171,10 +171,10 @@ def every_exception_is_final(patch: pytest.MonkeyPatch) -> None:
 
 
 def failed_transactions_are_not_rolled_back(patch: pytest.MonkeyPatch) -> None:
-    def run_without(self: lock_phase_module.SlotLockPhase, excluded: Any) -> None:
+    def roll_back(self: lock_phase_module.SlotLockPhase, excluded: Any) -> None:
         self._excluded.update(f.tid for f in self._queue if f.tid in excluded)
 
-    patch.setattr(lock_phase_module.SlotLockPhase, "run_without", run_without)
+    patch.setattr(lock_phase_module.SlotLockPhase, "roll_back", roll_back)
 
 
 def a_failed_upload_forgets_its_changes(patch: pytest.MonkeyPatch) -> None:

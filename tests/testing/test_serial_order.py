@@ -240,12 +240,13 @@ def test_a_transaction_may_run_as_many_functions_as_the_limit_says(kind: str) ->
     assert "more than 5 functions (Limits.invocations_max)" in outcome.error[2]
 
 
-def test_an_earlier_exception_comes_before_the_call_limit_and_a_later_one_after_it() -> None:
+def test_a_call_counts_when_it_is_made_so_that_an_exception_before_that_comes_first() -> None:
     nodes = Nodes(Limits(invocations_max=3))
-    assert error(nodes.run([a("b", "raise early"), a("c"), a("d")])) == "early"
-    outcome = nodes.run([a("b"), a("c"), a("d", "raise late")])
-    assert outcome.error is not None
-    assert outcome.error[1] == "CallLimitExceeded"
+    assert error(nodes.run([s("b", "raise early"), a("c"), a("d")])) == "early"
+    for too_many in ([a("b", "raise late"), a("c"), a("d")], [a("b", a("c")), a("d")], [s("b", a("c"), a("d"))]):
+        outcome = nodes.run(too_many)
+        assert outcome.error is not None
+        assert outcome.error[1] == "CallLimitExceeded"
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from styx.worker.lock_phase import SlotLockPhase
 from tests.worker.execution import OPERATOR, Execution
 
+EVERYTHING = 10**9
 TRANSFER = "need 30; add -30; send b1 (add 30)"
 
 
@@ -15,7 +16,7 @@ def locked(
     execution = Execution(2, state)
     execution.run(transactions)
     lock = SlotLockPhase(execution.slots[slot], transactions.keys(), ())
-    lock.run()
+    lock.run(EVERYTHING)
     return execution, lock
 
 
@@ -40,7 +41,7 @@ def test_only_the_conflicting_take_part() -> None:
     execution = Execution(1, {"a0": 1})
     execution.run({1: ("a0", "add 1"), 2: ("a0", "add 1"), 3: ("a0", "add 1")})
     lock = SlotLockPhase(execution.slots[0], {2}, ())
-    lock.run()
+    lock.run(EVERYTHING)
     assert lock.outcomes.keys() == {2}
 
 
@@ -61,7 +62,8 @@ def test_a_transaction_that_is_out_is_rolled_back_with_what_came_of_it() -> None
     transactions = {2: ("a0", TRANSFER), 3: ("a0", "send b1 (need 40; add -40)"), 4: ("b1", "add 1")}
     execution, lock = locked(transactions, {"a0": 50, "b1": 40}, slot=1)
     assert failed(lock) == []
-    lock.run_without({2})
+    lock.roll_back({2})
+    lock.run(EVERYTHING)
     assert failed(lock) == []
     lock.commit()
     assert execution.numbers()["b1"] == 1
@@ -72,9 +74,11 @@ def test_a_rollback_can_make_others_fail() -> None:
     transactions = {1: ("b1", "add -30"), 2: ("a0", TRANSFER), 3: ("a0", "send b1 (need 40; add -40)")}
     execution, lock = locked(transactions, state, slot=1)
     assert failed(lock) == []
-    lock.run_without({2})
+    lock.roll_back({2})
+    lock.run(EVERYTHING)
     assert failed(lock) == [(3, "Short")]
-    lock.run_without({2, 3})
+    lock.roll_back({2, 3})
+    lock.run(EVERYTHING)
     assert failed(lock) == []
     lock.commit()
     assert execution.numbers()["b1"] == 10
@@ -83,7 +87,8 @@ def test_a_rollback_can_make_others_fail() -> None:
 def test_what_lies_before_the_lowest_failure_is_not_run_again() -> None:
     execution, lock = locked(dict.fromkeys((1, 2, 3, 4), ("a0", "add 1; send b1 (add 1)")), {"a0": 0, "b1": 0})
     before = dict(lock.outcomes)
-    lock.run_without({3})
+    lock.roll_back({3})
+    lock.run(EVERYTHING)
     assert [lock.outcomes[tid] is before[tid] for tid in (1, 2, 4)] == [True, True, False]
     lock.commit()
     assert execution.numbers()["a0"] == 3
@@ -92,16 +97,19 @@ def test_what_lies_before_the_lowest_failure_is_not_run_again() -> None:
 def test_one_that_failed_here_is_left_out_without_another_run() -> None:
     _, lock = locked({1: ("a0", "add -30"), 2: ("a0", TRANSFER), 3: ("a0", "add 1")}, {"a0": 50})
     before = dict(lock.outcomes)
-    lock.run_without({2})
+    lock.roll_back({2})
+    lock.run(EVERYTHING)
     assert all(lock.outcomes[tid] is before[tid] for tid in (1, 2, 3))
     assert failed(lock) == []
 
 
 def test_the_same_verdicts_again_change_nothing() -> None:
     execution, lock = locked(dict.fromkeys((1, 2), ("a0", "add 1; send b1 (add 1)")), {"a0": 0})
-    lock.run_without({1})
+    lock.roll_back({1})
+    lock.run(EVERYTHING)
     before = dict(lock.outcomes)
-    lock.run_without({1})
+    lock.roll_back({1})
+    lock.run(EVERYTHING)
     assert lock.outcomes == before
     lock.commit()
     assert execution.numbers()["a0"] == 1
@@ -110,7 +118,8 @@ def test_the_same_verdicts_again_change_nothing() -> None:
 def test_a_slot_that_an_excluded_transaction_never_touched_runs_nothing() -> None:
     _, lock = locked({1: ("a0", "add 1; send b1 (add 1)")}, {}, slot=0)
     before = dict(lock.outcomes)
-    lock.run_without({99})
+    lock.roll_back({99})
+    lock.run(EVERYTHING)
     assert lock.outcomes[1] is before[1]
 
 
@@ -119,3 +128,17 @@ def test_a_deletion_by_a_lower_one_is_seen() -> None:
     assert lock.outcomes[2].result == b"\x01"
     lock.commit()
     assert execution.slots[0].delta[OPERATOR]["a0"] == b"\x01"
+
+
+def test_a_round_runs_in_slices_and_ends_the_same() -> None:
+    transactions = dict.fromkeys(range(1, 9), ("a0", "need 3; add -3"))
+    execution, whole = locked(transactions, {"a0": 20})
+    sliced = SlotLockPhase(execution.slots[0], transactions.keys(), ())
+    assert not sliced.done
+    slices = 0
+    while not sliced.done:
+        assert sliced.run(2) == 0
+        slices += 1
+    assert slices == 4
+    assert sliced.outcomes == whole.outcomes
+    assert sliced.run(5) == 5, "a round that is over takes nothing of a slice"
