@@ -46,6 +46,8 @@ def ext_hook(code: int, data: memoryview) -> Any:
 _packer = msgpack.Packer(strict_types=True, use_bin_type=True, default=_strict_default, autoreset=True)
 _decoder = msgspec.msgpack.Decoder(ext_hook=ext_hook)
 _encoder = msgspec.msgpack.Encoder()
+_ordered_encoder = msgspec.msgpack.Encoder(order="deterministic")
+SETS: Final = frozenset({set, frozenset})
 
 
 def shown(value: Any) -> str:
@@ -82,29 +84,56 @@ def decode_plain(data: bytes) -> Any:
     return _decoder.decode(data)
 
 
-def encode_any(value: Any, what: str, *names: str) -> bytes:
+def encode_any(value: Any, what: str, *names: str, ordered: bool = False) -> bytes:
     """Encodes whatever msgspec can (structs, dataclasses, Decimal, …), for places where an annotation converts back.
 
-    `what`, with the dotted `names` behind it, names the thing for the error: `UnsupportedValue`.
+    `what`, with the dotted `names` behind it, names the thing for the error: `UnsupportedValue`. `ordered` sorts sets,
+    and with them the keys of dictionaries: a set's own order differs between processes, and a replay must not.
     """
     try:
-        return _encoder.encode(value)
+        return (_ordered_encoder if ordered else _encoder).encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         place = " ".join([what, ".".join(names)]) if names else what
         raise UnsupportedValue(f"{place} cannot be encoded: {error} (value: {shown(value)})") from None
 
 
-class TypedState:
-    """Encoder and decoder of one declared state type; `put` is checked by decoding what was encoded."""
+def holds_sets(declared: Any) -> bool:
+    """Whether a value of this type can contain a set; False for what msgspec does not know."""
+    if declared in (Any, None, str, int, float, bool, bytes):
+        return False  # the usual ones, without an import
+    from msgspec import inspect
 
-    __slots__ = ("_decoder", "_type")
+    try:
+        todo: list[Any] = [inspect.type_info(declared)]
+    except (TypeError, RecursionError):
+        return False
+    seen: set[int] = set()
+    while todo:
+        info = todo.pop()
+        if isinstance(info, inspect.SetType | inspect.FrozenSetType):
+            return True
+        if isinstance(info, inspect.Type | inspect.Field) and id(info) not in seen:
+            seen.add(id(info))
+            todo += [getattr(info, name, None) for name in ("item_type", "key_type", "value_type", "type")]
+            todo += [*getattr(info, "item_types", ()), *getattr(info, "types", ()), *getattr(info, "fields", ())]
+    return False
+
+
+class TypedState:
+    """Encoder and decoder of one declared state type; `put` is checked by decoding what was encoded.
+
+    A type with sets in it is encoded in sorted order, so that equal states are equal bytes everywhere.
+    """
+
+    __slots__ = ("_decoder", "_ordered", "_type")
 
     def __init__(self, state_type: Any) -> None:
         self._type = state_type
+        self._ordered = holds_sets(state_type)
         self._decoder = msgspec.msgpack.Decoder(state_type)
 
     def encode(self, value: Any) -> bytes:
-        data = encode_any(value, "the state")
+        data = encode_any(value, "the state", ordered=self._ordered)
         try:
             self._decoder.decode(data)
         except msgspec.ValidationError as error:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from styx.app import App
-from styx.codec import decode_plain, encode_any, shown
+from styx.codec import SETS, decode_plain, encode_any, shown
 from styx.errors import (
     CallDepthExceeded,
     CallLimitExceeded,
@@ -227,7 +227,8 @@ class Context:
             if params == ():
                 data = NO_ARGUMENTS
             elif type(params) is tuple or type(params) is list:
-                data = encode_any(params, "params of", target.name, function.name)
+                ordered = function.takes_sets or not SETS.isdisjoint(map(type, params))
+                data = encode_any(params, "params of", target.name, function.name, ordered=ordered)
             else:
                 raise UnsupportedValue(
                     f"params of {target.name}.{function.name} must be a tuple or list, got {shown(params)}"
@@ -245,7 +246,8 @@ class Context:
         `function` may be a plain function (run on a thread) or an `async def`. If it has a parameter named
         `idempotency_key`, it gets the logged key there, to pass on to the outside service. The transaction leaves its
         epoch while it waits and re-runs with the result, so what it read before may have changed by then: a call whose
-        arguments changed is another call. An exception is not logged: it aborts the transaction.
+        arguments changed is another call. An exception is logged as well, and aborts the
+        transaction: who wants another attempt sends another request.
         """
         if self._closed:
             self._refuse()

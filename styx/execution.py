@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from styx.app import App
-from styx.codec import encode_any
+from styx.codec import SETS, encode_any
 from styx.context import Context, ExternalCall, SyncCall
 from styx.errors import (
     BadArguments,
@@ -113,7 +113,8 @@ def encode_result(function: FunctionSpec, value: Any, limits: Limits) -> bytes:
     Raises `UnsupportedValue` or `ValueTooLarge`, which count as raised by the function itself.
     """
     try:
-        data = encode_any(value, "the result of", function.operator, function.name)
+        ordered = function.returns_sets or type(value) in SETS
+        data = encode_any(value, "the result of", function.operator, function.name, ordered=ordered)
     except InTransactionError:
         raise
     except BaseException as error:  # noqa: BLE001 - an object's own code can run here

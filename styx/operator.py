@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from styx.codec import TypedState, decode_plain, encode_strict, shown
+from styx.codec import TypedState, decode_plain, encode_strict, holds_sets, shown
 from styx.errors import BadKey, ConfigurationError, UnknownFunction
 from styx.limits import NAME_CHARS_MAX
 from styx.partitioning import Key, KeyType, partition_function
@@ -31,7 +31,7 @@ class FunctionSpec:
     `decode` makes (positional, keyword) arguments of an encoded argument list; it raises `BadArguments`.
     """
 
-    __slots__ = ("_decode_result", "_signature", "decode", "func", "name", "operator")
+    __slots__ = ("_decode_result", "_signature", "decode", "func", "name", "operator", "returns_sets", "takes_sets")
 
     def __init__(self, operator: str, name: str, func: UserFunction) -> None:
         self.operator = operator
@@ -39,6 +39,7 @@ class FunctionSpec:
         self.func = func
         self._signature: Signature | None = None
         self._decode_result: Callable[[bytes], Any] = decode_plain
+        self.takes_sets = self.returns_sets = False
         self.decode: Callable[[bytes], tuple[Any, dict[str, Any]]] = self._decode_first
 
     @property
@@ -47,6 +48,8 @@ class FunctionSpec:
         if self._signature is None:
             signature = Signature(f"{self.operator}.{self.name}", self.func)
             self._decode_result = _result_decoder(signature.result_type)
+            self.takes_sets = signature.takes_sets
+            self.returns_sets = holds_sets(signature.result_type)
             self._signature = signature
             self.decode = signature.decode
         return self._signature

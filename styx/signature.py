@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.codec import ext_hook, shown
+from styx.codec import ext_hook, holds_sets, shown
 from styx.errors import BadArguments, ConfigurationError
 
 _Parameter = inspect.Parameter
@@ -44,6 +44,7 @@ class Signature:
         "required",
         "rest",
         "result_type",
+        "takes_sets",
         "variadic",
     )
 
@@ -55,6 +56,7 @@ class Signature:
         ]
         returns = inspect.signature(func).return_annotation
         self.result_type: Any = _resolved(function, func, "return", returns)
+        self.takes_sets = any(holds_sets(p.annotation) for p in self.parameters)
         self.required = sum(1 for p in self.parameters if p.kind in _POSITIONAL and p.default is p.empty)
         self.variadic = next((p for p in self.parameters if p.kind is p.VAR_POSITIONAL), None)
         self.rest = next((p for p in self.parameters if p.kind is p.VAR_KEYWORD), None)

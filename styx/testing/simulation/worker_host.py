@@ -18,9 +18,10 @@ from styx.errors import describe
 from styx.limits import Limits
 from styx.log.base import Stream
 from styx.messages import encode_reply
-from styx.protocol import SlotPart, ToWorker
+from styx.protocol import ObjectRef, SlotPart, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.sequencer.sequencer import Arrival
+from styx.store.base import NotFound
 from styx.worker.events import (
     AppendEpochRecord,
     CoordinatorSaid,
@@ -281,8 +282,15 @@ class WorkerHost:
 
     def _merge(self, wanted: MergeObjects) -> None:
         replaced = [ref.name for ref in wanted.objects]
+
+        def merge() -> ObjectRef | None:
+            try:
+                return merge_stored(wanted, self.world.store.objects)
+            except NotFound:  # a newer generation needs them no more: this one was asleep
+                return None
+
         self.world.store.run(
-            lambda: merge_stored(wanted, self.world.store.objects),
+            merge,
             lambda ref: self.give(ObjectsMerged(wanted.generation, wanted.slot, replaced, ref)),
             lambda: self.give(ObjectsMerged(wanted.generation, wanted.slot, replaced, None)),
         )
