@@ -20,7 +20,7 @@ import msgspec
 from styx.testing.simulation import SimulationFailure, random_plan, replay_elsewhere, simulate
 
 CHUNK_SEEDS = 20
-ELSEWHERE_EVERY = 10
+ELSEWHERE_EVERY = 20
 """Of so many seeds one is also replayed from its log on other numbers of workers."""
 
 
