@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from styx.extras import lacking
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command, by default the one in `sys.argv`; returns its exit code (see `styx.cli.exit_codes`).
@@ -19,6 +21,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("cyclopts", "rich"):
             raise
-        print(f"styx: the command line lacks {error.name}: pip install 'styx[all]'", file=sys.stderr)
+        print(f"styx: {lacking('the command line', error.name, 'all')}", file=sys.stderr)
         return 1
     return run(sys.argv[1:] if arguments is None else arguments)

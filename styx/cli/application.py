@@ -16,6 +16,7 @@ from styx.cli import call, dev, new
 from styx.cli.demo import command as demo
 from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, USAGE, CommandFailed
 from styx.errors import ConfigurationError, StyxError
+from styx.extras import lacking
 
 _HELP = """
 Transactional stateful functions: every request is one serializable transaction, exactly once.
@@ -34,6 +35,8 @@ STYX_DEBUG=1 in the environment shows the traceback of an error.
 """
 _COMMANDS = {"demo": demo, "new": new, "dev": dev, "call": call}
 """Each command is the function of its name in its module, and `EXAMPLES` there ends its help."""
+_NO_EXTRAS = sys.stdlib_module_names | {"styx"}
+"""Packages that an installation without its extras has all the same."""
 
 
 def application() -> App:
@@ -94,5 +97,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
             return str(error), FAILURE
         case KeyboardInterrupt():
             return "interrupted", INTERRUPTED
+        case ModuleNotFoundError(name=str(name)) if name.partition(".")[0] not in _NO_EXTRAS:
+            return lacking("this command", name, "all"), FAILURE
     text = f"{type(error).__name__}: {error}"
     return f"this is a fault of styx itself: {text}\nRun it again with STYX_DEBUG=1 and report what it prints.", FAILURE

@@ -10,6 +10,7 @@ from styx.app import App
 from styx.client.base import Client
 from styx.codec import shown
 from styx.errors import ConfigurationError
+from styx.extras import lacking
 
 if TYPE_CHECKING:
     from styx.client.sync import SyncClient
@@ -32,9 +33,9 @@ def connect(url: str, app: App | str | None = None) -> Client:
 
 def connect_sync(url: str, app: App | str | None = None) -> SyncClient:
     """The same as `connect`, blocking; use it as `with connect_sync(...) as client`."""
+    connect(url, app)  # a wrong URL, or a missing extra, fails here rather than on the client's thread
     from styx.client.sync import SyncClient
 
-    connect(url, app)  # a wrong URL fails here rather than on the client's thread
     return SyncClient(lambda: connect(url, app))
 
 
@@ -42,7 +43,7 @@ def _http(url: str, app: str | None) -> Client:
     try:
         from styx.client.http import HttpClient
     except ImportError as error:
-        raise ConfigurationError(f"the HTTP client lacks {error.name}: pip install 'styx[client]'") from None
+        raise ConfigurationError(lacking("the HTTP client", error.name, "client")) from None
     return HttpClient(url)
 
 

@@ -39,6 +39,13 @@ def test_module_and_script(command: list[str]) -> None:
     assert subprocess.run([*words, "nothing"], capture_output=True, check=False).returncode == 2
 
 
+def test_missing_extra(styx: Styx, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "styx.cli.application")
+    monkeypatch.setitem(sys.modules, "cyclopts", None)
+    install = "pip install 'styx-dataflow[all]', or pip install '.[all]' in a clone"
+    assert styx("--help") == (1, "", f"styx: the command line lacks cyclopts: {install}\n")
+
+
 def test_help_names_the_commands_and_what_to_do_first(styx: Styx) -> None:
     for ran in (styx(), styx("--help"), styx("-h")):
         assert ran.status == 0
@@ -105,6 +112,12 @@ def test_options_from_the_environment(styx: Styx, monkeypatch: pytest.MonkeyPatc
         (EngineFailed("the disk is full"), 1, "styx: the disk is full\n"),
         (PermissionError(13, "Permission denied", "/x"), 1, "styx: [Errno 13] Permission denied: '/x'\n"),
         (KeyboardInterrupt(), 130, "styx: interrupted\n"),
+        (
+            ModuleNotFoundError("x", name="uvicorn"),
+            1,
+            "styx: this command lacks uvicorn: pip install 'styx-dataflow[all]'",
+        ),
+        (ModuleNotFoundError("x", name="styx.x"), 1, "styx: this is a fault of styx itself: ModuleNotFoundError: x\n"),
         (RuntimeError("odd"), 1, "styx: this is a fault of styx itself: RuntimeError: odd\n"),
     ],
 )

@@ -35,7 +35,9 @@ def test_path(styx: Styx, directory: Path) -> None:
     assert (directory / "deep/er/shop/shop.py").is_file()
 
 
-@pytest.mark.parametrize("name", ["1shop", "-", "a b", "shop!", "über", ".", "..", "json", "styx", "class", "Test"])
+@pytest.mark.parametrize(
+    "name", ["1shop", "-", "a b", "shop!", "über", ".", "..", "json", "styx", "styx-dataflow", "class", "Test"]
+)
 def test_bad_name(styx: Styx, directory: Path, name: str) -> None:
     ran = styx("new", "--", name)
     assert ran.status == 2

@@ -1,5 +1,6 @@
 """From a URL to a client, or to an error that says what URLs there are."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -32,3 +33,13 @@ def test_http(url: str) -> None:
 def test_refused(connect: Any, url: Any, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         connect(url)
+
+
+@pytest.mark.parametrize("connect", [styx.connect, styx.connect_sync])
+@pytest.mark.parametrize("module", ["aiohttp", "yarl"])
+def test_missing_extra(monkeypatch: pytest.MonkeyPatch, connect: Any, module: str) -> None:
+    for name in ("styx.client.http", "styx.client.sync"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ConfigurationError, match=rf"HTTP client lacks {module}: pip install 'styx-dataflow\[client\]'"):
+        connect("http://127.0.0.1:8080")

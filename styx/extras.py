@@ -1,0 +1,13 @@
+"""The words for an optional dependency that is not installed: which extra has it. It installs and imports nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DISTRIBUTION: Final = "styx-dataflow"
+"""What package indexes call this project; `styx` is somebody else's there."""
+
+
+def lacking(what: str, module: str | None, extra: str) -> str:
+    """Says that `what` cannot import `module`, and how to install the extra that has it, released or from a clone."""
+    return f"{what} lacks {module}: pip install '{DISTRIBUTION}[{extra}]', or pip install '.[{extra}]' in a clone"
