@@ -9,7 +9,7 @@ from styx import App, Context, Operator
 from styx.limits import Limits
 from styx.worker.events import RunExternal
 from styx.worker.worker import Worker
-from tests.protocol.review_deployment import Deployment
+from tests.protocol.deployment import Deployment
 
 entity = Operator("entity")
 

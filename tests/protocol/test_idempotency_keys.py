@@ -7,7 +7,7 @@ from functools import partial
 from styx import App, Context, Operator
 from styx.coordinator.events import SnapshotWanted
 from styx.limits import Limits
-from tests.protocol.review_deployment import Deployment
+from tests.protocol.deployment import Deployment
 
 entity = Operator("entity")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from styx import App, Context, Operator
-from tests.protocol.review_deployment import Deployment, first, place
+from tests.protocol.deployment import Deployment, first, place
 
 SLOTS = 4
 ROOT, MEETING, BELOW = ([place(slot, SLOTS), 0] for slot in range(3))

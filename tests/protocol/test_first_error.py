@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from styx import App, Context, Operator
-from tests.protocol.review_deployment import Deployment, first, place
+from tests.protocol.deployment import Deployment, first, place
 
 SLOTS = 2
 HERE, THERE = ([place(slot, SLOTS), 0] for slot in range(2))

@@ -9,7 +9,7 @@ import pytest
 from styx import App, Context, Operator
 from styx.limits import Limits
 from styx.worker.footprint import EntityCell, Footprint
-from tests.protocol.review_deployment import Deployment
+from tests.protocol.deployment import Deployment
 
 LIMITS = Limits(invocations_max=60, slice_invocations=1)
 

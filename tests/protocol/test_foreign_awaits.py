@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any, NoReturn
 
 from styx import App, Context, Operator
-from tests.protocol.review_deployment import Deployment
+from tests.protocol.deployment import Deployment
 
 entity = Operator("entity")
 
