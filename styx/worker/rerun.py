@@ -87,14 +87,16 @@ class _Due(msgspec.Struct, frozen=True):
 class _Frame:
     """An open invocation; while it waits for another slot, `wait_path` is that call's path and `wait_value` its result.
 
-    `same` tells of each of its calls, as far as they have been compared, whether it is the cached one.
+    `counted` of its calls have been taken from the allowance. `same` tells of each of its calls, as far as they have
+    been compared, whether it is the cached one.
     """
 
-    __slots__ = ("due", "invocation", "same", "wait_path", "wait_value")
+    __slots__ = ("counted", "due", "invocation", "same", "wait_path", "wait_value")
 
     def __init__(self, due: _Due, invocation: Invocation) -> None:
         self.due = due
         self.invocation = invocation
+        self.counted = 0
         self.same: list[bool] = []
         self.wait_path: bytes | None = None
         self.wait_value: bytes | None = None
@@ -227,6 +229,8 @@ class Rerun:
     def _synchronous_call(self, frame: _Frame, request: SyncCall) -> None:
         index, spec = request.number, request.spec
         path = frame.invocation.step_path(index)
+        if not self._within_allowance(frame):
+            raise _deviation(frame.invocation, path)
         self._compare_calls(frame)
         if spec.slot == self._slot.index:
             cached = self._footprint.invocations.get(path) if frame.same[index] else None
@@ -249,6 +253,13 @@ class Rerun:
         if result is None:  # the callee had failed: what it would return now is not known here
             raise _deviation(frame.invocation, path)
         frame.wait_path, frame.wait_value = path, result
+
+    def _within_allowance(self, frame: _Frame) -> bool:
+        """Counts the calls made up to here: a failure behind the one that is too many would not be the first."""
+        calls = len(frame.invocation.calls)
+        self._allowance -= calls - frame.counted
+        frame.counted = calls
+        return self._allowance >= 0
 
     def _compare_calls(self, frame: _Frame) -> None:
         # In the order they were made: the place of the first difference decides which failures elsewhere still count.
@@ -283,8 +294,7 @@ class Rerun:
 
     def _returned(self, frame: _Frame, value: Any) -> None:
         invocation, cached = frame.invocation, frame.due.cached
-        self._allowance -= len(invocation.calls)
-        if self._allowance < 0:
+        if not self._within_allowance(frame):
             raise _deviation(invocation, invocation.position())
         if cached is not None and cached.failed:
             # Its chain had ended there: the asynchronous calls made in it were never sent.
@@ -328,7 +338,7 @@ class Rerun:
         void.
         """
         invocation, cached = frame.invocation, frame.due.cached
-        if type(error) is CallLimitExceeded:
+        if type(error) is CallLimitExceeded or not self._within_allowance(frame):
             return _deviation(invocation, invocation.position())  # how many calls stand before it is not known here
         if cached is not None:
             for index, (before, now) in enumerate(zip(cached.calls, invocation.calls, strict=False)):
@@ -343,6 +353,8 @@ class Rerun:
             raise _deviation(frame.invocation, frame.invocation.position())
         outcome = decode_outcome(known)
         if outcome.error is not None:
+            if not self._within_allowance(frame):
+                raise _deviation(frame.invocation, frame.invocation.position())
             raise _Failed(external_failure(frame.invocation, outcome.error))
         return outcome.value
 

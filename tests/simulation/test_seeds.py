@@ -23,6 +23,7 @@ REGRESSIONS = {
     86: "a repetition that came after a snapshot was also in it, through a list that both shared",
     127: "a replayed epoch started at another counter: epochs of a doubly used generation",
     139: "a snapshot taken amid a replay pointed behind the epochs that were still to be replayed",
+    12177: "an exception in the lock phase was final although more calls stood before it than the limit allows",
     171: "a coordinator that had slept took its workers' silence for theirs",
 }
 
