@@ -141,11 +141,6 @@ def rejection(error: InTransactionError) -> ErrorTriple:
     return (code_of(error), *describe(error))
 
 
-def outcome_of_exception(error: BaseException) -> Outcome:
-    """`aborted` as an outcome."""
-    return Outcome(None, aborted(error))
-
-
 def close_quietly(coroutine: Coroutine[Any, Any, Any]) -> None:
     """Ends a coroutine, whatever its `finally` blocks raise. Close its context first: then it is harmless."""
     for _ in range(CLOSE_ATTEMPTS_MAX):

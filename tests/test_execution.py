@@ -13,13 +13,11 @@ import pytest
 from styx import App, Context, Limits, Operator
 from styx.errors import BadKey, UnknownFunction, UnknownOperator, UnsupportedValue, ValueTooLarge
 from styx.execution import (
-    Outcome,
     aborted,
     close_quietly,
     encode_result,
     failure_of,
     foreign_await_error,
-    outcome_of_exception,
     rejection,
     resolve_request,
 )
@@ -80,7 +78,7 @@ def test_results_are_encoded_up_to_the_limit() -> None:
 
 
 def test_an_outcome_keeps_text_only() -> None:
-    assert outcome_of_exception(SystemExit(3)) == Outcome(None, ("aborted", "SystemExit", "3"))
+    assert aborted(SystemExit(3)) == ("aborted", "SystemExit", "3")
 
 
 def test_a_swallowed_engine_error_wins() -> None:

@@ -13,10 +13,6 @@ USUAL_DELAY_S = 0.004
 SLOW_DELAY_S = 1.0
 
 
-class StoreDown(Exception):
-    """The store did not answer."""
-
-
 class FaultyStore:
     """`objects` is what it holds. `run` does a blocking operation on it later, as a background thread would."""
 
