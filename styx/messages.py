@@ -29,7 +29,7 @@ class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A request record of the requests stream.
 
     `params` is the msgpack of an array (positional) or a map (keyword) of arguments; `idempotency_key` is empty
-    for none.
+    for none. `reply_to` is the partition of the replies stream that the requester listens on, where it can choose.
     """
 
     request_id: str
@@ -38,6 +38,7 @@ class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
     function: str
     params: bytes
     idempotency_key: str = ""
+    reply_to: int = 0
 
 
 class ReplyRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -45,7 +46,7 @@ class ReplyRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     `sequence` is the TID the request itself was given and identifies the record; `tid` differs from it only for the
     repetition of an idempotent request, which repeats the first one's transaction. `error` is (code, type, message);
-    `result` is msgpack.
+    `result` is msgpack. `reply_to` is as in the request.
     """
 
     request_id: str
@@ -55,6 +56,7 @@ class ReplyRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
     phase: int
     result: bytes
     error: tuple[str, str, str] | None = None
+    reply_to: int = 0
 
 
 class ReplyError(NamedTuple):

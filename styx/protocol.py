@@ -32,20 +32,21 @@ class PendingTransaction(msgspec.Struct, array_like=True, frozen=True, gc=False)
     sequential: bool
     parked: bool
     externals: dict[bytes, bytes] | None
-    repeats: list[tuple[str, int]]
+    repeats: list[tuple[str, int, int]]
 
 
 class SlotPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A slot's part of a snapshot: where its input goes on, what is pending, and where the logs must be read from.
 
-    `stored` holds its changes since the last snapshot; None if there were none.
+    `replies` has, for each partition of the replies stream that later replies of the slot may stand in, an offset
+    before all of them. `stored` holds its changes since the last snapshot; None if there were none.
     """
 
     slot: int
     next_offset: int
     pending: list[PendingTransaction]
     epochs_offset: int
-    replies_offset: int
+    replies: dict[int, int]
     stored: ObjectRef | None
 
 

@@ -133,7 +133,7 @@ class SweepObjects:
 
 @dataclass(slots=True)
 class ReleaseLog:
-    """No recovery will read records below these: by slot (requests, replies), and of the epochs stream."""
+    """No recovery will read records below these: by partition (requests, replies), and of the epochs stream."""
 
     requests: dict[int, int]
     replies: dict[int, int]

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import msgspec
 
-from styx.log.base import Log, Stream
+from styx.log.base import LogReader, Stream
 from styx.protocol import Manifest
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.sequencer.epoch_record import decode as decode_record
@@ -32,7 +32,7 @@ def write_manifest(store: Store, manifest: Manifest) -> None:
     store.put(manifest_name(manifest.generation, manifest.epoch), _sealed(_encode(manifest)))
 
 
-def last_generation(manifests: list[Manifest], log: Log) -> int:
+def last_generation(manifests: list[Manifest], log: LogReader) -> int:
     """The highest generation that ever had a marker, 0 for none.
 
     The log is released behind a manifest only, whose generation is at least that of every marker released with it.

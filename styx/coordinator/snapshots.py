@@ -127,8 +127,12 @@ def _tail_to_merge(chain: list[ObjectRef]) -> int | None:
 
 def _release(oldest: Manifest) -> ReleaseLog:
     parts = [slot.part for slot in oldest.slots]
+    replies: dict[int, int] = {}
+    for part in parts:
+        for partition, offset in part.replies.items():
+            replies[partition] = min(offset, replies.get(partition, offset))
     return ReleaseLog(
         {part.slot: part.next_offset for part in parts},
-        {part.slot: part.replies_offset for part in parts},
+        replies,
         min(part.epochs_offset for part in parts),
     )

@@ -151,7 +151,7 @@ class WorkerShell:
         def store() -> None:
             self._background.submit(
                 f"storing slot {slot} of the snapshot of epoch {wanted.epoch}",
-                lambda: store_slot(wanted, epochs_offset, replies_offset, self._store),
+                lambda: store_slot(wanted, epochs_offset, {slot: replies_offset}, self._store),
                 answer,
                 lambda _: answer(None),
             )

@@ -81,7 +81,19 @@ class LogClosed(StyxError):
     """The log was closed, or abandoned by `crash`; open it again."""
 
 
-class Log(Protocol):
+class LogReader(Protocol):
+    """Reads what is durable; from any thread, and blocks."""
+
+    def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
+        """As `Log.read`."""
+        ...
+
+    def bounds(self, stream: Stream, partition: int) -> tuple[int, int]:
+        """As `Log.bounds`."""
+        ...
+
+
+class Log(LogReader, Protocol):
     """An append-only log. Unless noted, methods are for one thread, the engine's.
 
     Offsets count from 0 in each (stream, partition) without gaps. The log sequence number (LSN) counts

@@ -53,7 +53,7 @@ class Admission:
             key = idempotency_id(request)
             earlier = self.waiting.get((slot, key))
             if earlier is not None:
-                earlier.repeats.append((request.request_id, tid))
+                earlier.repeats.append((request.request_id, tid, request.reply_to))
                 return None
             root.idempotency = key
             known = memory.recall(key)

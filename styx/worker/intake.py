@@ -48,7 +48,7 @@ class Intake:
         root = RootTransaction(pending.tid, slot, pending.offset, pending.timestamp_us, pending.payload, request)
         root.sequential = pending.sequential
         root.externals = pending.externals
-        root.repeats = [(request_id, sequence) for request_id, sequence in pending.repeats]
+        root.repeats = list(pending.repeats)
         self._admission.readmit(root)
         if pending.parked:
             self.parked[root.tid] = root

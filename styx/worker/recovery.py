@@ -7,10 +7,12 @@ Anything missing or damaged is `Unusable`, with a reason an operator can act on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from styx.errors import EngineFailed
-from styx.log.base import Log, LogTruncated, Stream
+from styx.log.base import LogReader, LogTruncated, Stream
 from styx.messages import decode_reply
 from styx.protocol import PendingTransaction, SlotManifest
 from styx.sequencer.epoch_record import (
@@ -26,25 +28,27 @@ from styx.worker.events import LoadedSlot, LoadState, StateLoaded
 from styx.worker.slot import Delta
 from styx.worker.snapshot_object import decode_delta
 
+Scan = Callable[[LoadState, LogReader], set[int]]
+
 
 class Unusable(EngineFailed):
     """This snapshot, or the log behind it, cannot give the state that was acknowledged."""
 
 
-def load_state(wanted: LoadState, n_slots: int, log: Log, store: Store) -> StateLoaded:
-    """Answers `LoadState`; raises `Unusable`. A store that is only out of reach raises its own error: try again."""
+def load_state(wanted: LoadState, n_slots: int, log: LogReader, store: Store, scan: Scan | None = None) -> StateLoaded:
+    """Answers `LoadState`; raises `Unusable`. A store that is only out of reach raises its own error: try again.
+
+    `scan` finds the sequence TIDs of replies that stand in the log, where slots' replies are not in partitions of their
+    own.
+    """
     manifest = wanted.manifest
     by_slot = {} if manifest is None else {slot.part.slot: slot for slot in manifest.slots}
     try:
         slots = {slot: _load_slot(by_slot.get(slot), store) for slot in wanted.slots}
         plans = _plans(wanted, n_slots, log)
-        answered: set[int] = set()
         for slot in wanted.slots:
-            known = by_slot.get(slot)
-            first = 0 if known is None else known.part.replies_offset
-            for record in log.read(Stream.REPLIES, slot, first):
-                answered.add(decode_reply(record.payload).sequence)
             _check_requests(slot, slots[slot].next_offset, plans, log)
+        answered = (answered_in_own_partition if scan is None else scan)(wanted, log)
     except LogTruncated as error:
         what = "without a snapshot" if manifest is None else f"on the snapshot of epoch {manifest.epoch}"
         raise Unusable(
@@ -55,6 +59,16 @@ def load_state(wanted: LoadState, n_slots: int, log: Log, store: Store) -> State
         raise Unusable(str(error)) from error
     epoch, counter = (-1, 0) if manifest is None else (manifest.epoch, manifest.counter)
     return StateLoaded(wanted.generation, epoch, counter, slots, plans, answered)
+
+
+def answered_in_own_partition(wanted: LoadState, log: LogReader) -> set[int]:
+    """The sequence TIDs of the replies that stand in the log, where each slot's are in the partition of its number."""
+    known = {} if wanted.manifest is None else {s.part.slot: s.part.replies for s in wanted.manifest.slots}
+    answered: set[int] = set()
+    for slot in wanted.slots:
+        for record in log.read(Stream.REPLIES, slot, known.get(slot, {}).get(slot, 0)):
+            answered.add(decode_reply(record.payload).sequence)
+    return answered
 
 
 def _load_slot(slot: SlotManifest | None, store: Store) -> LoadedSlot:
@@ -71,7 +85,7 @@ def _load_slot(slot: SlotManifest | None, store: Store) -> LoadedSlot:
     return LoadedSlot(deltas, slot.part.next_offset, pending)
 
 
-def _plans(wanted: LoadState, n_slots: int, log: Log) -> list[EpochPlan]:
+def _plans(wanted: LoadState, n_slots: int, log: LogReader) -> list[EpochPlan]:
     manifest = wanted.manifest
     first = 0 if manifest is None else min(slot.part.epochs_offset for slot in manifest.slots)
     records: list[EpochRecord | GenerationMarker] = []
@@ -84,7 +98,7 @@ def _plans(wanted: LoadState, n_slots: int, log: Log) -> list[EpochPlan]:
     return replay_plan(records, n_slots, epoch, generation, wanted.generation)
 
 
-def _check_requests(slot: int, first: int, plans: list[EpochPlan], log: Log) -> None:
+def _check_requests(slot: int, first: int, plans: list[EpochPlan], log: LogReader) -> None:
     """The requests that recorded epochs name must still be there, or a reply that was given could not be given
     again.
     """

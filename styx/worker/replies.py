@@ -32,21 +32,25 @@ class Replies:
         """Answers a transaction and the repetitions that waited for it; call in serial order."""
         reply = root.remembered
         if reply is not None:
-            self._give(root.slot, replace(reply, request_id=root.request.request_id, sequence=root.tid))
+            request = root.request
+            self._give(
+                root.slot,
+                replace(reply, request_id=request.request_id, sequence=root.tid, reply_to=request.reply_to),
+            )
             return
-        request_id = root.request.request_id
+        request_id, reply_to = root.request.request_id, root.request.reply_to
         failure = root.failure
         if failure is None:
             assert root.result is not None, "a transaction ended without a result or an error"
-            reply = ReplyRecord(request_id, root.tid, root.tid, self._epoch, phase, root.result)
+            reply = ReplyRecord(request_id, root.tid, root.tid, self._epoch, phase, root.result, None, reply_to)
         else:
             error = (failure.code, failure.type, failure.message)
-            reply = ReplyRecord(request_id, root.tid, root.tid, self._epoch, phase, b"", error)
+            reply = ReplyRecord(request_id, root.tid, root.tid, self._epoch, phase, b"", error, reply_to)
         if root.idempotency is not None:
             self._memories[root.slot].remember(root.idempotency, reply)
         self._give(root.slot, reply)
-        for repeat_id, sequence in root.repeats:
-            self._give(root.slot, replace(reply, request_id=repeat_id, sequence=sequence))
+        for repeat_id, sequence, repeat_to in root.repeats:
+            self._give(root.slot, replace(reply, request_id=repeat_id, sequence=sequence, reply_to=repeat_to))
 
     def _give(self, slot: int, reply: ReplyRecord) -> None:
         if reply.sequence in self.answered:

@@ -19,7 +19,7 @@ class RootTransaction:
     needs an exact count or an outside call, and makes its calls run one after the other in call-path order.
     `externals` are the encoded outcomes of outside calls by key, attached when an epoch record resumes it.
     `repeats` are requests with the same idempotency key that wait for this one's reply: (request id, their own
-    TID). `remembered` is the reply it repeats itself.
+    TID, where they are answered). `remembered` is the reply it repeats itself.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class RootTransaction:
         self.request = request
         self.sequential = False
         self.externals: dict[bytes, bytes] | None = None
-        self.repeats: list[tuple[str, int]] = []
+        self.repeats: list[tuple[str, int, int]] = []
         self.idempotency: bytes | None = None
         self.remembered: ReplyRecord | None = None
         self.begin()

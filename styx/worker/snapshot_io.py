@@ -12,13 +12,13 @@ from styx.worker.events import MergeObjects, StoreSlot
 from styx.worker.snapshot_object import decode_delta, encode_delta, merge_objects, object_name, reference
 
 
-def store_slot(wanted: StoreSlot, epochs_offset: int, replies_offset: int, store: Store) -> SlotPart:
+def store_slot(wanted: StoreSlot, epochs_offset: int, replies: dict[int, int], store: Store) -> SlotPart:
     """Answers `StoreSlot`. The offsets are where the logs stood when the effect was made."""
     ref = None
     if any(wanted.delta.values()):
         name = object_name(wanted.slot, wanted.generation, wanted.epoch, "delta")
         ref = _put(name, encode_delta(wanted.delta), store)
-    return SlotPart(wanted.slot, wanted.next_offset, wanted.pending, epochs_offset, replies_offset, ref)
+    return SlotPart(wanted.slot, wanted.next_offset, wanted.pending, epochs_offset, replies, ref)
 
 
 def merge_stored(wanted: MergeObjects, store: Store) -> ObjectRef:

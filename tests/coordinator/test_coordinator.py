@@ -42,7 +42,7 @@ from styx.protocol import (
 
 
 def manifest(epoch: int, n_slots: int = 2) -> Manifest:
-    return Manifest(1, epoch, epoch, [SlotManifest(SlotPart(slot, 0, [], 0, 0, None), []) for slot in range(n_slots)])
+    return Manifest(1, epoch, epoch, [SlotManifest(SlotPart(slot, 0, [], 0, {}, None), []) for slot in range(n_slots)])
 
 
 class Office:

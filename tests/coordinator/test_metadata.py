@@ -18,8 +18,8 @@ from styx.store import MemoryStore
 
 def manifest(generation: int, epoch: int) -> Manifest:
     ref = ObjectRef("slots/0/object", 12, b"d" * 16)
-    pending = PendingTransaction(5, 2, 1_000, b"request", True, False, {b"key": b"outcome"}, [("again", 7)])
-    part = SlotPart(0, 3, [pending], 10, 11, ref)
+    pending = PendingTransaction(5, 2, 1_000, b"request", True, False, {b"key": b"outcome"}, [("again", 7, 2)])
+    part = SlotPart(0, 3, [pending], 10, {0: 11}, ref)
     return Manifest(generation, epoch, 17, [SlotManifest(part, [ref, ref])])
 
 

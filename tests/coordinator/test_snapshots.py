@@ -21,7 +21,7 @@ SLOTS = 2
 def part(slot: int, epoch: int, size: int | None = 10) -> SlotPart:
     """A slot's part; `size` None: it has not changed."""
     stored = None if size is None else ObjectRef(f"{slot}/{epoch}", size, b"")
-    return SlotPart(slot, 100 * epoch + slot, [], 200 * epoch + slot, 300 * epoch + slot, stored)
+    return SlotPart(slot, 100 * epoch + slot, [], 200 * epoch + slot, {slot: 300 * epoch + slot}, stored)
 
 
 def started() -> SnapshotLedger:

@@ -317,7 +317,7 @@ class Cluster:
                 self.feed(slot)
 
     def _store(self, process: Process, wanted: StoreSlot, epochs: int, replies: int) -> None:
-        part = self._try_store(lambda: store_slot(wanted, epochs, replies, self.storage.store))
+        part = self._try_store(lambda: store_slot(wanted, epochs, {wanted.slot: replies}, self.storage.store))
         self.to_worker(process, SlotPartStored(wanted.generation, wanted.epoch, wanted.slot, part))
 
     def _merge(self, process: Process, wanted: MergeObjects) -> None:

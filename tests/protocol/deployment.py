@@ -168,7 +168,7 @@ class Deployment:
         elif isinstance(effect, StoreSlot):
             _, epochs = self.log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
             _, replies = self.log.bounds(Stream.REPLIES, effect.slot)
-            stored_part = store_slot(effect, epochs, replies, self.store)
+            stored_part = store_slot(effect, epochs, {effect.slot: replies}, self.store)
             stored = SlotPartStored(effect.generation, effect.epoch, effect.slot, stored_part)
             self._put(me, me, partial(self.to_worker, worker, stored))
         elif isinstance(effect, RunExternal):

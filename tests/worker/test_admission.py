@@ -98,7 +98,7 @@ def test_a_repetition_of_an_unfinished_request_waits_for_its_reply() -> None:
     door = Door()
     first = door.root(ONCE)
     assert door.admit(replace(ONCE, request_id="again")) is None
-    assert first.repeats == [("again", 2)]
+    assert first.repeats == [("again", 2, 0)]
 
 
 def test_a_repetition_of_a_finished_request_is_done_at_once() -> None:
@@ -151,6 +151,6 @@ def test_a_transaction_from_a_snapshot_is_waited_for_again() -> None:
     root = RootTransaction(1, 0, 7, 123, encode_request(ONCE), ONCE)
     door.admission.readmit(root)
     assert door.admit(replace(ONCE, request_id="again")) is None
-    assert root.repeats == [("again", 1)]
+    assert root.repeats == [("again", 1, 0)]
     door.admission.ended(root)
     assert door.admission.waiting == {}

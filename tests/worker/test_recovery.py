@@ -43,7 +43,7 @@ class Deployment:
 
     def part(self, slot: int) -> SlotPart:
         wanted = StoreSlot(1, 0, slot, {"entity": {f"a{slot}": b"\x05"}}, 1, [])
-        return store_slot(wanted, 3, 1, self.store)
+        return store_slot(wanted, 3, {wanted.slot: 1}, self.store)
 
     def load(self, slots: list[int], snapshot: bool = True) -> StateLoaded:
         return load_state(LoadState(2, slots, self.manifest if snapshot else None), 2, self.log, self.store)

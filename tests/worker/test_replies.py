@@ -92,11 +92,11 @@ def test_a_suppressed_reply_is_remembered_all_the_same() -> None:
 def test_waiting_repetitions_get_the_same_reply_under_their_own_names() -> None:
     epoch = Epoch(answered={9})
     root = committed(3, idempotency=b"key")
-    root.repeats = [("again", 7), ("lost and found", 9)]
+    root.repeats = [("again", 7, 3), ("lost and found", 9, 0)]
     epoch.replies.add(root, 2)
-    assert epoch.taken() == {0: [ReplyRecord("r3", 3, 3, 7, 2, b"\x05"), ReplyRecord("again", 7, 3, 7, 2, b"\x05")]}, (
-        "one of the two stood in the log already"
-    )
+    assert epoch.taken() == {
+        0: [ReplyRecord("r3", 3, 3, 7, 2, b"\x05"), ReplyRecord("again", 7, 3, 7, 2, b"\x05", None, 3)]
+    }, "one of the two stood in the log already"
 
 
 def test_a_late_repetition_gets_the_remembered_reply() -> None:

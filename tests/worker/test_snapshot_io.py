@@ -13,7 +13,7 @@ from styx.worker.snapshot_object import decode_delta
 
 
 def stored(store: MemoryStore, epoch: int, delta: Delta, generation: int = 1) -> SlotPart:
-    return store_slot(StoreSlot(generation, epoch, 3, delta, 40, []), 50, 60, store)
+    return store_slot(StoreSlot(generation, epoch, 3, delta, 40, []), 50, {3: 60}, store)
 
 
 def content(store: MemoryStore, ref: ObjectRef | None) -> Any:
@@ -24,7 +24,7 @@ def content(store: MemoryStore, ref: ObjectRef | None) -> Any:
 def test_a_part_says_where_everything_goes_on() -> None:
     store = MemoryStore()
     part = stored(store, 7, {"operator": {"key": b"1"}})
-    assert (part.slot, part.next_offset, part.epochs_offset, part.replies_offset, part.pending) == (3, 40, 50, 60, [])
+    assert (part.slot, part.next_offset, part.epochs_offset, part.replies, part.pending) == (3, 40, 50, {3: 60}, [])
     assert content(store, part.stored) == {"operator": {"key": b"1"}}
 
 

@@ -253,14 +253,14 @@ class WorkerHost:
         if len(taken) < len(arrivals):
             self.world.time.after(rng.random() * 0.002, self.feed, slot)
 
-    def _store(self, wanted: StoreSlot, attempt: int = 1, bounds: tuple[int, int] | None = None) -> None:
+    def _store(self, wanted: StoreSlot, attempt: int = 1, bounds: tuple[int, dict[int, int]] | None = None) -> None:
         world = self.world
         if not self.alive:
             return
         if bounds is None:
             _, epochs = world.log.records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
             _, replies = world.log.records.bounds(Stream.REPLIES, wanted.slot)
-            bounds = (epochs, replies)
+            bounds = (epochs, {wanted.slot: replies})
         known = bounds
 
         def failed() -> None:
