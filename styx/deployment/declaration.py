@@ -1,0 +1,56 @@
+"""An operator's declaration: what was given to `Operator(…)` and registered, to build an equal operator from.
+
+An operator itself holds decoders, which cannot be stored. Never looks into functions or types.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from styx.operator import Operator
+
+
+class Declaration(NamedTuple):
+    """The arguments of `Operator`, and its registered functions in their order."""
+
+    name: str
+    n_partitions: int | None
+    key_type: Any
+    state_type: Any
+    partition_key: Callable[[Any], Any] | None
+    functions: list[Callable[..., Any]]
+
+
+def declaration(operator: Operator) -> Declaration:
+    """What `operator` was declared with."""
+    key_type = operator.key_type
+    return Declaration(
+        operator.name,
+        operator.n_partitions,
+        key_type.scalar or key_type.parts,
+        operator.state_type,
+        partition_key(operator),
+        [function.func for function in operator.functions.values()],
+    )
+
+
+def declare(operator: Operator, declared: Declaration) -> None:
+    """Makes an empty operator what `declared` says, with every check; raises `ConfigurationError`."""
+    Operator.__init__(
+        operator,
+        declared.name,
+        declared.n_partitions,
+        key_type=declared.key_type,
+        state_type=declared.state_type,
+        partition_key=declared.partition_key,
+    )
+    for function in declared.functions:
+        operator.register(function)
+
+
+def partition_key(operator: Operator) -> Callable[[Any], Any] | None:
+    """The partition key an operator was declared with, which only its partition function remembers."""
+    captured = inspect.getclosurevars(operator._partition_hash).nonlocals
+    return captured.get("partition_key")

@@ -1,0 +1,158 @@
+"""What is known of an app without its code: operators, keys, functions; and whether a version may replace another one.
+
+Plain data that travels as msgpack or JSON. It never imports, unpickles or runs an app. A version may replace another
+one only if every entity that has state is still found where it is and under the same key.
+
+State types are not compared: whether new code can read old state is decided by each value. A `get` of a value that does
+not fit the new `state_type` aborts its transaction with `UnsupportedValue`, which names the entity and the field, and
+changes nothing; the version before can be deployed again. To evolve a state type, give every new field a default, and
+leave a field that is no longer wanted out: msgspec ignores what it does not know.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from styx.app import App
+from styx.deployment.declaration import partition_key
+from styx.errors import UnknownOperator
+from styx.operator import Operator
+from styx.partitioning import Key, KeyType, stable_hash
+
+_KEY_PARTS = {"str": str, "int": int}
+
+
+class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """One operator. `n_partitions` None means one for each slot; `functions` has each one's parameters as text.
+
+    `key_type` is `str`, `int` or such as `(int, str)`; `partition_key` says whether the operator has its own one.
+    """
+
+    n_partitions: int | None
+    key_type: str
+    partition_key: bool
+    functions: dict[str, list[str]]
+
+
+class AppDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """An app's name and its operators by name."""
+
+    name: str
+    operators: dict[str, OperatorDescription]
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """How an operator's keys are spread. With `partition_key` only the app's code knows, and `stable_hash` guesses."""
+
+    n_partitions: int | None
+    key_type: str
+    partition_key: bool
+
+
+class RoutingTable(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client needs to send requests to an app of which it knows only the name."""
+
+    app: str
+    operators: dict[str, Route]
+
+    def check_key(self, operator: str, key: object) -> Key:
+        """`key` as the engine holds it; raises `UnknownOperator` or `BadKey`."""
+        return parse_key_type(self.route(operator).key_type).check(key, operator)
+
+    def slot_of(self, operator: str, key: Key, n_slots: int) -> int:
+        """The slot of a checked key; a guess if the operator has its own partition key. Raises `UnknownOperator`."""
+        return stable_hash(key) % (self.route(operator).n_partitions or n_slots) % n_slots
+
+    def route(self, operator: str) -> Route:
+        """The operator's route; raises `UnknownOperator` that lists what there is."""
+        try:
+            return self.operators[operator]
+        except KeyError:
+            known = ", ".join(sorted(self.operators)) or "none"
+            raise UnknownOperator(f"app {self.app!r} has no operator {operator!r}; it has: {known}") from None
+
+    def encode(self) -> bytes:
+        """The msgpack of a map, for `decode_routing_table`."""
+        return msgspec.msgpack.encode(self)
+
+
+def decode_routing_table(data: bytes) -> RoutingTable:
+    """Raises `msgspec.DecodeError` (or its `ValidationError`) for garbage."""
+    return msgspec.msgpack.decode(data, type=RoutingTable)
+
+
+def describe(app: App) -> AppDescription:
+    """The description of `app`; the same for the same declarations, wherever it is made."""
+    return AppDescription(
+        name=app.name,
+        operators={name: _describe_operator(operator) for name, operator in sorted(app.operators.items())},
+    )
+
+
+def routing_table(description: AppDescription) -> RoutingTable:
+    """The part of a description that clients need."""
+    routes = {
+        name: Route(n_partitions=one.n_partitions, key_type=one.key_type, partition_key=one.partition_key)
+        for name, one in description.operators.items()
+    }
+    return RoutingTable(app=description.name, operators=routes)
+
+
+def parse_key_type(text: str) -> KeyType:
+    """The key type that `text`, a description's `key_type`, names; raises `ValueError` for anything else."""
+    try:
+        if text.startswith("(") and text.endswith(")"):
+            return KeyType(tuple(_KEY_PARTS[part] for part in text[1:-1].split(", ")))
+        return KeyType(_KEY_PARTS[text])
+    except KeyError:
+        raise ValueError(f"{text!r} is no key type; one looks like str, int or (int, str)") from None
+
+
+def refusal(old: AppDescription, new: AppDescription, operators_with_state: set[str]) -> str | None:
+    """Why `new` may not replace `old`, or None if it may; `operators_with_state` are those that have entities."""
+    if new.name != old.name:
+        return (
+            f"the app deployed is {old.name!r}, and this one is {new.name!r}: "
+            f"name it {old.name!r} to replace it, or deploy it to another cluster"
+        )
+    for name in sorted(operators_with_state & old.operators.keys()):
+        if name not in new.operators:
+            return f"operator {name!r} has state, and the new version lacks it: keep it, or delete its entities first"
+        reason = _moved(old.operators[name], new.operators[name])
+        if reason is not None:
+            return f"operator {name!r} has state, and {reason}; keep it as it was, or use an operator of another name"
+    return None
+
+
+def removed_functions(old: AppDescription, new: AppDescription) -> list[str]:
+    """Functions, as `operator.function`, that `new` lacks: requests for them will be rejected from then on."""
+    found = []
+    for name, operator in sorted(old.operators.items()):
+        kept = new.operators[name].functions if name in new.operators else {}
+        found += [f"{name}.{function}" for function in sorted(operator.functions) if function not in kept]
+    return found
+
+
+def _moved(old: OperatorDescription, new: OperatorDescription) -> str | None:
+    """Why entities of an operator would no longer be found, if so."""
+    if new.key_type != old.key_type:
+        return f"the new version changes its key_type from {old.key_type} to {new.key_type}"
+    if new.n_partitions != old.n_partitions:
+        before, after = (str(one.n_partitions or "one for each slot") for one in (old, new))
+        return f"the new version changes its n_partitions from {before} to {after}, which would move its entities"
+    if new.partition_key != old.partition_key:
+        change = "has a partition_key now" if new.partition_key else "has no partition_key any more"
+        return f"the new version {change}, which would move its entities"
+    return None
+
+
+def _describe_operator(operator: Operator) -> OperatorDescription:
+    return OperatorDescription(
+        n_partitions=operator.n_partitions,
+        key_type=operator.key_type.name,
+        partition_key=partition_key(operator) is not None,
+        functions={
+            name: [str(parameter).replace("typing.", "") for parameter in function.signature.parameters]
+            for name, function in sorted(operator.functions.items())
+        },
+    )
