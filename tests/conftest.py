@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
+# The fixtures `kafka` and `minio`.
+pytest_plugins = ["tests.real_services"]
+
 # No deadline: a test's verdict must not depend on how busy the machine is.
 settings.register_profile("styx", deadline=None)
 settings.load_profile("styx")

@@ -1,0 +1,191 @@
+"""A real Kafka broker and a real MinIO server for tests: the fixtures `kafka` and `minio`, one of each per pytest run.
+
+They run the programs that `scripts/services` installs, on free ports and in a temporary folder, never those that a
+developer has running. A test that needs one has it as a parameter, is marked `slow`, and keeps to topics or to a prefix
+of its own. What cannot be installed fails the test; STYX_TESTS_WITHOUT_SERVICES=1 skips it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import ClassVar, Final, TypeVar
+
+import pytest
+
+SCRIPT: Final = Path(__file__).parents[1] / "scripts/services"
+SKIP_VARIABLE: Final = "STYX_TESTS_WITHOUT_SERVICES"
+
+FOLDER_PREFIX: Final = "styx-test-services-"
+"""Then the PID of the pytest run that owns the folder."""
+PORTS: Final = range(20_000, 30_000)
+"""Below the ports that connections leave from, one of which could otherwise take a killed server's place."""
+PORT_TRIES_MAX: Final = 100
+INSTALL_SECONDS_MAX: Final = 1800
+"""Building MinIO takes a few minutes on two idle cores."""
+COMMAND_SECONDS_MAX: Final = 120
+"""Longer than the script itself waits for a start and for a stop."""
+
+
+S = TypeVar("S", bound="RealService")
+
+
+class ServiceFailed(Exception):
+    """`scripts/services` could not do what it was told; the text is what it said."""
+
+
+class RealService:
+    """One server of this pytest run, in a folder of its own."""
+
+    name: ClassVar[str]
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.port = port
+        self._environment = {
+            **os.environ,
+            "STYX_SERVICES_DATA": str(folder),
+            f"STYX_{self.name.upper()}_PORT": str(port),
+        }
+
+    def start(self) -> None:
+        """Starts it and waits until it answers; what it had stored is there again. Raises ServiceFailed."""
+        self._command("start", COMMAND_SECONDS_MAX)
+
+    def stop(self) -> None:
+        """SIGTERM, and waits for its end."""
+        self._command("stop", COMMAND_SECONDS_MAX)
+
+    def kill(self) -> None:
+        """SIGKILL, and waits for its end. `start` brings it back at the same address."""
+        self._command("kill", COMMAND_SECONDS_MAX)
+
+    def _command(self, verb: str, seconds_max: float) -> None:
+        _run([verb, self.name], self._environment, seconds_max)
+
+
+class RealKafka(RealService):
+    """A broker without topics. It answers 5 s after a `kill` and `start`, and 2 s after a `stop` and `start`."""
+
+    name = "kafka"
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT."""
+        return f"127.0.0.1:{self.port}"
+
+
+class RealMinio(RealService):
+    """An S3 server with an empty bucket `styx`, on plain HTTP."""
+
+    name = "minio"
+    access_key = "minioadmin"
+    secret_key = "minioadmin"
+
+    @property
+    def endpoint(self) -> str:
+        """HOST:PORT, as the `minio` package wants it."""
+        return f"127.0.0.1:{self.port}"
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[RealKafka]:
+    yield from _running(RealKafka)
+
+
+@pytest.fixture(scope="session")
+def minio() -> Iterator[RealMinio]:
+    yield from _running(RealMinio)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Installs what the test needs before the test's time limit begins to run."""
+    for name in {"kafka", "minio"} & set(getattr(item, "fixturenames", ())):
+        if name not in _why_not_installed:
+            _why_not_installed[name] = _install(name)
+    return (yield)
+
+
+_why_not_installed: dict[str, str] = {}
+"""By service: what the installation said, or nothing if the service is there. Tried once a run."""
+
+
+def _install(name: str) -> str:
+    if os.environ.get(SKIP_VARIABLE) == "1":
+        return ""
+    try:
+        _run(["install", name], dict(os.environ), INSTALL_SECONDS_MAX)
+    except ServiceFailed as failure:
+        return str(failure)
+    return ""
+
+
+def _running(kind: type[S]) -> Iterator[S]:
+    if os.environ.get(SKIP_VARIABLE) == "1":
+        pytest.skip(f"{SKIP_VARIABLE}=1: without {kind.name}")
+    if why := _why_not_installed[kind.name]:
+        pytest.fail(f"{why}\n{SKIP_VARIABLE}=1 skips the tests that need it.", pytrace=False)
+    _end_leftovers()
+    folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
+    service = kind(folder, _free_port())
+    try:
+        service.start()
+        yield service
+    finally:
+        service.stop()
+        shutil.rmtree(folder)
+
+
+def _end_leftovers() -> None:
+    """Ends the servers of earlier runs that were killed before they could do it."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        pid = int(folder.name.removeprefix(FOLDER_PREFIX).partition("-")[0])
+        if folder.stat().st_uid == os.getuid() and not _is_alive(pid):
+            _run(["down"], {**os.environ, "STYX_SERVICES_DATA": str(folder)}, COMMAND_SECONDS_MAX)
+            shutil.rmtree(folder)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _free_port() -> int:
+    """A port that is free, like the next one, which Kafka's controller takes."""
+    for port in random.sample(PORTS, PORT_TRIES_MAX):
+        try:
+            for each in (port, port + 1):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", each))
+        except OSError:
+            continue
+        return port
+    raise ServiceFailed(f"no free port among {PORT_TRIES_MAX} tried between {PORTS.start} and {PORTS.stop}")
+
+
+def _run(words: list[str], environment: dict[str, str], seconds_max: float) -> None:
+    try:
+        done = subprocess.run(
+            [SCRIPT, *words],
+            check=False,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=seconds_max,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise ServiceFailed(f"scripts/services {' '.join(words)}: not done after {seconds_max} s") from late
+    if done.returncode:
+        raise ServiceFailed(f"scripts/services {' '.join(words)}: {done.stderr.strip()}")
