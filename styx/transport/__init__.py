@@ -1,0 +1,29 @@
+"""Authenticated, framed connections between the processes of a cluster. Payloads are opaque bytes.
+
+`listen` and `dial` give a `Connection` whose peer has proved that it knows the cluster's secret. Nothing here is ever
+unpickled, and nothing is retried: who dials whom, and when again, is the caller's business.
+"""
+
+from __future__ import annotations
+
+from styx.transport.connection import SEND_BUFFER_BYTES_MAX, Connection
+from styx.transport.dial import dial
+from styx.transport.frame import FRAME_BYTES_MAX, FrameTooLarge
+from styx.transport.handshake import Hello, Refusal, Refused
+from styx.transport.listener import Listener, listen
+from styx.transport.tls import Security, TlsFiles
+
+__all__ = [
+    "FRAME_BYTES_MAX",
+    "SEND_BUFFER_BYTES_MAX",
+    "Connection",
+    "FrameTooLarge",
+    "Hello",
+    "Listener",
+    "Refusal",
+    "Refused",
+    "Security",
+    "TlsFiles",
+    "dial",
+    "listen",
+]

@@ -1,0 +1,106 @@
+"""Framing: how messages are told apart in a stream of bytes. A frame is the payload's length in four bytes, most
+significant first, and the payload.
+
+Pure: bytes in, payloads out. Never allocates a length because a peer announced it; what it holds was received.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import Final
+
+from styx.errors import StyxError
+from styx.limits import KIB, MIB
+
+FRAME_BYTES_MAX: Final = 64 * MIB
+"""One payload, once the peer is authenticated."""
+UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 4 * KIB
+"""One payload of a handshake."""
+
+_PREFIX: Final = struct.Struct(">I")
+_PREFIX_BYTES: Final = _PREFIX.size
+
+prefix_of = _PREFIX.pack
+"""The prefix for a payload of this many bytes."""
+_length_at = _PREFIX.unpack_from
+
+
+class FrameTooLarge(StyxError):
+    """A frame is longer than its connection allows."""
+
+    def __init__(self, length: int, frame_bytes_max: int) -> None:
+        super().__init__(f"a frame of {length} bytes is over the limit of {frame_bytes_max} bytes")
+
+
+class FrameReader:
+    """Payloads from a stream that arrives in pieces of any size."""
+
+    def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
+        self._frame_bytes_max = frame_bytes_max
+        # Either a part of a prefix, or a part of a payload with at least one byte missing; never both.
+        self._prefix = b""
+        self._payload = io.BytesIO()
+        self._missing = 0
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a frame has begun and not ended."""
+        return self._missing > 0 or self._prefix != b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The payloads that `data` completes, in order.
+
+        Raises `FrameTooLarge` as soon as a prefix says so; the stream cannot be read on after it, and payloads that
+        the same piece completed before are lost.
+        """
+        frames: list[bytes] = []
+        position = 0
+        if self._missing:
+            position = self._continue(data, frames)
+        elif self._prefix:
+            data = self._prefix + data
+        end = len(data)
+        while end - position >= _PREFIX_BYTES:
+            (length,) = _length_at(data, position)
+            if length > self._frame_bytes_max:
+                raise FrameTooLarge(length, self._frame_bytes_max)
+            start = position + _PREFIX_BYTES
+            position = start + length
+            if position > end:
+                self._prefix = b""
+                self._missing = position - end
+                self._payload.write(data[start:])
+                return frames
+            frames.append(data[start:position])
+        self._prefix = data[position:]
+        return frames
+
+    def _continue(self, data: bytes, frames: list[bytes]) -> int:
+        """Adds to the payload begun earlier; the number of bytes used."""
+        used = data[: self._missing]
+        self._payload.write(used)
+        self._missing -= len(used)
+        if not self._missing:
+            # BytesIO grows in place, and gives up its buffer without a copy.
+            frames.append(self._payload.getvalue())
+            self._payload = io.BytesIO()
+        return len(used)
+
+
+def take_frame(received: bytearray, frame_bytes_max: int) -> bytes | None:
+    """Removes and returns the first payload in `received`; None while it is incomplete. Raises `FrameTooLarge`.
+
+    For handshakes, where what follows a frame is read under other rules than the frame.
+    """
+    if len(received) < _PREFIX_BYTES:
+        return None
+    (length,) = _length_at(received)
+    if length > frame_bytes_max:
+        raise FrameTooLarge(length, frame_bytes_max)
+    end = _PREFIX_BYTES + length
+    if len(received) < end:
+        return None
+    payload = bytes(received[_PREFIX_BYTES:end])
+    del received[:end]
+    return payload

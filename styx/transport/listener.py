@@ -1,0 +1,162 @@
+"""Listening for the other processes of a cluster: accepts, lets each peer prove itself, and hands on those who do.
+
+Strangers cost little: a bounded number of handshakes at once, of bounded length, each for a bounded time. Connections
+that were handed on are their receiver's; a listener that is closed leaves them alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Final
+
+from styx.transport.address import format_address
+from styx.transport.connection import Connection
+from styx.transport.handshake import Hello, ListenerHandshake, Refusal, Refused
+from styx.transport.opening import Opening, refused_tls
+from styx.transport.refusals import Refusals
+from styx.transport.socket_options import HALF_OPEN_SECONDS
+from styx.transport.tls import Security
+
+UNAUTHENTICATED_MAX: Final = 64
+"""Connections in their handshake at once; further ones wait to be accepted."""
+HANDSHAKE_SECONDS_MAX: Final = 5.0
+"""For one handshake, TLS included."""
+CROWDED_HANDSHAKE_SECONDS_MAX: Final = 1.0
+"""The same while others wait: peers that send nothing must not keep out those that would be done in a moment."""
+BACKLOG_MAX: Final = 1024
+"""Connections that the kernel keeps until they are accepted."""
+
+_ACCEPT_PAUSE_SECONDS: Final = 1.0
+"""Before accepting again after a failure: most likely the process has no file descriptor left."""
+
+_log = logging.getLogger("styx.transport")
+
+
+class Listener:
+    """A port that is listened on. `address` is `host:port`, with the port that was really taken."""
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        security: Security,
+        hello: Hello,
+        on_connection: Callable[[Connection], None],
+    ) -> None:
+        self.address = format_address(*listening.getsockname()[:2])
+        self._socket = listening
+        self._secret = security.secret
+        self._context = security.listener_context()
+        self._hello = hello
+        self._on_connection = on_connection
+        self._refusals = Refusals()
+        self._loop = asyncio.get_running_loop()
+        # The handshakes under way, the oldest first: the peer's host, and when it began.
+        self._handshakes: dict[asyncio.Task[None], tuple[str, float]] = {}
+        self._accepting = self._loop.create_task(self._accept())
+
+    @property
+    def refused(self) -> int:
+        """Peers refused so far."""
+        return self._refusals.count
+
+    @property
+    def handshakes(self) -> int:
+        """Connections that have not proved themselves yet."""
+        return len(self._handshakes)
+
+    async def close(self) -> None:
+        """Stops listening and ends unfinished handshakes."""
+        tasks = [self._accepting, *self._handshakes]
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        self._socket.close()
+
+    async def _accept(self) -> None:
+        while True:
+            await self._wait_for_room()
+            try:
+                accepted, _ = await self._loop.sock_accept(self._socket)
+            except OSError as error:
+                _log.warning("%s cannot accept connections at the moment: %s", self.address, error)
+                await asyncio.sleep(_ACCEPT_PAUSE_SECONDS)
+                continue
+            host = _host_of(accepted)
+            task = self._loop.create_task(self._admit(host, accepted))
+            self._handshakes[task] = (host, self._loop.time())
+            task.add_done_callback(self._handshakes.pop)
+
+    async def _wait_for_room(self) -> None:
+        while len(self._handshakes) >= UNAUTHENTICATED_MAX:
+            oldest, (host, began) = next(iter(self._handshakes.items()))
+            left = began + CROWDED_HANDSHAKE_SECONDS_MAX - self._loop.time()
+            if left <= 0:
+                oldest.cancel()
+                self._refusals.add(host, Refused(Refusal.TOO_SLOW, "it was slow while others waited"))
+            await asyncio.wait(self._handshakes, timeout=max(left, 0), return_when=asyncio.FIRST_COMPLETED)
+
+    async def _admit(self, host: str, accepted: socket.socket) -> None:
+        opening = Opening(ListenerHandshake(self._secret, self._hello))
+        try:
+            connection = await self._authenticated(accepted, opening)
+            self._on_connection(connection)
+        except Refused as refused:
+            opening.abandon()
+            self._refusals.add(host, refused)
+        except BaseException:
+            opening.abandon()
+            raise
+
+    async def _authenticated(self, accepted: socket.socket, opening: Opening) -> Connection:
+        tls = self._context
+        try:
+            async with asyncio.timeout(HANDSHAKE_SECONDS_MAX):
+                await self._loop.connect_accepted_socket(
+                    lambda: opening,
+                    accepted,
+                    ssl=tls,
+                    ssl_handshake_timeout=HANDSHAKE_SECONDS_MAX if tls else None,
+                    ssl_shutdown_timeout=HALF_OPEN_SECONDS if tls else None,
+                )
+                return await opening.connection
+        except TimeoutError:
+            cause = f"it did not prove itself within {HANDSHAKE_SECONDS_MAX:g} s"
+            raise Refused(Refusal.TOO_SLOW, cause) from None
+        except ssl.SSLError as error:
+            raise refused_tls(error) from None
+        except Refused:
+            raise
+        except OSError as error:
+            raise Refused(Refusal.HUNG_UP, f"it hung up during the handshake: {error}") from None
+
+
+async def listen(
+    host: str, port: int, security: Security, hello: Hello, on_connection: Callable[[Connection], None]
+) -> Listener:
+    """Listens on `host` and `port`; 0 takes a free one. `on_connection` gets each authenticated peer and must see
+    to it that `start` is called.
+
+    Raises `OSError` if the port cannot be had, `ConfigurationError` for a bad hello or certificate.
+    """
+    security.check(hello)
+    ListenerHandshake(security.secret, hello)  # what is wrong with the hello is said here, not to the first peer
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, _, _, _, where = found[0]
+    listening = socket.create_server(where[:2], family=family, backlog=BACKLOG_MAX)
+    listening.setblocking(False)
+    try:
+        return Listener(listening, security, hello, on_connection)
+    except BaseException:
+        listening.close()
+        raise
+
+
+def _host_of(accepted: socket.socket) -> str:
+    try:
+        return str(accepted.getpeername()[0])
+    except OSError:
+        return "a peer that is gone"
