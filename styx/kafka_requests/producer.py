@@ -1,0 +1,235 @@
+"""Request records on their way into Kafka: queued by slot, sent in batches, acknowledged by all replicas.
+
+It never waits for replies and never sends a record twice, with one exception: a request with an idempotency key, whose
+batch failed. aiokafka repeats a batch for as long as Kafka is away, under the same sequence number, so that the broker
+recognises it. A batch fails when the broker refuses it, or when its partition has had no leader for
+`REQUEST_TIMEOUT_SECONDS`. It may have been written all the same, and it leaves a gap in the sequence numbers, which
+makes the broker refuse all later ones. Therefore one failure ends the whole producer, and another one takes its place;
+what the failed batch carried stays unanswered, and ends at its own timeout.
+
+One batch a slot is under way at once. What comes meanwhile gathers here, where a request that nobody waits for any more
+is dropped without being sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from typing import Any, Final
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+
+from styx.kafka_requests.errors import KafkaUnreachable
+from styx.kafka_requests.waiters import Waiter
+
+AWAY_SECONDS: Final = 2.0
+"""How long Kafka may be silent before new requests are refused."""
+PROBE_SECONDS: Final = 1.0
+"""How often Kafka is asked for a sign of life."""
+REQUEST_TIMEOUT_SECONDS: Final = 30
+"""How long one exchange with a broker may take before its connection is given up."""
+RETRY_SECONDS: Final = 0.25
+"""Between two attempts to reach a broker."""
+CONNECT_SECONDS: Final = 10.0
+"""How long one attempt to start a producer may take."""
+CLOSE_SECONDS: Final = 2.0
+"""How long closing waits for what is being sent."""
+BATCH_BYTES_MAX: Final = 512 * 1024
+"""One batch, unless a single request is larger: half of what brokers take by default."""
+
+_log = logging.getLogger("styx.kafka_requests")
+
+
+class RequestProducer:
+    """Appends requests to `topic`, a partition for each slot. `connection`: what aiokafka needs to connect."""
+
+    def __init__(self, connection: Mapping[str, Any], topic: str) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._producer: AIOKafkaProducer | None = None
+        self._queued: defaultdict[int, deque[Waiter]] = defaultdict(deque)
+        self._under_way: dict[int, tuple[list[Waiter], float]] = {}
+        self._idle_slots: dict[int, None] = {}
+        self._wake = asyncio.Event()
+        self._broken: str | None = None
+        self._away_since_s: float | None = None
+        self._loop = asyncio.get_running_loop()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._retired: dict[AIOKafkaProducer, asyncio.Task[None]] = {}
+
+    async def start(self) -> None:
+        """Connects; raises `KafkaUnreachable`."""
+        self._producer = await self._connect()
+        self._tasks = [asyncio.create_task(self._send()), asyncio.create_task(self._probe())]
+
+    async def partition_counts(self, *topics: str) -> list[int]:
+        """How many partitions each topic has, 0 if there is no such topic; raises `KafkaUnreachable`."""
+        assert self._producer is not None
+        try:
+            cluster = await self._producer.client.fetch_all_metadata()
+        except KafkaError as error:
+            raise KafkaUnreachable(f"{self._address} does not answer: {error}") from None
+        return [len(cluster.partitions_for_topic(topic) or ()) for topic in topics]
+
+    def send(self, waiter: Waiter) -> None:
+        """Queues a request; all those of one turn of the event loop leave together."""
+        slot = waiter.slot
+        self._queued[slot].append(waiter)
+        if slot not in self._under_way:
+            self._idle_slots[slot] = None
+            self._wake.set()
+
+    @property
+    def away_reason(self) -> str | None:
+        """Why requests cannot be sent now, None if they can."""
+        since_s = self._away_since_s
+        if self._under_way:
+            # The oldest comes first: a slot's entry is made anew with each batch.
+            oldest_s = next(iter(self._under_way.values()))[1]
+            since_s = oldest_s if since_s is None else min(oldest_s, since_s)
+        if since_s is None:
+            return None
+        seconds = self._loop.time() - since_s
+        return f"{self._address} has not answered for {seconds:.0f} s" if seconds > AWAY_SECONDS else None
+
+    async def close(self) -> None:
+        """Waits for what is being sent, but no longer than `CLOSE_SECONDS`; what is queued is not sent any more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._producer is not None:
+            self._retire(self._producer)
+            self._producer = None
+        for producer, stopping in list(self._retired.items()):
+            await _end(producer, stopping)
+
+    @property
+    def _address(self) -> str:
+        return f"Kafka at {self._connection['bootstrap_servers']}"
+
+    async def _connect(self) -> AIOKafkaProducer:
+        producer = AIOKafkaProducer(
+            **self._connection,
+            acks="all",
+            enable_idempotence=True,
+            max_batch_size=BATCH_BYTES_MAX,
+            request_timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000,
+            retry_backoff_ms=int(RETRY_SECONDS * 1000),
+        )
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await producer.start()
+                await producer.client.add_topic(self._topic)
+        except BaseException as error:
+            await producer.stop()
+            if not isinstance(error, KafkaError | OSError):
+                raise
+            raise KafkaUnreachable(f"{self._address} cannot be reached: {error or 'no answer'}") from None
+        return producer
+
+    async def _send(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            if self._broken is not None:
+                await self._replace_producer()
+            assert self._producer is not None
+            slots = list(self._idle_slots)
+            self._idle_slots.clear()
+            for slot in slots:
+                if slot not in self._under_way and self._broken is None:
+                    await self._send_slot(self._producer, slot)
+
+    async def _send_slot(self, producer: AIOKafkaProducer, slot: int) -> None:
+        batch = producer.create_batch()
+        queue, waiters = self._queued[slot], []
+        while queue:
+            waiter = queue[0]
+            # Not sent if nobody would learn what came of it.
+            if not waiter.future.done():
+                if batch.append(key=None, value=waiter.payload, timestamp=None) is None:
+                    break
+                waiters.append(waiter)
+            queue.popleft()
+        if not waiters:
+            return
+        batch.close()
+        self._under_way[slot] = waiters, self._loop.time()
+        try:
+            future = await producer.send_batch(batch, self._topic, partition=slot)
+        except (KafkaError, AssertionError) as error:
+            # Not taken, so not sent: aiokafka's sender has ended, or does not know the partition any more.
+            del self._under_way[slot]
+            queue.extendleft(reversed(waiters))
+            self._idle_slots[slot] = None
+            self._break(error)
+        else:
+            future.add_done_callback(lambda done: self._acknowledged(producer, slot, done))
+
+    def _acknowledged(self, producer: AIOKafkaProducer, slot: int, future: asyncio.Future[Any]) -> None:
+        waiters, _ = self._under_way.pop(slot)
+        error = future.exception() if not future.cancelled() else asyncio.CancelledError()
+        queue = self._queued[slot]
+        if error is not None:
+            queue.extendleft(waiter for waiter in reversed(waiters) if waiter.repeatable)
+            if producer is self._producer:
+                self._break(error)
+        if queue:
+            self._idle_slots[slot] = None
+            self._wake.set()
+
+    def _break(self, error: BaseException) -> None:
+        self._broken = f"{type(error).__name__}: {error}"
+        self._wake.set()
+
+    async def _replace_producer(self) -> None:
+        _log.warning("%s: a batch of requests failed (%s); connecting anew", self._address, self._broken)
+        assert self._producer is not None
+        # The old one goes on with what it has under way for other slots; what is new goes to the next one.
+        self._retire(self._producer)
+        while True:
+            try:
+                self._producer = await self._connect()
+                break
+            except KafkaUnreachable:
+                await asyncio.sleep(RETRY_SECONDS)
+        self._broken = None
+
+    def _retire(self, producer: AIOKafkaProducer) -> None:
+        task = asyncio.create_task(producer.stop())
+        self._retired[producer] = task
+        task.add_done_callback(lambda _: self._retired.pop(producer))
+
+    async def _probe(self) -> None:
+        while True:
+            await asyncio.sleep(PROBE_SECONDS)
+            asked_s = self._loop.time()
+            alive = False
+            if self._producer is not None:
+                try:
+                    async with asyncio.timeout(AWAY_SECONDS):
+                        alive = await self._producer.client.force_metadata_update()
+                except TimeoutError:
+                    pass
+            if alive and self._away_since_s is not None:
+                _log.warning("%s answers again", self._address)
+                self._away_since_s = None
+            elif not alive and self._away_since_s is None:
+                _log.warning("%s does not answer; requests wait", self._address)
+                self._away_since_s = asked_s
+
+
+async def _end(producer: AIOKafkaProducer, stopping: asyncio.Task[None]) -> None:
+    """Ends a producer that is `stopping`, within `CLOSE_SECONDS` or without what it has under way."""
+    await asyncio.wait([stopping], timeout=CLOSE_SECONDS)
+    if stopping.done():
+        return
+    # aiokafka has no way to stop while Kafka is away: it would wait for batches that it repeats for ever.
+    if producer._sender.sender_task is not None:
+        producer._sender.sender_task.cancel()
+    await producer.client.close()
+    await asyncio.wait([stopping], timeout=CLOSE_SECONDS)
+    producer._message_accumulator.fail_all(KafkaError("the requester was closed"))
