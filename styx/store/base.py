@@ -39,12 +39,20 @@ class StoreCorrupt(EngineFailed):
 class Store(Protocol):
     """Blobs by name. A name is parts joined by `/`; a part is not empty and does not start with a dot.
 
-    No name may continue another one (`a` and `a/b`). A bad name raises `ValueError`; an unreachable or full
+    No name may continue another one (`a` and `a/b`); a store may refuse that, or not. A bad name raises `ValueError`; an unreachable or full
     store raises `OSError`. All methods may be called from any thread, and block.
     """
 
     def put(self, name: str, data: bytes) -> None:
         """Stores or replaces an object: atomic, and durable when it returns."""
+        ...
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        """Stores an object unless there is one of this name: of several callers at once, one does.
+
+        False if another is there. If it has the same content, True: it may be this caller's, from an attempt whose
+        answer was lost. Callers that compete must therefore store different contents. Atomic, and durable.
+        """
         ...
 
     def get(self, name: str) -> bytes:
@@ -65,6 +73,17 @@ def check_name(name: str) -> None:
     problem = _problem(name)
     if problem is not None:
         raise ValueError(f"{name!r} cannot name an object: {problem}. Use parts like 'snapshots/42/slot-3'.")
+
+
+def is_name(name: str) -> bool:
+    """Whether an object can have this name."""
+    return _problem(name) is None
+
+
+def can_begin_a_name(prefix: str) -> bool:
+    """Whether any name can start with `prefix`: `/etc` or `../x` cannot."""
+    folders, last = prefix.split("/")[:-1], prefix.rpartition("/")[2]
+    return "\0" not in prefix and all(folders) and not any(part.startswith(".") for part in (*folders, last))
 
 
 def _problem(name: str) -> str | None:

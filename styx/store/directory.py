@@ -1,28 +1,34 @@
 """The object store in a local directory: one file per object.
 
-An object is written under a temporary name, synced, renamed, and its directory synced: it is there whole or
+An object is written under a temporary name, synced, renamed or linked, and its directory synced: it is there whole or
 not at all, whatever happens. Never shows a half-written object, and never reaches outside its directory.
 """
 
 from __future__ import annotations
 
 import builtins
+import fcntl
 import os
-from itertools import count
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import BinaryIO, Final
+from uuid import uuid4
 
 from styx.fsync import fsync_directory, fsync_file, make_directory
-from styx.store.base import NotFound, check_name
+from styx.store.base import NotFound, can_begin_a_name, check_name
+
+ATTEMPTS_MAX: Final = 10
+"""How often a temporary file or a folder is created again when another process removes it just then."""
 
 # Names of objects have no part that starts with a dot, so this can be none of them.
 _UNFINISHED: Final = ".unfinished"
 
 
 class DirectoryStore:
-    """A `Store` in the directory `path`, created if it is missing. One object of this class per directory at
-    a time: opening it removes what an earlier one left unfinished.
+    """A `Store` in the directory `path`, created if it is missing. Processes of one machine may share it. Opening it
+    removes what writers that died left unfinished.
 
     Raises `OSError` when the directory cannot be created or written.
     """
@@ -32,8 +38,7 @@ class DirectoryStore:
         self._unfinished = self._root / _UNFINISHED
         make_directory(self._unfinished)
         for leftover in self._unfinished.iterdir():
-            leftover.unlink()
-        self._numbers = count()
+            _remove_unless_in_use(leftover)
         # Held while directories come and go, so that none is removed under a put.
         self._lock = Lock()
         # Directories whose entries up to the root are known to be on the disk.
@@ -41,17 +46,24 @@ class DirectoryStore:
 
     def put(self, name: str, data: bytes) -> None:
         check_name(name)
-        temporary = self._unfinished / str(next(self._numbers))
-        try:
-            _write(temporary, data)
-            with self._lock:
-                self._publish(temporary, self._root / name)
-        except (NotADirectoryError, IsADirectoryError, FileExistsError):
-            raise ValueError(
-                f"{name!r} cannot be stored beside an object whose name it continues, or that continues it"
-            ) from None
-        finally:
-            temporary.unlink(missing_ok=True)
+        with self._written(data) as temporary, self._lock:
+            try:
+                self._publish(temporary, self._root / name, os.replace)
+            except (NotADirectoryError, IsADirectoryError, FileExistsError):
+                raise _continues_another(name) from None
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        check_name(name)
+        target = self._root / name
+        with self._written(data) as temporary, self._lock:
+            try:
+                self._publish(temporary, target, _link_unless_there)
+                return self.get(name) == data
+            except NotFound:
+                # There was one; another process has deleted it by now.
+                return False
+            except (NotADirectoryError, IsADirectoryError, FileExistsError):
+                raise _continues_another(name) from None
 
     def get(self, name: str) -> bytes:
         check_name(name)
@@ -61,7 +73,7 @@ class DirectoryStore:
             raise NotFound(name, str(self._root)) from None
 
     def list(self, prefix: str) -> builtins.list[str]:
-        folder = self._root.joinpath(*prefix.split("/")[:-1]) if _is_inside(prefix) else None
+        folder = self._root.joinpath(*prefix.split("/")[:-1]) if can_begin_a_name(prefix) else None
         if folder is None:
             return []
         names = []
@@ -82,10 +94,29 @@ class DirectoryStore:
                 return
             self._remove_empty((self._root / name).parent)
 
-    def _publish(self, temporary: Path, target: Path) -> None:
-        self._make_folders(target.parent)
-        os.replace(temporary, target)
-        fsync_directory(target.parent)
+    @contextmanager
+    def _written(self, data: bytes) -> Iterator[Path]:
+        path, file = _lasting_file(self._unfinished)
+        try:
+            with file:
+                file.write(data)
+                file.flush()
+                fsync_file(file.fileno())
+                yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _publish(self, temporary: Path, target: Path, move: Callable[[Path, Path], None]) -> None:
+        for attempt in range(ATTEMPTS_MAX):
+            try:
+                self._make_folders(target.parent)
+                move(temporary, target)
+                fsync_directory(target.parent)
+                return
+            except FileNotFoundError:
+                if attempt == ATTEMPTS_MAX - 1:
+                    raise
+                self._synced = {self._root}
 
     def _make_folders(self, folder: Path) -> None:
         if folder in self._synced:
@@ -106,13 +137,35 @@ class DirectoryStore:
             folder = folder.parent
 
 
-def _write(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        fsync_file(file.fileno())
+def _lasting_file(folder: Path) -> tuple[Path, BinaryIO]:
+    """A new file that `_remove_unless_in_use` leaves alone while it is open."""
+    for _ in range(ATTEMPTS_MAX):
+        path = folder / uuid4().hex
+        file = path.open("xb")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        # A store that was opened in between may have taken it for a leftover.
+        if os.fstat(file.fileno()).st_nlink:
+            return path, file
+        file.close()
+    raise BlockingIOError(f"other processes keep removing what is written to {folder}")
 
 
-def _is_inside(prefix: str) -> bool:
-    """Whether any name can start with `prefix`: `/etc` or `../x` must not be walked."""
-    return "\0" not in prefix and all(part and not part.startswith(".") for part in prefix.split("/")[:-1])
+def _remove_unless_in_use(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+    except (BlockingIOError, FileNotFoundError):
+        return
+
+
+def _link_unless_there(temporary: Path, target: Path) -> None:
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        if target.is_dir():
+            raise
+
+
+def _continues_another(name: str) -> ValueError:
+    return ValueError(f"{name!r} cannot be stored beside an object whose name it continues, or that continues it")

@@ -17,6 +17,11 @@ class MemoryStore:
         check_name(name)
         self._objects[name] = bytes(data)
 
+    def put_new(self, name: str, data: bytes) -> bool:
+        check_name(name)
+        # One step of the interpreter, so that of several threads one stores.
+        return self._objects.setdefault(name, bytes(data)) == data
+
     def get(self, name: str) -> bytes:
         check_name(name)
         try:

@@ -1,0 +1,230 @@
+"""The object store on S3 or a server that speaks its protocol, such as MinIO: one object of the bucket for each.
+
+An object is sent as one PUT, which the server does whole or not at all. Never sends an object in parts, and never waits
+long for a server that is away: whoever calls tries again.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging import getLogger
+from threading import Lock
+from typing import Final
+from uuid import uuid4
+
+import certifi
+from minio import Minio
+from minio.error import InvalidResponseError, MinioException, S3Error
+from urllib3 import PoolManager, Retry, Timeout
+from urllib3.exceptions import HTTPError
+
+from styx.errors import ConfigurationError
+from styx.store.base import NotFound, can_begin_a_name, check_name, is_name
+from styx.store.s3_errors import StoreUnreachable, described, status_of
+
+CONNECT_TIMEOUT_S: Final = 2.0
+"""How long an attempt waits for a connection."""
+READ_TIMEOUT_S: Final = 30.0
+"""How long a request waits for each piece of the answer."""
+ATTEMPTS_MAX: Final = 3
+"""Attempts for a request that found no connection or an overloaded server. One cut off is not repeated here."""
+BACKOFF_S: Final = 0.2
+"""The pause before the third attempt is twice this; there is none before the second."""
+CONNECTIONS_MAX: Final = 8
+"""Connections to the server; further threads wait for one."""
+OBJECT_BYTES_MAX: Final = 5 * 1024**3
+"""The largest object that S3 takes in one PUT."""
+CONFLICTS_MAX: Final = 5
+"""How often S3 may answer that another conditional PUT of the same name is just being done."""
+
+_OVERLOADED: Final = (500, 502, 503, 504)
+_BUCKET_IS_THERE: Final = frozenset({"BucketAlreadyOwnedByYou", "BucketAlreadyExists"})
+_ONLY_IF_NEW: Final = {"If-None-Match": "*"}
+_PROBE: Final = ".conditional-put/"
+_UNCONDITIONAL: Final = (
+    "two processes that create one object at the same moment may both be told that they did. "
+    "Use a server that knows it, such as MinIO or AWS"
+)
+
+_log = getLogger(__name__)
+
+
+class S3Store:
+    """A `Store` under `prefix` in `bucket` at `endpoint`, `HOST` or `HOST:PORT`, over TLS if `secure`.
+
+    Opening it creates the bucket if it is missing. Raises `ConfigurationError` when the bucket, the keys or their
+    rights are wrong, and `OSError` when the server is out of reach. Not to be carried through a fork.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        bucket: str,
+        prefix: str,
+        access_key: str,
+        secret_key: str,
+        secure: bool,
+        region: str | None = None,
+    ) -> None:
+        if prefix:
+            check_name(prefix)
+        self._bucket = bucket
+        self._folder = f"{prefix}/" if prefix else ""
+        self._where = f"the bucket {bucket!r} at {'https' if secure else 'http'}://{endpoint}"
+        self._knows_condition: bool | None = None
+        # Held while the server is asked whether it does.
+        self._lock = Lock()
+        try:
+            self._client = Minio(
+                endpoint, access_key, secret_key, secure=secure, region=region, http_client=_connections(secure)
+            )
+            self._open_bucket()
+        except ValueError as error:
+            raise ConfigurationError(f"there cannot be {self._where}: {error}") from None
+
+    def put(self, name: str, data: bytes) -> None:
+        key = self._key(name)
+        with self._described(f"put {name!r} in"):
+            self._send(key, data, {})
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        key = self._key(name)
+        with self._described(f"put {name!r}, if it is new, in"):
+            if self._is_condition_known():
+                stored = self._send_if_new(key, data)
+                there = data if stored else self._content(key)
+                return there == data
+            there = self._content(key)
+        if there is None:
+            self.put(name, data)
+            return True
+        return there == data
+
+    def get(self, name: str) -> bytes:
+        key = self._key(name)
+        with self._described(f"get {name!r} from"):
+            data = self._content(key)
+        if data is None:
+            raise NotFound(name, self._where)
+        return data
+
+    def list(self, prefix: str) -> builtins.list[str]:
+        if not can_begin_a_name(prefix):
+            return []
+        with self._described(f"list {prefix!r} in"):
+            objects = self._client.list_objects(self._bucket, self._folder + prefix, recursive=True)
+            names = [(each.object_name or "").removeprefix(self._folder) for each in objects]
+        return sorted(name for name in names if is_name(name))
+
+    def delete(self, name: str) -> None:
+        key = self._key(name)
+        with self._described(f"delete {name!r} from"):
+            self._client.remove_object(self._bucket, key)
+
+    def _open_bucket(self) -> None:
+        with self._described("open"):
+            try:
+                # Unlike a HEAD of the bucket, whose answer has no body, this says what is wrong.
+                next(iter(self._client.list_objects(self._bucket, self._folder)), None)
+                return
+            except S3Error as error:
+                if error.code != "NoSuchBucket":
+                    raise
+        with self._described("create"):
+            try:
+                self._client.make_bucket(self._bucket)
+            except S3Error as error:
+                if error.code not in _BUCKET_IS_THERE:
+                    raise
+
+    def _key(self, name: str) -> str:
+        check_name(name)
+        key = self._folder + name
+        check_name(key)
+        return key
+
+    def _send(self, key: str, data: bytes, headers: dict[str, str]) -> None:
+        if len(data) > OBJECT_BYTES_MAX:
+            raise StoreUnreachable(f"{key!r} has {len(data)} bytes; an object in {self._where} has {OBJECT_BYTES_MAX}")
+        # The public method copies what it sends, and takes no condition.
+        self._client._put_object(self._bucket, key, data, {"Content-Type": "application/octet-stream", **headers})
+
+    def _send_if_new(self, key: str, data: bytes) -> bool:
+        """False if there is an object under this key."""
+        for _ in range(CONFLICTS_MAX):
+            try:
+                self._send(key, data, _ONLY_IF_NEW)
+                return True
+            except S3Error as error:
+                if status_of(error) == 412:
+                    return False
+                if error.code != "ConditionalRequestConflict":
+                    raise
+        raise StoreUnreachable(f"cannot put {key!r} in {self._where}: others kept storing it at the same time")
+
+    def _is_condition_known(self) -> bool:
+        """Whether the server does a PUT only if there is no such object; some ignore that, and would replace it."""
+        with self._lock:
+            if self._knows_condition is None:
+                # No name has a part that starts with a dot, so this is none of them.
+                probe = f"{self._folder}{_PROBE}{uuid4().hex}"
+                try:
+                    self._knows_condition = self._send_if_new(probe, b"") and not self._send_if_new(probe, b"")
+                except (S3Error, InvalidResponseError) as error:
+                    if status_of(error) != 501:
+                        raise
+                    self._knows_condition = False
+                self._client.remove_object(self._bucket, probe)
+                if not self._knows_condition:
+                    _log.warning("%s does not know PUT with If-None-Match: %s", self._where, _UNCONDITIONAL)
+        return self._knows_condition
+
+    def _content(self, key: str) -> bytes | None:
+        """None if there is no such object."""
+        try:
+            response = self._client.get_object(self._bucket, key)
+        except S3Error as error:
+            if error.code == "NoSuchKey":
+                return None
+            raise
+        try:
+            # Raises if this is shorter than its Content-Length.
+            return response.read()
+        finally:
+            response.close()
+            response.release_conn()
+
+    @contextmanager
+    def _described(self, action: str) -> Iterator[None]:
+        try:
+            yield
+        except (MinioException, HTTPError) as error:
+            raise described(error, action, self._where) from error
+
+
+def _connections(secure: bool) -> PoolManager:
+    retries = Retry(
+        total=ATTEMPTS_MAX - 1,
+        read=0,
+        backoff_factor=BACKOFF_S,
+        status_forcelist=_OVERLOADED,
+        # The last answer says more than the library would. A server may ask for a wait of minutes.
+        raise_on_status=False,
+        respect_retry_after_header=False,
+    )
+    context = None
+    if secure:
+        # The system's certificates, with the operator's own among them, or SSL_CERT_FILE's; some systems have none.
+        context = ssl.create_default_context()
+        context.load_verify_locations(certifi.where())
+    return PoolManager(
+        num_pools=1,
+        maxsize=CONNECTIONS_MAX,
+        block=True,
+        timeout=Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
+        retries=retries,
+        ssl_context=context,
+    )
