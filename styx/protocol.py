@@ -58,12 +58,16 @@ class SlotManifest(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Manifest(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A complete snapshot: the state after `epoch`; `counter` is where every slot's TID counter stood then."""
+    """A complete snapshot: the state after `epoch`; `counter` is where every slot's TID counter stood then.
+
+    `app_version` is the version of the app that made it.
+    """
 
     generation: int
     epoch: int
     counter: int
     slots: list[SlotManifest]
+    app_version: int = 0
 
 
 # Worker to coordinator -----------------------------------------------------------------------------------------
@@ -141,7 +145,15 @@ class Compacted(msgspec.Struct, array_like=True, tag=8, gc=False):
     merged: ObjectRef | None
 
 
-ToCoordinator = Loaded | LoadFailed | EpochStarted | Done | Conflicts | LockReport | SlotStored | Compacted
+class Broken(msgspec.Struct, array_like=True, tag=9, gc=False):
+    """The worker cannot go on in this generation: it has lost its connection to `peer`, or (-1) to the log."""
+
+    generation: int
+    peer: int
+    reason: str
+
+
+ToCoordinator = Loaded | LoadFailed | EpochStarted | Done | Conflicts | LockReport | SlotStored | Compacted | Broken
 
 
 # Coordinator to worker -----------------------------------------------------------------------------------------
@@ -150,12 +162,14 @@ ToCoordinator = Loaded | LoadFailed | EpochStarted | Done | Conflicts | LockRepo
 class Recover(msgspec.Struct, array_like=True, tag=1, gc=False):
     """A new generation: drop everything, load the snapshot (None: start from nothing) and report.
 
-    `owners` maps slots to workers.
+    `owners` maps slots to workers, `addresses` workers to where their peers reach them; `app_version` is what runs.
     """
 
     generation: int
     owners: dict[int, int]
     manifest: Manifest | None
+    addresses: dict[int, str] = {}
+    app_version: int = 0
 
 
 class Resume(msgspec.Struct, array_like=True, tag=2, gc=False):
@@ -186,19 +200,20 @@ class Validate(msgspec.Struct, array_like=True, tag=4, gc=False):
 class Commit(msgspec.Struct, array_like=True, tag=5, gc=False):
     """Barrier 2 passed: everything not in `locked` (conflicts and collisions) commits.
 
-    An empty `locked` ends the epoch; `snapshot` then asks for one.
+    An empty `locked` ends the epoch; `snapshot` then asks for one, and `hold` for no further epoch before its end.
     """
 
     generation: int
     epoch: int
     locked: list[int]
     snapshot: bool
+    hold: bool = False
 
 
 class LockDecision(msgspec.Struct, array_like=True, tag=6, gc=False):
     """A lock-phase round is decided: these transactions are out, with their final exception or (None) carried.
 
-    `final`: nothing failed, everything else commits and the epoch ends; `snapshot` then asks for one.
+    `final`: nothing failed, everything else commits and the epoch ends; `snapshot` and `hold` are as in `Commit`.
     """
 
     generation: int
@@ -207,6 +222,7 @@ class LockDecision(msgspec.Struct, array_like=True, tag=6, gc=False):
     excluded: list[tuple[int, Failure | None]]
     final: bool
     snapshot: bool
+    hold: bool = False
 
 
 class SnapshotEnded(msgspec.Struct, array_like=True, tag=7, gc=False):

@@ -29,9 +29,11 @@ class EpochBarriers:
         self._round = 0
         self._collided: set[int] = set()
 
-    def take(self, worker: int, message: Done | Conflicts | LockReport, snapshot: bool) -> ToWorker | None:
+    def take(
+        self, worker: int, message: Done | Conflicts | LockReport, snapshot: bool, hold: bool = False
+    ) -> ToWorker | None:
         """The message for all workers if this report was the last one missing; `snapshot`: ask for one when it
-        closes.
+        closes, `hold`: and for no further epoch before its end.
         """
         assert worker in self._workers
         assert not self.ended
@@ -40,10 +42,10 @@ class EpochBarriers:
             return self._barrier_1() if self._complete(self._done) else None
         if isinstance(message, Conflicts):
             self._conflicts[worker] = message
-            return self._barrier_2(snapshot) if self._complete(self._conflicts) else None
+            return self._barrier_2(snapshot, hold) if self._complete(self._conflicts) else None
         assert message.round == self._round
         self._reports[worker] = message
-        return self._lock_round(snapshot) if self._complete(self._reports) else None
+        return self._lock_round(snapshot, hold) if self._complete(self._reports) else None
 
     def _complete(self, reports: dict[int, Done] | dict[int, Conflicts] | dict[int, LockReport]) -> bool:
         return reports.keys() == self._workers
@@ -63,12 +65,13 @@ class EpochBarriers:
             sorted(t for report in done for t in report.large),
         )
 
-    def _barrier_2(self, snapshot: bool) -> Commit:
+    def _barrier_2(self, snapshot: bool, hold: bool) -> Commit:
         locked = self._collided.union(*(report.tids for report in self._conflicts.values()))
         self.ended = not locked
-        return Commit(self.generation, self.epoch, sorted(locked), snapshot and self.ended)
+        taken = snapshot and self.ended
+        return Commit(self.generation, self.epoch, sorted(locked), taken, taken and hold)
 
-    def _lock_round(self, snapshot: bool) -> LockDecision:
+    def _lock_round(self, snapshot: bool, hold: bool) -> LockDecision:
         failed: dict[int, Failure] = {}
         for report in self._reports.values():
             for t, failure in report.failures:
@@ -78,7 +81,8 @@ class EpochBarriers:
         self._round += 1
         self._reports = {}
         self.ended = not failed
-        return LockDecision(self.generation, self.epoch, number, _verdicts(failed), self.ended, snapshot and self.ended)
+        taken = snapshot and self.ended
+        return LockDecision(self.generation, self.epoch, number, _verdicts(failed), self.ended, taken, taken and hold)
 
 
 def _verdicts(failed: dict[int, Failure]) -> list[tuple[int, Failure | None]]:

@@ -13,13 +13,14 @@ from styx.coordinator.barrier import EpochBarriers
 from styx.coordinator.events import (
     AppendMarker,
     DeleteManifest,
+    DeployWanted,
     Effect,
     Event,
+    Expel,
     Heard,
     ManifestStored,
     MarkerAppended,
     Refuse,
-    SnapshotWanted,
     Started,
     StoreManifest,
     SweepObjects,
@@ -28,9 +29,13 @@ from styx.coordinator.events import (
     WorkerJoined,
     WorkerLost,
     WorkerSaid,
+    WorkersWanted,
 )
+from styx.coordinator.membership import Membership
+from styx.coordinator.placement import place
 from styx.coordinator.snapshots import SnapshotLedger
 from styx.protocol import (
+    Broken,
     Compacted,
     Conflicts,
     Done,
@@ -48,6 +53,13 @@ from styx.protocol import (
     ToWorker,
 )
 
+_NO_COMMON_VERSION = (
+    "The newest snapshot that can be read is older than the last deployment, and what was recorded between the two ran "
+    "on another version of the app: it cannot be replayed. Nothing was changed. Restore the object store from a copy."
+)
+BREAKS_MAX = 3
+"""Generations in a row that may break without an epoch before the worker that others cannot reach must join anew."""
+
 
 class Phase(Enum):
     """Where the deployment is."""
@@ -62,46 +74,56 @@ class Phase(Enum):
 class Coordinator:
     """`step` is its whole interface. Reading its fields is fine, changing them is not.
 
-    Parameters: number of slots; workers to wait for before the first generation; seconds between snapshots; seconds of
-    silence after which a worker is lost (None: only its connection tells).
+    Parameters: number of slots; workers that share them (more stand by); seconds between snapshots; seconds of silence
+    after which a worker is lost (None: only its connection tells); seconds to wait for all workers before the first
+    generation (None: for ever).
     """
 
     def __init__(
         self,
         n_slots: int,
-        workers_expected: int = 1,
+        workers_wanted: int = 1,
         snapshot_interval_s: float = 10.0,
         silence_max_s: float | None = None,
+        grace_s: float | None = None,
     ) -> None:
         self.n_slots = n_slots
-        self.workers_expected = workers_expected
         self.snapshot_interval_s = snapshot_interval_s
-        self.silence_max_s = silence_max_s
+        self.membership = Membership(workers_wanted, grace_s, silence_max_s)
         self.phase = Phase.WAITING
         self.generation = -1
         self.epoch = -1
+        self.app_version = 0
         self.owners: dict[int, int] = {}
         self.snapshots_completed = 0
         self.ledger = SnapshotLedger(n_slots)
         self._effects: list[Effect] = []
-        self._live: dict[int, float] = {}
-        self._heard: set[int] = set()
         self._replay_until = -1
-        self._members: frozenset[int] = frozenset()
         self._loaded: set[int] = set()
         self._barriers: EpochBarriers | None = None
         self._counter = 0
         self._joined_epoch = -1
         self._now_s = 0.0
         self._snapshot_at_s = 0.0
+        self._snapshot_epoch = -1
         self._snapshot_wanted = False
         self._storing: Manifest | None = None
-        self._broken: list[Manifest] = []
+        self._unusable: list[Manifest] = []
+        self._breaks = 0
+        self._version_wanted: int | None = None
+        self._app_since = -1
+        self._hold_next = False
+        self._holding = False
 
     @property
     def live(self) -> frozenset[int]:
         """Workers that are connected and not silent for too long."""
-        return frozenset(self._live)
+        return self.membership.live
+
+    @property
+    def workers_wanted(self) -> int:
+        """Workers that share the slots if there are enough."""
+        return self.membership.wanted
 
     def step(self, event: Event) -> list[Effect]:
         """Takes one event; returns what is to be done, in order."""
@@ -109,60 +131,88 @@ class Coordinator:
         if self.phase is Phase.REFUSED:
             return []
         if isinstance(event, WorkerSaid):
-            self._heard.add(event.worker)
-            if event.message.generation == self.generation and event.worker in self._members:
+            self.membership.hear(event.worker)
+            if event.message.generation == self.generation and event.worker in self.membership.members:
                 self._take_message(event.worker, event.message)
         elif isinstance(event, Tick):
             self._tick(event.now_s)
         elif isinstance(event, Heard):
-            self._heard.add(event.worker)
-        elif isinstance(event, WorkerJoined):
-            self._live[event.worker] = self._now_s
-            self._new_generation()
-        elif isinstance(event, WorkerLost):
-            self._lose([event.worker])
-        elif isinstance(event, Started):
-            self.generation = event.generation
-            self.ledger.manifests = list(event.manifests)
-            self._new_generation()
-        elif isinstance(event, SnapshotWanted):
+            self.membership.hear(event.worker)
+        elif isinstance(event, MarkerAppended | ManifestStored):
+            if event.generation == self.generation:
+                self._take_answer(event)
+        elif isinstance(event, WorkerJoined | WorkerLost | WorkersWanted | Started):
+            self._take_change(event)
+        elif isinstance(event, DeployWanted):
+            self._deploy(event.version)
+        else:
             self._want_snapshot()
-        elif event.generation == self.generation:
-            self._take_answer(event)
         return self._effects
 
     # Membership and generations ----------------------------------------------------------------------------
 
+    def _take_change(self, event: WorkerJoined | WorkerLost | WorkersWanted | Started) -> None:
+        if isinstance(event, WorkerJoined):
+            returned = self.membership.leave([event.worker])
+            self.membership.join(event.worker, event.address, self._now_s)
+            if returned or self.phase is not Phase.RUNNING:
+                self._new_generation()
+            else:
+                self._change()
+        elif isinstance(event, WorkerLost):
+            if self.membership.leave([event.worker]):
+                self._new_generation()
+        elif isinstance(event, WorkersWanted):
+            self.membership.wanted = event.workers
+            if self.phase is Phase.RUNNING:
+                self._change()
+        else:
+            self.generation = event.generation
+            self.app_version = event.app_version
+            self._app_since = event.app_since
+            self.ledger.manifests = list(event.manifests)
+            self._new_generation()
+
     def _tick(self, now_s: float) -> None:
         self._now_s = now_s
-        # Only silence between two ticks counts: a coordinator that was itself asleep has heard nobody.
-        self._live.update(dict.fromkeys(self._heard & self._live.keys(), now_s))
-        self._heard = set()
-        if self.silence_max_s is not None:
-            self._lose([w for w, heard_s in self._live.items() if now_s - heard_s > self.silence_max_s])
+        silent = self.membership.silent(now_s)
+        if silent:
+            self._expel(silent, "it has not been heard of for too long")
+        elif self.phase is Phase.WAITING and self.membership.live:
+            self._new_generation()
+        elif self.phase is Phase.RUNNING and self.ledger.under_way is None and self._interval_over:
+            # Without requests no epoch ends by itself, and what has changed would stay out of snapshots.
+            if self.changing or self.epoch > self._snapshot_epoch:
+                self._want_snapshot()
 
-    def _lose(self, workers: list[int]) -> None:
-        for worker in workers:
-            self._live.pop(worker, None)
-        if self._members.intersection(workers):
+    def _expel(self, workers: list[int], reason: str) -> None:
+        self._effects.extend(Expel(worker, reason) for worker in workers)
+        if self.membership.leave(workers):
             self._new_generation()
 
     def _new_generation(self) -> None:
         """Fences the old one: its marker is written first, so that nothing of the old one behind it counts."""
         if self.generation < 0:
             return
-        self._members = frozenset()
+        self.membership.dissolve()
         self.phase = Phase.WAITING
-        if not self._live or (not self.owners and len(self._live) < self.workers_expected):
+        if not self.membership.enough(self._now_s):
+            return
+        manifest = self._newest()
+        if not self._fits(manifest):
+            self.phase = Phase.REFUSED
+            self._effects.append(Refuse(_NO_COMMON_VERSION))
             return
         self.generation += 1
-        self._members = frozenset(self._live)
+        self.membership.convene()
         self._loaded = set()
         self._barriers = None
         self._storing = None
+        self._hold_next = self._holding = False
         self.phase = Phase.FENCING
-        manifest = self._newest()
-        self._effects.append(AppendMarker(self.generation, -1 if manifest is None else manifest.epoch))
+        self._effects.append(
+            AppendMarker(self.generation, -1 if manifest is None else manifest.epoch, self.app_version)
+        )
 
     def _take_answer(self, event: MarkerAppended | ManifestStored) -> None:
         if isinstance(event, ManifestStored):
@@ -173,6 +223,12 @@ class Coordinator:
     def _newest(self) -> Manifest | None:
         return self.ledger.manifests[0] if self.ledger.manifests else None
 
+    def _fits(self, manifest: Manifest | None) -> bool:
+        """Everything recorded behind this snapshot ran on the app's present version."""
+        if manifest is not None and manifest.app_version == self.app_version:
+            return True
+        return (-1 if manifest is None else manifest.epoch) == self._app_since
+
     def _load(self) -> None:
         self.phase = Phase.LOADING
         manifest = self._newest()
@@ -181,9 +237,11 @@ class Coordinator:
         self._counter = 0 if manifest is None else manifest.counter
         self._joined_epoch = -1
         self._replay_until = -1
-        workers = sorted(self._members)
-        self.owners = {slot: workers[slot % len(workers)] for slot in range(self.n_slots)}
-        self._tell_all(Recover(self.generation, self.owners, manifest))
+        members = self.membership.members
+        self.membership.place()
+        self.owners = place(self.n_slots, members, self.owners)
+        addresses = {worker: self.membership.addresses[worker] for worker in sorted(members)}
+        self._tell_all(Recover(self.generation, self.owners, manifest, addresses, self.app_version))
 
     def _load_failed(self, message: LoadFailed) -> None:
         """An older snapshot and a longer replay give the same state; without one, nothing may be served."""
@@ -191,11 +249,49 @@ class Coordinator:
             self.phase = Phase.REFUSED
             self._effects.append(Refuse(message.reason))
             return
-        self._broken.append(self.ledger.drop_newest())
+        self._unusable.append(self.ledger.drop_newest())
+        self._new_generation()
+
+    def _generation_broke(self, message: Broken) -> None:
+        self._breaks += 1
+        if message.peer in self.membership.live and self._breaks >= BREAKS_MAX:
+            self._breaks = 0
+            self._effects.append(Expel(message.peer, "other workers cannot reach it"))
+            self.membership.leave([message.peer])
         self._new_generation()
 
     def _tell_all(self, message: ToWorker) -> None:
-        self._effects.extend(TellWorker(worker, message) for worker in sorted(self._members))
+        self._effects.extend(TellWorker(worker, message) for worker in sorted(self.membership.members))
+
+    # Planned changes ---------------------------------------------------------------------------------------
+    # Of the app's version or of the number of workers: a snapshot, then a short one behind which no epoch begins, then
+    # a new generation that has nothing to replay.
+
+    def _deploy(self, version: int) -> None:
+        if version == self.app_version:
+            self._version_wanted = None
+        elif self.generation <= 0 and not self.ledger.manifests:
+            self.app_version = version  # nothing has ever run
+        else:
+            self._version_wanted = version
+            if self.phase is Phase.RUNNING:
+                self._change()
+
+    @property
+    def changing(self) -> bool:
+        """A planned change is due."""
+        return self._version_wanted is not None or not self.membership.settled
+
+    def _change(self) -> None:
+        if self.changing:
+            self._want_snapshot()
+
+    def _changed(self, manifest: Manifest) -> None:
+        """No epoch will begin in this generation, and its last one is in the snapshot."""
+        if self._version_wanted is not None:
+            self.app_version, self._version_wanted = self._version_wanted, None
+            self._app_since = manifest.epoch
+        self._new_generation()
 
     # Epochs ------------------------------------------------------------------------------------------------
 
@@ -211,25 +307,29 @@ class Coordinator:
         elif isinstance(message, Loaded):
             self._loaded.add(worker)
             self._replay_until = max(self._replay_until, message.replay_until)
-            if self._loaded == self._members and self.phase is Phase.LOADING:
+            if self._loaded == self.membership.members and self.phase is Phase.LOADING:
                 self._resume()
-        elif isinstance(message, LoadFailed) and self.phase is Phase.LOADING:
+        elif isinstance(message, Broken):
+            self._generation_broke(message)
+        elif self.phase is Phase.LOADING:
             self._load_failed(message)
 
     def _resume(self) -> None:
         self.phase = Phase.RUNNING
         self._snapshot_at_s = self._now_s
+        self._snapshot_epoch = self.epoch
         # Only now: an older snapshot has proved to be enough. Data that is refused is left as it is.
-        self._effects.extend(DeleteManifest(broken.generation, broken.epoch) for broken in self._broken)
-        self._broken = []
+        self._effects.extend(DeleteManifest(broken.generation, broken.epoch) for broken in self._unusable)
+        self._unusable = []
         self._effects.append(SweepObjects(self.ledger.referenced()))
         self._next_epoch()
         self._tell_all(Resume(self.generation))
+        self._snapshot_wanted |= self.changing
         if self._snapshot_wanted:
             self._join(None)
 
     def _next_epoch(self) -> None:
-        self._barriers = EpochBarriers(self.generation, self.epoch + 1, self._members)
+        self._barriers = EpochBarriers(self.generation, self.epoch + 1, self.membership.members)
 
     def _epoch_started(self, worker: int, epoch: int) -> None:
         if self._barriers is not None and epoch == self._barriers.epoch and self._joined_epoch < epoch:
@@ -239,23 +339,26 @@ class Coordinator:
         assert self._barriers is not None
         self._joined_epoch = self._barriers.epoch
         message = Join(self.generation, self._barriers.epoch)
-        self._effects.extend(TellWorker(worker, message) for worker in sorted(self._members - {starter}))
+        self._effects.extend(TellWorker(worker, message) for worker in sorted(self.membership.members - {starter}))
 
     def _barrier(self, worker: int, message: Done | Conflicts | LockReport) -> None:
         barriers = self._barriers
         assert barriers is not None
         assert message.epoch == barriers.epoch
-        decision = barriers.take(worker, message, self._snapshot_due())
+        decision = barriers.take(worker, message, self._snapshot_due(), self._hold_next)
         if decision is None:
             return
         self._tell_all(decision)
         if barriers.ended:
             self.epoch = barriers.epoch
             self._counter += barriers.new_max
+            self._breaks = 0
             if getattr(decision, "snapshot", False):
                 self._snapshot_at_s = self._now_s
                 self._snapshot_wanted = False
-                self.ledger.begin(self.epoch, self._counter)
+                self._snapshot_epoch = self.epoch
+                self._holding, self._hold_next = self._hold_next, False
+                self.ledger.begin(self.epoch, self._counter, self.app_version)
             self._next_epoch()
 
     # Snapshots ---------------------------------------------------------------------------------------------
@@ -265,7 +368,11 @@ class Coordinator:
         if self.ledger.under_way is not None or self._barriers.epoch < self._replay_until:
             # Amid a replay the log's ends are far behind the epoch: a snapshot could not say where to go on from.
             return False
-        return self._snapshot_wanted or self._now_s - self._snapshot_at_s >= self.snapshot_interval_s
+        return self._snapshot_wanted or self._interval_over
+
+    @property
+    def _interval_over(self) -> bool:
+        return self._now_s - self._snapshot_at_s >= self.snapshot_interval_s
 
     def _want_snapshot(self) -> None:
         self._snapshot_wanted = True
@@ -294,14 +401,22 @@ class Coordinator:
             return
         self.snapshots_completed += 1
         self._effects.extend(self.ledger.complete(manifest))
+        if self._holding:
+            self._changed(manifest)
+            return
         self._tell_all(SnapshotEnded(self.generation, event.epoch, complete=True))
         for compact in self.ledger.compactions(self.generation):
             self._effects.append(TellWorker(self.owners[compact.slot], compact))
+        if self.changing:
+            # Now that the store has proved to be there, and little has changed since, the pause will be short.
+            self._hold_next = self._snapshot_wanted = True
         if self._snapshot_wanted:
             self._join(None)
 
     def _snapshot_failed(self, epoch: int) -> None:
         self.ledger.abandon()
+        self._holding = False
+        self._snapshot_epoch = -1
         self._tell_all(SnapshotEnded(self.generation, epoch, complete=False))
         if self._snapshot_wanted:
             self._join(None)

@@ -15,18 +15,23 @@ from styx.protocol import Manifest, ToCoordinator, ToWorker
 class Started:
     """The last generation that has a marker (0: none), and the usable manifests in the store, newest first.
 
+    `app_version` is the last generation's, and `app_since` the epoch of the snapshot on which that version began.
+
     Whoever reads them has fenced every older coordinator's appends, so that no marker can still be on its way.
     """
 
     generation: int
     manifests: list[Manifest]
+    app_version: int = 0
+    app_since: int = -1
 
 
 @dataclass(slots=True)
 class WorkerJoined:
-    """A worker has connected; if it was known, it has lost its state and is new."""
+    """A worker has connected; if it was known, it has lost its state and is new. Peers reach it at `address`."""
 
     worker: int
+    address: str = ""
 
 
 @dataclass(slots=True)
@@ -75,12 +80,36 @@ class ManifestStored:
 
 
 @dataclass(slots=True)
+class DeployWanted:
+    """This version of the app shall run; it is stored, and fits the state that there is."""
+
+    version: int
+
+
+@dataclass(slots=True)
+class WorkersWanted:
+    """So many workers shall share the slots from now on."""
+
+    workers: int
+
+
+@dataclass(slots=True)
 class SnapshotWanted:
     """An operator or a shutdown asks for a snapshot now."""
 
 
 Event = (
-    Started | WorkerJoined | WorkerLost | Heard | WorkerSaid | Tick | MarkerAppended | ManifestStored | SnapshotWanted
+    Started
+    | WorkerJoined
+    | WorkerLost
+    | Heard
+    | WorkerSaid
+    | Tick
+    | MarkerAppended
+    | ManifestStored
+    | DeployWanted
+    | WorkersWanted
+    | SnapshotWanted
 )
 
 # Effects -------------------------------------------------------------------------------------------------------
@@ -100,6 +129,15 @@ class AppendMarker:
 
     generation: int
     snapshot_epoch: int
+    app_version: int = 0
+
+
+@dataclass(slots=True)
+class Expel:
+    """Cut the worker's connection: for the coordinator it is dead, and if it lives it must join anew."""
+
+    worker: int
+    reason: str
 
 
 @dataclass(slots=True)
@@ -147,4 +185,14 @@ class Refuse:
     reason: str
 
 
-Effect = TellWorker | AppendMarker | StoreManifest | DeleteManifest | DeleteObjects | SweepObjects | ReleaseLog | Refuse
+Effect = (
+    TellWorker
+    | AppendMarker
+    | Expel
+    | StoreManifest
+    | DeleteManifest
+    | DeleteObjects
+    | SweepObjects
+    | ReleaseLog
+    | Refuse
+)

@@ -1,17 +1,20 @@
 """The coordinator's durable metadata: manifests in the object store, each with a checksum, and generations in the log.
 
-Reading skips damaged manifests and says which; writing one is one atomic put. Decides nothing about what they mean.
+Reading skips damaged manifests and says which; writing one is one atomic put. `beginning` says what a coordinator
+starts from; never does I/O and decides in one.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from zlib import crc32
 
 import msgspec
 
+from styx.coordinator.events import Started
 from styx.log.base import LogReader, Stream
 from styx.protocol import Manifest
-from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker
 from styx.sequencer.epoch_record import decode as decode_record
 from styx.store.base import NotFound, Store
 
@@ -32,18 +35,53 @@ def write_manifest(store: Store, manifest: Manifest) -> None:
     store.put(manifest_name(manifest.generation, manifest.epoch), _sealed(_encode(manifest)))
 
 
-def last_generation(manifests: list[Manifest], log: LogReader) -> int:
-    """The highest generation that ever had a marker, 0 for none.
+class Generations(NamedTuple):
+    """What the epochs stream tells: retained markers with their offsets, oldest first, and the highest generation."""
+
+    markers: list[tuple[int, GenerationMarker]]
+    highest: int
+
+
+def read_generations(log: LogReader) -> Generations:
+    """Reads all that the log retains."""
+    first, _ = log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
+    markers, highest = [], 0
+    for record in log.read(Stream.EPOCHS, EPOCHS_PARTITION, first):
+        entry = decode_record(record.payload)
+        highest = max(highest, entry.generation)
+        if isinstance(entry, GenerationMarker):
+            markers.append((record.offset, entry))
+    return Generations(markers, highest)
+
+
+def beginning(manifests: list[Manifest], generations: Generations) -> tuple[Started, list[Manifest]]:
+    """(what a coordinator starts from; manifests that are void).
 
     The log is released behind a manifest only, whose generation is at least that of every marker released with it.
+    Void is a manifest of a generation whose epoch was not yet whole in the log when a newer one's marker came: a
+    coordinator that did not know of its end has stored it.
     """
-    first, _ = log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-    markers = (decode_record(record.payload) for record in log.read(Stream.EPOCHS, EPOCHS_PARTITION, first))
-    return max([0, *(m.generation for m in manifests), *(m.generation for m in markers)])
+    markers = generations.markers
+    void = [m for m in manifests if any(mark.generation > m.generation and at < _end(m) for at, mark in markers)]
+    usable = sorted((m for m in manifests if m not in void), key=lambda m: (m.generation, m.epoch), reverse=True)
+    newest = usable[0] if usable else None
+    generation, version, since = (0, 0, -1) if not markers else (0, markers[0][1].app_version, -1)
+    for _, marker in markers:
+        if marker.app_version != version:
+            since = marker.snapshot_epoch
+        generation, version = marker.generation, marker.app_version
+    if usable and usable[0].generation > generation:
+        generation, version = usable[0].generation, usable[0].app_version
+    return Started(max(generation, generations.highest), usable, version, since), void
+
+
+def _end(manifest: Manifest) -> int:
+    """Every record of the manifest's epoch stands before this offset, and some may stand right before it."""
+    return max(slot.part.epochs_offset for slot in manifest.slots)
 
 
 def read_manifests(store: Store) -> tuple[list[Manifest], list[str]]:
-    """(usable manifests, newest first; names of damaged ones)."""
+    """(undamaged manifests, newest epoch first; names of damaged ones)."""
     manifests: list[Manifest] = []
     damaged: list[str] = []
     for name in reversed(store.list(MANIFEST_PREFIX)):

@@ -22,6 +22,7 @@ class SnapshotLedger:
         self._n_slots = n_slots
         self.manifests: list[Manifest] = []
         self.under_way: tuple[int, int] | None = None
+        self._app_version = 0
         self._parts: dict[int, SlotPart] = {}
         self._chains: dict[int, list[ObjectRef]] = {}
         self._compacting: set[int] = set()
@@ -35,10 +36,11 @@ class SnapshotLedger:
         for slot in manifest.slots if manifest is not None else ():
             self._chains[slot.part.slot] = list(slot.objects)
 
-    def begin(self, epoch: int, counter: int) -> None:
+    def begin(self, epoch: int, counter: int, app_version: int = 0) -> None:
         """Parts of the snapshot after `epoch` will arrive."""
         assert self.under_way is None
         self.under_way = (epoch, counter)
+        self._app_version = app_version
         self._parts = {}
 
     def abandon(self) -> None:
@@ -57,7 +59,7 @@ class SnapshotLedger:
             newest = self._parts[slot].stored
             slots.append(SlotManifest(self._parts[slot], self._chains[slot] + ([] if newest is None else [newest])))
         epoch, counter = self.under_way
-        return Manifest(generation, epoch, counter, slots)
+        return Manifest(generation, epoch, counter, slots, self._app_version)
 
     def complete(self, manifest: Manifest) -> list[Effect]:
         """The manifest is stored: what is older than the last two goes, and the log behind them."""

@@ -97,7 +97,7 @@ class CoordinatorShell:
         self._drive.to_worker(CoordinatorSaid(message))
 
     def _append_marker(self, effect: AppendMarker) -> None:
-        marker = encode(GenerationMarker(effect.generation, effect.snapshot_epoch))
+        marker = encode(GenerationMarker(effect.generation, effect.snapshot_epoch, effect.app_version))
         self._log.append(Stream.EPOCHS, EPOCHS_PARTITION, self._now_us(), marker)
         appended = MarkerAppended(effect.generation)
         self._drive.durable.add(self._log.lsn, lambda: self._drive.to_coordinator(appended))

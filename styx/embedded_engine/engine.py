@@ -208,7 +208,9 @@ class EmbeddedEngine:
             _log.warning("%s; trying the one before it", message)
         self._coordinator_shell.unusable(damaged)
         self._externals.log.read()
-        return Started(metadata.last_generation(manifests, self.log), manifests)
+        started, void = metadata.beginning(manifests, metadata.read_generations(self.log))
+        self._coordinator_shell.unusable([metadata.manifest_name(m.generation, m.epoch) for m in void])
+        return started
 
     def _boot(self, started: Started) -> None:
         self._drive.to_coordinator(Tick(self._loop.time()))

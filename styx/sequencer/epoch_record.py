@@ -42,10 +42,21 @@ class EpochRecord(msgspec.Struct, array_like=True, frozen=True, tag=1, gc=False)
 
 
 class GenerationMarker(msgspec.Struct, array_like=True, frozen=True, tag=2, gc=False):
-    """A new generation began here, on the snapshot of `snapshot_epoch` (-1: none)."""
+    """A new generation began here, on the snapshot of `snapshot_epoch` (-1: none), with this version of the app."""
 
     generation: int
     snapshot_epoch: int
+    app_version: int = 0
+
+
+class SnapshotNote(msgspec.Struct, array_like=True, frozen=True, tag=3, gc=False):
+    """The snapshot of `epoch` is complete, and its coordinator was not yet fenced when it said so. Replays skip it."""
+
+    generation: int
+    epoch: int
+
+
+LogEntry = EpochRecord | GenerationMarker | SnapshotNote
 
 
 class EpochPlan(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -56,24 +67,22 @@ class EpochPlan(msgspec.Struct, array_like=True, frozen=True, gc=False):
     batches: dict[int, SlotBatch]
 
 
-_decoder: msgspec.msgpack.Decoder[EpochRecord | GenerationMarker] = msgspec.msgpack.Decoder(
-    EpochRecord | GenerationMarker
-)
+_decoder: msgspec.msgpack.Decoder[LogEntry] = msgspec.msgpack.Decoder(LogEntry)
 _encoder = msgspec.msgpack.Encoder()
 
 
-def encode(record: EpochRecord | GenerationMarker) -> bytes:
+def encode(record: LogEntry) -> bytes:
     """The record for the epochs stream."""
     return _encoder.encode(record)
 
 
-def decode(data: bytes) -> EpochRecord | GenerationMarker:
+def decode(data: bytes) -> LogEntry:
     """Raises `msgspec.DecodeError` for garbage."""
     return _decoder.decode(data)
 
 
 def replay_plan(
-    records: Iterable[EpochRecord | GenerationMarker],
+    records: Iterable[LogEntry],
     n_slots: int,
     after_epoch: int,
     after_generation: int,
@@ -89,6 +98,8 @@ def replay_plan(
     gathered: dict[int, SlotBatch] = {}
     gathered_epoch = -1
     for record in records:
+        if isinstance(record, SnapshotNote):
+            continue
         if record.generation > current:
             # What the older generation left incomplete has given no reply: its requests are sequenced anew.
             current, gathered, gathered_epoch = record.generation, {}, -1

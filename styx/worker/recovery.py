@@ -18,8 +18,8 @@ from styx.protocol import PendingTransaction, SlotManifest
 from styx.sequencer.epoch_record import (
     EPOCHS_PARTITION,
     EpochPlan,
-    EpochRecord,
     GenerationMarker,
+    LogEntry,
     decode,
     replay_plan,
 )
@@ -88,7 +88,7 @@ def _load_slot(slot: SlotManifest | None, store: Store) -> LoadedSlot:
 def _plans(wanted: LoadState, n_slots: int, log: LogReader) -> list[EpochPlan]:
     manifest = wanted.manifest
     first = 0 if manifest is None else min(slot.part.epochs_offset for slot in manifest.slots)
-    records: list[EpochRecord | GenerationMarker] = []
+    records: list[LogEntry] = []
     for record in log.read(Stream.EPOCHS, EPOCHS_PARTITION, first):
         decoded = decode(record.payload)
         records.append(decoded)

@@ -75,6 +75,7 @@ class Step(Enum):
     EXECUTING = "functions run, or others' do; barrier 1 is ahead or reported"
     VALIDATING = "conflicts are reported, barrier 2 is ahead"
     LOCKING = "a lock-phase round runs or is reported"
+    HOLDING = "no epoch begins until the snapshot that is being stored has ended"
 
 
 class Worker:
@@ -214,6 +215,8 @@ class Worker:
         elif isinstance(message, SnapshotEnded):
             for slot in self.slots.values():
                 slot.delta_stored() if message.complete else slot.delta_failed()
+            if self.reached is Step.HOLDING and not message.complete:
+                self.reached = Step.IDLE
         elif isinstance(message, Compact):
             self._effects.append(MergeObjects(self.generation, message.slot, message.objects, message.whole))
 
@@ -354,7 +357,7 @@ class Worker:
                 root.result = self.slots[root.slot].footprints[root.tid].invocations[b""].result
                 self._end(root, 1)
         if not locked:
-            self._close(barrier.snapshot)
+            self._close(barrier.snapshot, barrier.hold)
             return
         large = set(self._barrier.large)
         self._locks = {index: SlotLockPhase(slot, locked, large) for index, slot in self.slots.items()}
@@ -402,7 +405,7 @@ class Worker:
         for root in sorted(self.executor.roots.values(), key=lambda root: root.tid):
             if root.tid in self._locked:
                 self._end_locked(root)
-        self._close(decision.snapshot)
+        self._close(decision.snapshot, decision.hold)
 
     def _end_locked(self, root: RootTransaction) -> None:
         """A transaction of the lock phase: committed, ended by its final exception, or carried to the next epoch."""
@@ -423,7 +426,7 @@ class Worker:
         self._replies.add(root, phase)
         self.transactions_ended += 1
 
-    def _close(self, snapshot: bool) -> None:
+    def _close(self, snapshot: bool, hold: bool) -> None:
         assert self._barrier is not None
         self.counter += self._barrier.new_max
         self._effects.extend(self._replies.take())
@@ -437,7 +440,7 @@ class Worker:
         self._locks = {}
         self._locked = frozenset()
         self._verdicts = {}
-        self.reached = Step.IDLE
+        self.reached = Step.HOLDING if hold else Step.IDLE
         if snapshot:
             for slot in self.slots.values():
                 self._store(slot)

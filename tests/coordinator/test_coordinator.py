@@ -13,6 +13,7 @@ from styx.coordinator.events import (
     DeleteManifest,
     Effect,
     Event,
+    Expel,
     Heard,
     ManifestStored,
     MarkerAppended,
@@ -48,8 +49,14 @@ def manifest(epoch: int, n_slots: int = 2) -> Manifest:
 class Office:
     """A coordinator of two slots, with the events that its host and workers usually send."""
 
-    def __init__(self, workers: int = 2, silence_max_s: float | None = None, manifests: list[Manifest] | None = None):
-        self.core = Coordinator(2, workers, silence_max_s=silence_max_s)
+    def __init__(
+        self,
+        workers: int = 2,
+        silence_max_s: float | None = None,
+        manifests: list[Manifest] | None = None,
+        grace_s: float | None = None,
+    ):
+        self.core = Coordinator(2, workers, silence_max_s=silence_max_s, grace_s=grace_s)
         self.step(Started(0, manifests or []))
 
     def step(self, event: Event) -> list[Effect]:
@@ -63,10 +70,10 @@ class Office:
 
     def running(self) -> Office:
         """Every expected worker joins and loads."""
-        for worker in range(self.core.workers_expected):
+        for worker in range(self.core.workers_wanted):
             self.step(WorkerJoined(worker))
         self.marked()
-        for worker in range(self.core.workers_expected):
+        for worker in range(self.core.workers_wanted):
             self.said(worker, Loaded(self.core.generation, -1))
         assert self.core.phase is Phase.RUNNING
         return self
@@ -92,7 +99,7 @@ def test_nobody_loads_before_the_marker_is_durable() -> None:
     office = Office(workers=1)
     office.step(WorkerJoined(0))
     assert office.step(MarkerAppended(0)) == [], "another generation's"
-    assert office.marked() == [TellWorker(0, Recover(1, {0: 0, 1: 0}, None))]
+    assert office.marked() == [TellWorker(0, Recover(1, {0: 0, 1: 0}, None, {0: ""}))]
 
 
 def test_slots_are_spread_over_the_workers() -> None:
@@ -113,9 +120,26 @@ def test_work_begins_when_all_are_loaded() -> None:
     assert office.said(1, Loaded(1, -1)) == [SweepObjects(frozenset()), *resume]
 
 
-@pytest.mark.parametrize("event", [WorkerLost(1), WorkerJoined(1), WorkerJoined(2)])
-def test_any_change_of_membership_is_a_new_generation(event: Event) -> None:
+@pytest.mark.parametrize("event", [WorkerLost(1), WorkerJoined(1)])
+def test_the_loss_of_a_member_is_a_new_generation(event: Event) -> None:
     assert Office().running().step(event) == [AppendMarker(2, -1)]
+
+
+def test_more_workers_than_wanted_stand_by() -> None:
+    office = Office().running()
+    assert office.step(WorkerJoined(2)) == []
+    assert office.step(WorkerLost(2)) == []
+    office.step(WorkerJoined(3))
+    assert office.step(WorkerLost(0)) == [AppendMarker(2, -1)]
+    assert office.marked()[0] == TellWorker(1, Recover(2, {0: 3, 1: 1}, None, {1: "", 3: ""}))
+
+
+def test_the_wait_for_all_workers_has_an_end() -> None:
+    office = Office(grace_s=5.0)
+    office.step(Tick(100.0))
+    assert office.step(WorkerJoined(0)) == []
+    assert office.step(Tick(104.9)) == []
+    assert office.step(Tick(105.0)) == [AppendMarker(1, -1)]
 
 
 def test_a_stranger_that_is_lost_is_no_loss() -> None:
@@ -125,7 +149,7 @@ def test_a_stranger_that_is_lost_is_no_loss() -> None:
 def test_once_placed_the_survivors_do_not_wait_for_the_expected_number() -> None:
     office = Office().running()
     office.step(WorkerLost(0))
-    assert office.marked() == [TellWorker(1, Recover(2, {0: 1, 1: 1}, None))]
+    assert office.marked() == [TellWorker(1, Recover(2, {0: 1, 1: 1}, None, {1: ""}))]
 
 
 def test_a_loss_while_the_marker_is_written_is_another_generation() -> None:
@@ -143,7 +167,7 @@ def test_a_loss_while_the_marker_is_written_is_another_generation() -> None:
 )
 def test_other_generations_and_strangers_are_void(message: ToCoordinator) -> None:
     office = Office().running()
-    office.step(WorkerJoined(2))
+    office.step(WorkerJoined(1))
     assert office.said(0, message) == [], "generation 1 has ended"
     message.generation = 2
     assert office.said(9, message) == [], "not a member"
@@ -158,7 +182,7 @@ def test_a_silent_worker_is_lost() -> None:
     office.step(Heard(0))
     assert office.step(Tick(2.0)) == [], "1.0 s of silence is not more than 1.0 s"
     office.step(Heard(0))
-    assert office.step(Tick(2.5)) == [AppendMarker(2, -1)]
+    assert office.step(Tick(2.5)) == [Expel(1, "it has not been heard of for too long"), AppendMarker(2, -1)]
     assert office.core.live == {0}
 
 
@@ -203,9 +227,9 @@ def test_a_snapshot_that_is_wanted_before_the_start_is_taken_after_it() -> None:
 def test_an_unusable_snapshot_is_dropped_for_the_older_one() -> None:
     office = Office(workers=1, manifests=[manifest(9), manifest(4)])
     assert office.step(WorkerJoined(0)) == [AppendMarker(1, 9)]
-    assert office.marked() == [TellWorker(0, Recover(1, {0: 0, 1: 0}, manifest(9)))]
+    assert office.marked() == [TellWorker(0, Recover(1, {0: 0, 1: 0}, manifest(9), {0: ""}))]
     assert office.said(0, LoadFailed(1, "damaged")) == [AppendMarker(2, 4)]
-    assert office.marked() == [TellWorker(0, Recover(2, {0: 0, 1: 0}, manifest(4)))]
+    assert office.marked() == [TellWorker(0, Recover(2, {0: 0, 1: 0}, manifest(4), {0: ""}))]
     # Not before: a start that is refused in the end must have changed nothing.
     assert office.said(0, Loaded(2, -1))[0] == DeleteManifest(1, 9)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from styx.coordinator.metadata import (
     MANIFEST_PREFIX,
-    last_generation,
+    Generations,
+    beginning,
     manifest_name,
+    read_generations,
     read_manifests,
     write_manifest,
 )
@@ -81,6 +85,10 @@ def test_a_manifest_that_goes_away_while_they_are_read_is_no_error() -> None:
 # Generations ---------------------------------------------------------------------------------------------------
 
 
+def last_generation(manifests: list[Manifest], log: MemoryLog) -> int:
+    return beginning(manifests, read_generations(log))[0].generation
+
+
 def test_the_last_generation_is_the_highest_that_has_left_a_trace() -> None:
     assert last_generation([], MemoryLog()) == 0
     assert last_generation([], log_of(GenerationMarker(1, -1), GenerationMarker(2, -1))) == 2
@@ -93,3 +101,35 @@ def test_a_released_log_still_tells_its_last_generation() -> None:
     log = log_of(GenerationMarker(1, -1), GenerationMarker(2, -1), GenerationMarker(3, 5))
     log.truncate(Stream.EPOCHS, 0, 2)
     assert last_generation([], log) == 3
+
+
+def test_a_manifest_of_a_generation_that_had_ended_is_void() -> None:
+    """Its epochs_offset is 10: the newer generation's marker stands at 9, so a record of its epoch may stand behind."""
+    whole = Generations([(10, GenerationMarker(2, 4))], 2)
+    assert beginning([manifest(1, 9), manifest(1, 4)], whole)[1] == [], "every record of epoch 9 stands before"
+    started, void = beginning([manifest(1, 9), manifest(1, 4)], Generations([(9, GenerationMarker(2, 4))], 2))
+    assert (started.manifests, void) == ([], [manifest(1, 9), manifest(1, 4)])
+
+
+def test_a_newer_generation_has_the_newer_manifest_whatever_its_epoch() -> None:
+    assert beginning([manifest(1, 9), manifest(2, 7)], Generations([], 0))[0].manifests == [
+        manifest(2, 7),
+        manifest(1, 9),
+    ]
+
+
+def test_the_version_is_the_last_marker_s_and_began_where_it_changed() -> None:
+    markers = [
+        GenerationMarker(1, -1, 1),
+        GenerationMarker(2, 3, 1),
+        GenerationMarker(3, 8, 2),
+        GenerationMarker(4, 9, 2),
+    ]
+    started, _ = beginning([], Generations(list(enumerate(markers)), 4))
+    assert (started.app_version, started.app_since) == (2, 8)
+
+
+def test_without_markers_the_newest_manifest_tells_the_version() -> None:
+    stored = replace(manifest(3, 9), app_version=4)
+    started, _ = beginning([stored], Generations([], 0))
+    assert (started.generation, started.app_version) == (3, 4)

@@ -119,7 +119,7 @@ class Cluster:
         self.coordinator = Coordinator(self.n_slots, self.workers_expected, interval_s)
         manifests, damaged = metadata.read_manifests(self.storage.store)
         self.trace += [f"c: finds {name.rsplit('/')[-1].lstrip('0')} damaged" for name in damaged]
-        self.to_coordinator(Started(metadata.last_generation(manifests, self.storage.log), manifests))
+        self.to_coordinator(metadata.beginning(manifests, metadata.read_generations(self.storage.log))[0])
         for worker in sorted(self.processes):
             self.connect(worker)
 
@@ -226,7 +226,7 @@ class Cluster:
         self.links.put(link, text, deliver)
 
     def _marker(self, effect: AppendMarker) -> None:
-        marker = GenerationMarker(effect.generation, effect.snapshot_epoch)
+        marker = GenerationMarker(effect.generation, effect.snapshot_epoch, effect.app_version)
         self.storage.append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(marker))
         self.storage.fence = effect.generation
         self.to_coordinator(MarkerAppended(effect.generation))

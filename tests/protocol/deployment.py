@@ -99,7 +99,7 @@ class Deployment:
         self.workers = [Worker(n, self.app, self.slots, self.limits) for n in range(self.n_workers)]
         self.coordinator = Coordinator(self.slots, self.n_workers, snapshot_interval_s=1_000_000.0)
         manifests, _ = metadata.read_manifests(self.store)
-        self.to_coordinator(Started(metadata.last_generation(manifests, self.log), manifests))
+        self.to_coordinator(metadata.beginning(manifests, metadata.read_generations(self.log))[0])
         for worker in self.workers:
             self.to_coordinator(WorkerJoined(worker.id))
         self.run()
@@ -121,7 +121,7 @@ class Deployment:
     def to_coordinator(self, event: CoordinatorEvent) -> None:
         for effect in self.coordinator.step(event):
             if isinstance(effect, AppendMarker):
-                marker = GenerationMarker(effect.generation, effect.snapshot_epoch)
+                marker = GenerationMarker(effect.generation, effect.snapshot_epoch, effect.app_version)
                 self._append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(marker))
                 self._put(-1, -1, partial(self.to_coordinator, MarkerAppended(effect.generation)))
             elif isinstance(effect, StoreManifest):

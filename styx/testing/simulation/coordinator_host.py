@@ -18,7 +18,6 @@ from styx.coordinator.events import (
     MarkerAppended,
     Refuse,
     ReleaseLog,
-    Started,
     StoreManifest,
     SweepObjects,
     TellWorker,
@@ -75,7 +74,8 @@ class CoordinatorHost:
 
         def answer(read: tuple[list[Manifest], list[str]]) -> None:
             manifests, _ = read
-            self.give(Started(metadata.last_generation(manifests, log.records), manifests))
+            started, _ = metadata.beginning(manifests, metadata.read_generations(log.records))
+            self.give(started)
             if self.alive:
                 self.world.coordinator_started()
 
@@ -89,7 +89,7 @@ class CoordinatorHost:
             if worker is not None:
                 world.network.send(self.name, worker.name, worker.receive_message, _encode(effect.message))
         elif isinstance(effect, AppendMarker):
-            marker = GenerationMarker(effect.generation, effect.snapshot_epoch)
+            marker = GenerationMarker(effect.generation, effect.snapshot_epoch, effect.app_version)
             world.log.append(
                 self.name,
                 effect.generation,

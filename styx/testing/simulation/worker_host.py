@@ -199,10 +199,11 @@ class WorkerHost:
 
     def _emit(self, effect: EmitReplies) -> None:
         slot = effect.slot
-        self._unacknowledged[slot] = self._unacknowledged.get(slot, 0) + 1
+        unacknowledged = self._unacknowledged
+        unacknowledged[slot] = unacknowledged.get(slot, 0) + 1
 
         def arrived() -> None:
-            self._unacknowledged[slot] -= 1
+            unacknowledged[slot] -= 1
 
         payloads = [encode_reply(reply) for reply in effect.replies]
         self.world.log.append(self.name, self.core.generation, Stream.REPLIES, slot, payloads, arrived)
@@ -212,6 +213,7 @@ class WorkerHost:
         if wanted.generation != self.core.generation:
             return
         self._fed = {}  # a consumer that seeks has nothing left over from before
+        self._unacknowledged = {}  # what an older generation sent has arrived by now, or never will
 
         def load() -> StateLoaded | StateUnusable:
             try:
