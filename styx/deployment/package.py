@@ -1,0 +1,116 @@
+"""Packing an app into bytes that another process can run it from, and unpacking it there.
+
+What the app's own modules hold is packed by value, as it was when they were imported; what is installed is listed in
+the header and must be installed where the package is unpacked. Nothing is unpickled before its signature is verified.
+A function may import the app's own modules when it runs, but not by `importlib`, and pickle cannot find its classes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from styx.app import App
+from styx.deployment.description import AppDescription, describe
+from styx.deployment.package_format import PackageHeader, PackageRefused, seal, unseal
+from styx.deployment.surroundings import check_surroundings, python_version, styx_version
+from styx.deployment.user_code import dependencies, user_modules
+from styx.errors import ConfigurationError
+from styx.extras import lacking
+
+try:
+    import cloudpickle
+except ModuleNotFoundError as error:
+    raise ConfigurationError(lacking("a deployment", error.name, "deploy")) from None
+
+from styx.deployment.pickler import AppPickler
+from styx.deployment.unpickler import AppUnpickler
+
+
+def pack(app: App, secret: bytes) -> bytes:
+    """The package of `app`, signed with the cluster's secret.
+
+    Raises `ConfigurationError` if something that the app refers to cannot be packed, or if it is too large.
+    """
+    description = describe(app)
+    pickler = AppPickler(app)
+    with _by_value():
+        payload = pickler.pickled()
+    modules = sorted(pickler.own_modules)
+    header = PackageHeader(
+        description=description,
+        python=python_version(),
+        cloudpickle=cloudpickle.__version__,
+        styx=styx_version(),
+        dependencies=dependencies(pickler.foreign_modules),
+        modules=modules,
+        fingerprint=_fingerprint(description, modules, payload),
+    )
+    package = seal(header, payload, secret)
+    _prove(payload, description)
+    return package
+
+
+def unpack(data: bytes, secret: bytes) -> App:
+    """The app in a package that was signed with `secret`: new objects each time, which nothing else can reach.
+
+    Raises `PackageRefused` for bytes that are no such package, and for one that cannot run here.
+    """
+    header, payload = unseal(data, secret)
+    check_surroundings(header)
+    return AppUnpickler(payload).unpickled()
+
+
+def read_header(data: bytes, secret: bytes) -> PackageHeader:
+    """The header of a package, whose payload is left alone. Raises `PackageRefused`."""
+    return unseal(data, secret)[0]
+
+
+@contextmanager
+def _by_value() -> Iterator[None]:
+    """Has cloudpickle pickle the app's own modules by value meanwhile."""
+    before = cloudpickle.list_registry_pickle_by_value()
+    registered = []
+    try:
+        for name, module in user_modules().items():
+            if name not in before:
+                cloudpickle.register_pickle_by_value(module)
+                registered.append(module)
+        yield
+    finally:
+        for module in registered:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def _prove(payload: bytes, description: AppDescription) -> None:
+    """Unpacks it once: what cannot be rebuilt is told to the author now, and not by a worker later."""
+    try:
+        rebuilt = describe(AppUnpickler(payload).unpickled())
+    except PackageRefused as error:
+        raise ConfigurationError(f"app {description.name!r} cannot be packed: {error}") from error
+    if rebuilt != description:
+        raise ConfigurationError(f"app {description.name!r} cannot be packed: unpacked it is another one: {rebuilt}")
+
+
+def _fingerprint(description: AppDescription, modules: Iterable[str], payload: bytes) -> str:
+    """SHA-256 of the app's declarations and the sources of its modules; of the payload if one has no source."""
+    digest = hashlib.sha256(msgspec.msgpack.encode(description, order="deterministic"))
+    sources = [_source(name) for name in modules]
+    for name, source in zip(modules, sources, strict=True):
+        digest.update(msgspec.msgpack.encode((name, source)))
+    if None in sources:
+        digest.update(payload)
+    return digest.hexdigest()
+
+
+def _source(name: str) -> bytes | None:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    try:
+        return Path(file).read_bytes() if file is not None else None
+    except OSError:
+        return None

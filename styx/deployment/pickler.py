@@ -1,0 +1,225 @@
+"""Pickles an app with the code it is made of: functions and classes of the app's own modules by value.
+
+It is cloudpickle's pickler, with what that leaves open. Operators, the app and the app's modules are written as
+references and their contents afterwards, so that it does not matter how they refer to each other. All functions of a
+module share its globals again where they are unpickled, and modules that a function imports when it runs are found.
+It never imports or calls anything of the app.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+import sys
+import types
+import typing
+from io import BytesIO
+from typing import Any, Final
+
+import cloudpickle
+import msgspec
+
+from styx.app import App
+from styx.deployment import classes, rebuilding
+from styx.deployment.declaration import declaration
+from styx.deployment.lazy_imports import imported_names
+from styx.deployment.user_code import finds_user_code, is_foreign, is_user_code
+from styx.errors import ConfigurationError
+from styx.operator import Operator
+
+_NOT_PACKED: Final = frozenset({"__builtins__", "__cached__", "__loader__", "__path__", "__spec__", "__name__"})
+_DECODERS: Final = (msgspec.msgpack.Decoder, msgspec.json.Decoder)
+_ENCODERS: Final = (msgspec.msgpack.Encoder, msgspec.json.Encoder)
+
+
+class _Globals:
+    """Stands for the globals of functions while they are reduced."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self.names = names
+
+
+class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
+    """Pickles one app. Afterwards `own_modules` and `foreign_modules` have the names of what it was found to use."""
+
+    def __init__(self, app: App) -> None:
+        self._buffer = BytesIO()
+        super().__init__(self._buffer, protocol=5)
+        self.own_modules: set[str] = set()
+        self.foreign_modules: set[str] = set()
+        self._app = app
+        self._operators: dict[int, tuple[int, Operator]] = {}
+        self._namespaces: dict[int, tuple[int, dict[str, Any]]] = {}
+        self._whole: dict[int, types.ModuleType] = {}
+        self._imports: dict[str, int] = {}
+        self._annotations: dict[int, dict[str, Any]] = {}
+        self._strict = True
+        self._at = f"app {app.name!r}"
+
+    def pickled(self) -> bytes:
+        """The payload for `styx.deployment.unpickler`; raises `ConfigurationError` for what cannot be pickled."""
+        try:
+            self._dump_all()
+        except ConfigurationError:
+            raise
+        except Exception as error:  # an object's own __reduce__ can raise anything
+            raise ConfigurationError(
+                f"app {self._app.name!r} cannot be packed: {error} (in {self._at}): "
+                "what functions refer to must be plain values; make or open anything else where it is used"
+            ) from error
+        return msgspec.msgpack.encode((self._imports, self._buffer.getvalue()))
+
+    def _dump_all(self) -> None:
+        operators = list(self._app.operators.values())
+        self.dump(("app", self._app.name, operators))
+        done = 0
+        whole: set[int] = set()
+        while done < len(self._operators) or len(whole) < len(self._whole):
+            if done < len(self._operators):
+                _, operator = list(self._operators.values())[done]
+                self._resolve_annotations(operator)
+                self.dump(("operator", done, tuple(declaration(operator))))
+                done += 1
+                continue
+            index = next(index for index in self._whole if index not in whole)
+            whole.add(index)
+            self._strict = False
+            self._dump_module(index, self._whole[index])
+        self.dump(None)
+
+    def _dump_module(self, index: int, module: types.ModuleType) -> None:
+        for name, value in vars(module).copy().items():
+            if name not in _NOT_PACKED:
+                self._at = f"{module.__name__}.{name}"
+                self.dump(("name", index, name, value))
+
+    def _resolve_annotations(self, operator: Operator) -> None:
+        """Annotations of registered functions as types: elsewhere their text could not be resolved."""
+        for function in operator.functions.values():
+            signature = function.signature
+            resolved = {parameter.name: parameter.annotation for parameter in signature.parameters}
+            resolved["return"] = signature.result_type
+            for one in (function.func, inspect.unwrap(function.func)):
+                self._annotations[id(one)] = resolved
+
+    # Called by the pickler ---------------------------------------------------------------------------------
+
+    def persistent_id(self, obj: Any) -> Any:
+        """The reference that is written in place of `obj`; None: it is written itself."""
+        kind = type(obj)
+        if kind is _Globals:
+            return ("module", *self._namespace(obj.names))
+        if kind is types.ModuleType or isinstance(obj, types.ModuleType):
+            return self._module(obj)
+        if kind is Operator:
+            index, _ = self._operators.setdefault(id(obj), (len(self._operators), obj))
+            return ("operator", index)
+        if kind is App and obj is self._app:
+            return ("app",)
+        return None
+
+    def reducer_override(self, obj: Any) -> Any:
+        """How `obj` is taken apart; NotImplemented: as pickle does."""
+        if isinstance(obj, type):
+            return self._reduce_class(obj)
+        if isinstance(obj, types.FunctionType):
+            return self._reduce_function(obj)
+        if isinstance(obj, functools._lru_cache_wrapper):
+            return classes.reduce_cached(obj) if self._is_own(obj.__module__) else NotImplemented
+        if isinstance(obj, types.BuiltinFunctionType) and obj.__module__ is not None:
+            self._note(obj.__module__)
+        elif isinstance(obj, _DECODERS):
+            return rebuilding.reduce_decoder(obj)
+        elif isinstance(obj, _ENCODERS):
+            return rebuilding.reduce_encoder(obj)
+        elif isinstance(obj, msgspec.Meta):
+            return rebuilding.reduce_meta(obj)
+        return NotImplemented
+
+    # Functions and classes ---------------------------------------------------------------------------------
+
+    def _reduce_function(self, function: types.FunctionType) -> Any:
+        reduced = super().reducer_override(function)
+        self._note(function.__module__)
+        if reduced is NotImplemented:
+            return reduced
+        self._at = f"{function.__module__}.{function.__qualname__}"
+        _, (code, _, _, _, closure), (attributes, details), *_ = reduced
+        resolved = self._annotations.get(id(function))
+        if resolved is not None:
+            annotations = details["__annotations__"]
+            details["__annotations__"] = {name: resolved.get(name, value) for name, value in annotations.items()}
+        self._find_imports(function)
+        arguments = (code, _Globals(function.__globals__), closure)
+        return (rebuilding.make_function, arguments, (attributes, details), None, None, rebuilding.set_function)
+
+    def _reduce_class(self, cls: type) -> Any:
+        reduced = super().reducer_override(cls)
+        self._note(cls.__module__)
+        if reduced is NotImplemented or len(reduced) < 3:
+            return reduced
+        self._at = f"{cls.__module__}.{cls.__qualname__}"
+        if issubclass(cls, msgspec.Struct):
+            return classes.reduce_struct(cls)
+        if typing.is_typeddict(cls):
+            return classes.reduce_typed_dict(cls)
+        build, arguments, (attributes, details), first, second, setter = reduced
+        # Without cloudpickle's id of the class, by which two packages in one process would share it.
+        arguments = (*arguments[:-2], None, arguments[-1])
+        if issubclass(cls, enum.Enum):
+            return classes.complete_enum(cls, (build, arguments, (attributes, details)))
+        if "__annotations__" in attributes:
+            attributes = {**attributes, "__annotations__": classes.annotations_of(cls)}
+        return (build, arguments, (attributes, details), first, second, setter)
+
+    # Modules -----------------------------------------------------------------------------------------------
+
+    def _is_own(self, name: str) -> bool:
+        module = sys.modules.get(name)
+        return module is None or is_user_code(module)
+
+    def _note(self, name: str | None) -> None:
+        if name is None:
+            return
+        if self._is_own(name):
+            self.own_modules.add(name)
+        elif is_foreign(name):
+            self.foreign_modules.add(name)
+
+    def _namespace(self, names: dict[str, Any]) -> tuple[int, str, str | None]:
+        """Index, name and package of a module's globals."""
+        # The globals are kept with their index, so that no others come to have the same id.
+        index, _ = self._namespaces.setdefault(id(names), (len(self._namespaces), names))
+        return index, names.get("__name__", "?"), names.get("__package__")
+
+    def _module(self, module: types.ModuleType) -> Any:
+        self._note(module.__name__)
+        if not is_user_code(module):
+            return None
+        index, name, package = self._namespace(vars(module))
+        self._whole[index] = module
+        return ("module", index, name, package)
+
+    def _find_imports(self, function: types.FunctionType) -> None:
+        for name in imported_names(function.__code__, function.__globals__):
+            module = sys.modules.get(name)
+            if module is not None and is_user_code(module):
+                self._imports[name] = self._module(module)[1]
+            elif module is not None:
+                self._note(name)
+            elif finds_user_code(name):
+                if self._strict:
+                    raise ConfigurationError(
+                        f"{self._at} imports {name} when it runs, and nothing has imported it yet, so it cannot be "
+                        f"packed: import {name} at the top of {function.__module__} as well"
+                    )
+            elif is_foreign(name):
+                self._note_foreign(name)
+
+    def _note_foreign(self, name: str) -> None:
+        """A foreign module that was not loaded yet counts if it can be found: some imports may fail on purpose."""
+        from importlib.machinery import PathFinder
+
+        if "." not in name and PathFinder.find_spec(name) is not None:
+            self.foreign_modules.add(name)

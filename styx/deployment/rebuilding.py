@@ -1,0 +1,80 @@
+"""What a pickled app names: how functions, decoders and encoders are built again. Called by the unpickler only."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from styx.deployment.classes import Reduced
+
+
+def make_function(
+    code: types.CodeType, module: types.ModuleType, closure: tuple[types.CellType, ...] | None
+) -> types.FunctionType:
+    """A function whose globals are those of `module`; `set_function` completes it."""
+    return types.FunctionType(code, vars(module), code.co_name, None, closure)
+
+
+def set_function(function: types.FunctionType, state: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    """Gives a function its attributes, its module the globals that it uses, and its cells their contents."""
+    attributes, details = state
+    vars(function).update(attributes)
+    vars_of_module = details.pop("__globals__")
+    function.__globals__.update(vars_of_module)
+    cells = details.pop("__closure__")
+    for cell, packed in zip(function.__closure__ or (), cells or (), strict=True):
+        try:
+            cell.cell_contents = packed.cell_contents
+        except ValueError:
+            continue  # an empty cell: the name was not bound yet
+    details.pop("_cloudpickle_submodules")  # they are loaded by now, which is what they were packed for
+    for name, value in details.items():
+        setattr(function, name, value)
+
+
+class LateDecoder:
+    """A msgspec decoder that is made when it is first used: earlier, its type might lack the types of its fields."""
+
+    def __init__(self, make: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._make = make
+        self._options = options
+        self._decoder: Any = None
+
+    def decoder(self) -> Any:
+        """The decoder itself."""
+        if self._decoder is None:
+            self._decoder = self._make(**self._options)
+        return self._decoder
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.decoder(), name)
+
+
+def reduce_decoder(decoder: Any) -> Reduced:
+    """Builder and arguments of a `msgspec` decoder."""
+    return (LateDecoder, (type(decoder), _options(decoder, "type", "strict", "dec_hook", "ext_hook", "float_hook")))
+
+
+def reduce_encoder(encoder: Any) -> Reduced:
+    """Builder and arguments of a `msgspec` encoder."""
+    return (make_of_options, (type(encoder), _options(encoder, "enc_hook", "decimal_format", "uuid_format", "order")))
+
+
+def reduce_meta(meta: msgspec.Meta) -> Reduced:
+    """Builder and arguments of the constraints in an `Annotated` type."""
+    names = [name for name in dir(meta) if not name.startswith("_") and getattr(meta, name) is not None]
+    return (make_of_options, (type(meta), _options(meta, *names)))
+
+
+def make_of_options(make: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """What is made of options alone."""
+    return make(**options)
+
+
+def _options(codec: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(codec, name) for name in names if hasattr(codec, name)}

@@ -1,0 +1,119 @@
+"""Builds an app from what `styx.deployment.pickler` wrote, in modules of its own that nobody else can import.
+
+Two apps, or two versions of one, share nothing but what is installed. Whoever calls this has verified the bytes: they
+are code, and unpickling runs it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import pickle
+import types
+from collections.abc import Mapping, Sequence
+from importlib.util import resolve_name
+from io import BytesIO
+from typing import Any
+
+import msgspec
+
+from styx.app import App
+from styx.deployment.declaration import Declaration, declare
+from styx.deployment.package_format import PackageRefused
+from styx.deployment.rebuilding import LateDecoder
+from styx.operator import Operator
+
+
+class AppUnpickler(pickle.Unpickler):
+    """Unpickles one app."""
+
+    def __init__(self, payload: bytes) -> None:
+        self._imports, stream = msgspec.msgpack.decode(payload, type=tuple[dict[str, int], bytes])
+        super().__init__(BytesIO(stream))
+        self._app: App = App.__new__(App)
+        self._operators: dict[int, Operator] = {}
+        self._modules: dict[int, types.ModuleType] = {}
+        self._builtins: dict[str, Any] = dict(vars(builtins)) if self._imports else vars(builtins)
+
+    def unpickled(self) -> App:
+        """The app; raises `PackageRefused` if something of it cannot be built here."""
+        try:
+            return self._load_all()
+        except Exception as error:  # the app's own code runs here: it can raise anything
+            raise PackageRefused(f"the package cannot be unpacked: {type(error).__name__}: {error}") from error
+
+    def _load_all(self) -> App:
+        declared: dict[int, Declaration] = {}
+        name = ""
+        operators: list[Operator] = []
+        while (item := self.load()) is not None:
+            match item:
+                case ("app", name, operators):
+                    pass
+                case ("operator", index, declaration):
+                    declared[index] = Declaration(*declaration)
+                case ("name", index, attribute, value):
+                    vars(self._modules[index])[attribute] = value
+        self._make_importable()
+        self._make_decoders()
+        for index, declaration in declared.items():
+            declare(self._operators[index], declaration)
+        self._app.__init__(name, operators)  # type: ignore[misc]  # the shell that functions already refer to
+        return self._app
+
+    def persistent_load(self, pid: Any) -> Any:
+        """The object that a reference stands for; its contents come later."""
+        match pid:
+            case ("module", index, name, package):
+                if index not in self._modules:
+                    self._modules[index] = self._new_module(name, package)
+                return self._modules[index]
+            case ("operator", index):
+                return self._operators.setdefault(index, Operator.__new__(Operator))
+            case ("app",):
+                return self._app
+        raise pickle.UnpicklingError(f"unknown reference {pid!r}")
+
+    def _new_module(self, name: str, package: str | None) -> types.ModuleType:
+        module = types.ModuleType(name)
+        module.__package__ = package
+        vars(module)["__builtins__"] = self._builtins
+        return module
+
+    def _make_importable(self) -> None:
+        """Lets the app's functions import its modules when they run; nobody else finds them."""
+        shipped = {name: self._modules[index] for name, index in self._imports.items()}
+        for name, module in shipped.items():
+            parent, _, child = name.rpartition(".")
+            if parent in shipped:
+                setattr(shipped[parent], child, module)
+        if shipped:
+            self._builtins["__import__"] = _Importer(shipped)
+
+    def _make_decoders(self) -> None:
+        """Puts decoders where a module's global stands for one; elsewhere, what stands for it does its work."""
+        for module in self._modules.values():
+            for name, value in vars(module).items():
+                if type(value) is LateDecoder:
+                    vars(module)[name] = value.decoder()
+
+
+class _Importer:
+    """`__import__` of one package's functions: its own modules first, then the installed ones."""
+
+    def __init__(self, shipped: Mapping[str, types.ModuleType]) -> None:
+        self._shipped = shipped
+
+    def __call__(
+        self,
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> types.ModuleType:
+        package = str((globals or {}).get("__package__") or "")
+        absolute = resolve_name("." * level + name, package) if level else name
+        module = self._shipped.get(absolute)
+        if module is None:
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        return module if fromlist else self._shipped[absolute.partition(".")[0]]
