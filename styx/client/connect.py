@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def connect(url: str, app: App | str | None = None) -> Client:
     """A client of the deployment at `url`; use it as `async with connect(...) as client`.
 
-    `http://` and `https://` go through a gateway, which serves one app, so `app` may be left out.
+    `http://` and `https://` go through a gateway, which serves one app, so `app` may be left out. `kafka://` goes
+    straight to the brokers and needs the app, or its name.
 
     Raises `ConfigurationError` for a URL it cannot use.
     """
@@ -28,7 +29,7 @@ def connect(url: str, app: App | str | None = None) -> Client:
     if make is None:
         known = ", ".join(f"{name}://" for name in _CLIENTS)
         raise ConfigurationError(f"cannot connect to {shown(url)}: a URL starts with one of {known}")
-    return make(url, app.name if isinstance(app, App) else app)
+    return make(url, app)
 
 
 def connect_sync(url: str, app: App | str | None = None) -> SyncClient:
@@ -39,7 +40,7 @@ def connect_sync(url: str, app: App | str | None = None) -> SyncClient:
     return SyncClient(lambda: connect(url, app))
 
 
-def _http(url: str, app: str | None) -> Client:
+def _http(url: str, app: App | str | None) -> Client:
     try:
         from styx.client.http import HttpClient
     except ImportError as error:
@@ -47,11 +48,19 @@ def _http(url: str, app: str | None) -> Client:
     return HttpClient(url)
 
 
-def _kafka(url: str, app: str | None) -> Client:
-    raise ConfigurationError(
-        "this build has no Kafka client yet: connect to the gateway, such as http://127.0.0.1:8080"
-    )
+def _kafka(url: str, app: App | str | None) -> Client:
+    if app is None:
+        raise ConfigurationError(f"connecting to {shown(url)} needs the app or its name: connect(url, app=...)")
+    try:
+        from styx.client.kafka import KafkaClient
+    except ImportError as error:
+        raise ConfigurationError(lacking("the Kafka client", error.name, "kafka")) from None
+    return KafkaClient(url, app)
 
 
-_CLIENTS: Final[dict[str, Callable[[str, str | None], Client]]] = {"http": _http, "https": _http, "kafka": _kafka}
-"""By the URL's scheme; makes a client of the URL and the app's name."""
+_CLIENTS: Final[dict[str, Callable[[str, App | str | None], Client]]] = {
+    "http": _http,
+    "https": _http,
+    "kafka": _kafka,
+}
+"""By the URL's scheme; makes a client of the URL and the app."""

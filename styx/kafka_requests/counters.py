@@ -17,7 +17,6 @@ class RequestCounters:
         self.committed = 0
         self.aborted = 0
         self.rejected = 0
-        self.timed_out = 0
         self.rerouted = 0
         self.foreign = 0
         self.garbage = 0

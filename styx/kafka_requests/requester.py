@@ -181,6 +181,5 @@ class Requester:
         return True
 
     def _late(self) -> Exception:
-        self.counters.timed_out += 1
         reason = self._producer.away_reason
         return TimeoutError(f"no reply in time{f', {reason}' if reason else ''}; the request may still commit")

@@ -21,7 +21,7 @@ def test_http(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("kafka://127.0.0.1:9092", "no Kafka client yet"),
+        ("kafka://127.0.0.1:9092", "needs the app or its name"),
         ("127.0.0.1:8080", "http://"),
         ("ftp://x", "http://"),
         ("", "http://"),

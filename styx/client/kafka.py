@@ -1,0 +1,146 @@
+"""The Kafka client: requests straight into the topics of a deployment, without a gateway between.
+
+It never retries. A request that waits while Kafka is away goes out when it is back, and may then commit after its
+timeout. Kafka away for long means `KafkaUnreachable`: nothing was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+from styx.app import App
+from styx.client.base import (
+    Client,
+    FunctionLike,
+    KeyLike,
+    OperatorLike,
+    check_idempotency_key,
+    check_key,
+    check_timeout,
+    function_name,
+    not_open,
+    operator_name,
+    rejected,
+)
+from styx.client.kafka_load import KafkaLoadTarget
+from styx.client.load import LoadTarget
+from styx.codec import encode_any, shown
+from styx.errors import BadArguments, ConfigurationError, InTransactionError, RequestRejected, UnsupportedValue
+from styx.kafka_requests.directory import read_routing_table
+from styx.kafka_requests.requester import Requester
+from styx.kafka_requests.routing import AppRouter, Router, TableRouter
+from styx.kafka_requests.waiters import fail
+from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
+from styx.messages import Reply, Request
+from styx.operator import Operator
+
+_NO_ARGUMENTS: Final = b"\x90"
+
+
+class KafkaClient(Client):
+    """A client of the app behind the brokers at `url`, such as `kafka://127.0.0.1:9092`; use it as `async with`.
+
+    `app`: the app, or only its name; then the routing table that its deployment has published is used.
+
+    Raises `ConfigurationError` for a URL that is none; entering raises `KafkaUnreachable`, a `ConnectionError`, or
+    `ConfigurationError` if there is no such app.
+    """
+
+    def __init__(self, url: str, app: App | str, limits: Limits | None = None) -> None:
+        self._connection = _connection(url)
+        self._app = app
+        self._limits = limits or Limits()
+        self._requester: Requester | None = None
+        self._router: Router | None = None
+
+    async def __aenter__(self) -> Self:
+        app = self._app
+        name = app.name if isinstance(app, App) else app
+        requester = Requester(self._connection, name, self._limits)
+        await requester.start()
+        try:
+            if isinstance(app, App):
+                self._router = AppRouter(app, requester.n_slots)
+            else:
+                table = await read_routing_table(self._connection, f"styx.{name}.directory", name)
+                self._router = TableRouter(table, requester.n_slots)
+        except BaseException:
+            await requester.close()
+            raise
+        self._requester = requester
+        return self
+
+    async def close(self) -> None:
+        """Disconnects. Requests under way end in `OutcomeUnknown`, a `ConnectionError`: they may still commit."""
+        requester, self._requester = self._requester, None
+        if requester is not None:
+            await requester.close()
+
+    def submit(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: FunctionLike,
+        *args: Any,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,
+        idempotency_key: str | None = None,
+    ) -> Awaitable[Reply]:
+        """As `Client.submit`. All requests submitted in one turn of the event loop leave together."""
+        if timeout != TIMEOUT_SECONDS_DEFAULT:
+            check_timeout(timeout)
+        requester, router = self._opened()
+        try:
+            checked, slot = router.place(operator, check_key(operator, key))
+            return requester.submit(
+                Request(
+                    requester.next_request_id(),
+                    operator_name(operator),
+                    list(checked) if isinstance(checked, tuple) else checked,
+                    function_name(function),
+                    _arguments(args) if args else _NO_ARGUMENTS,
+                    check_idempotency_key(idempotency_key),
+                ),
+                slot,
+                timeout,
+            )
+        except (InTransactionError, RequestRejected) as error:
+            future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+            if isinstance(error, ConnectionError):
+                fail(future, error)
+            else:
+                future.set_result(rejected(error))
+            return future
+
+    def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
+        """As `Client.load_target`: chunks by slot. Raises `BadArguments` if slots cannot be known here."""
+        requester, router = self._opened()
+        name = operator_name(operator)
+        declared: Operator | None = operator if isinstance(operator, Operator) else None
+        if declared is None:
+            if isinstance(self._app, App):
+                declared = self._app.operator(name)
+            else:
+                router.require_exact(name)
+        return KafkaLoadTarget(requester, router, declared, name, replace, timeout)
+
+    def _opened(self) -> tuple[Requester, Router]:
+        if self._requester is None or self._router is None:
+            raise not_open("async with")
+        return self._requester, self._router
+
+
+def _arguments(args: tuple[Any, ...]) -> bytes:
+    try:
+        return encode_any(args, "the arguments")
+    except UnsupportedValue as error:
+        raise BadArguments(str(error)) from None
+
+
+def _connection(url: str) -> Mapping[str, Any]:
+    parts = urlsplit(url)
+    if parts.scheme != "kafka" or not parts.netloc or parts.path.strip("/") or parts.query or parts.fragment:
+        raise ConfigurationError(f"{shown(url)} is no Kafka URL; one looks like kafka://127.0.0.1:9092")
+    return {"bootstrap_servers": parts.netloc}

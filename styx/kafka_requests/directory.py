@@ -1,0 +1,74 @@
+"""What clients that know only an app's name need, in the app's directory topic: one record, its routing table.
+
+The topic is compacted; the newest record with the key `ROUTING_KEY` counts. It never holds code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from styx.deployment.description import RoutingTable, decode_routing_table
+from styx.errors import ConfigurationError
+from styx.kafka_requests.errors import KafkaUnreachable
+
+ROUTING_KEY: Final = b"routing"
+READ_SECONDS_MAX: Final = 10.0
+"""How long reading or writing the directory may take."""
+_POLL_SECONDS: Final = 1.0
+
+
+async def read_routing_table(connection: Mapping[str, Any], topic: str, app_name: str) -> RoutingTable:
+    """The routing table published last.
+
+    Raises `KafkaUnreachable`, or `ConfigurationError` if there is none or it cannot be read.
+    """
+    consumer = AIOKafkaConsumer(**connection, enable_auto_commit=False)
+    try:
+        async with asyncio.timeout(READ_SECONDS_MAX):
+            await consumer.start()
+            data = await _newest(consumer, TopicPartition(topic, 0))
+    except (KafkaError, OSError) as error:
+        raise KafkaUnreachable(f"the topic {topic} cannot be read: {error or 'no answer'}") from None
+    finally:
+        await consumer.stop()
+    if data is None:
+        raise ConfigurationError(
+            f"the topic {topic} says nothing about the app {app_name!r}: is it deployed? "
+            "Until then, connect with the App instead of its name"
+        )
+    try:
+        return decode_routing_table(data)
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(f"the routing table in the topic {topic} cannot be read: {error}") from None
+
+
+async def publish_routing_table(connection: Mapping[str, Any], topic: str, table: RoutingTable) -> None:
+    """Makes `table` the one that clients read; raises `KafkaUnreachable`."""
+    producer = AIOKafkaProducer(**connection, acks="all", enable_idempotence=True)
+    try:
+        async with asyncio.timeout(READ_SECONDS_MAX):
+            await producer.start()
+            await producer.send_and_wait(topic, key=ROUTING_KEY, value=table.encode(), partition=0)
+    except (KafkaError, OSError) as error:
+        raise KafkaUnreachable(f"the topic {topic} cannot be written: {error or 'no answer'}") from None
+    finally:
+        await producer.stop()
+
+
+async def _newest(consumer: AIOKafkaConsumer, place: TopicPartition) -> bytes | None:
+    consumer.assign([place])
+    end = (await consumer.end_offsets([place]))[place]
+    await consumer.seek_to_beginning(place)
+    newest = None
+    while await consumer.position(place) < end:
+        for records in (await consumer.getmany(timeout_ms=int(_POLL_SECONDS * 1000))).values():
+            for record in records:
+                if record.key == ROUTING_KEY:
+                    newest = record.value
+    return newest
