@@ -180,10 +180,9 @@ class Coordinator:
             self._expel(silent, "it has not been heard of for too long")
         elif self.phase is Phase.WAITING and self.membership.live:
             self._new_generation()
-        elif self.phase is Phase.RUNNING and self.ledger.under_way is None and self._interval_over:
+        elif self.phase is Phase.RUNNING and self.ledger.under_way is None and self._interval_over and self._unstored:
             # Without requests no epoch ends by itself, and what has changed would stay out of snapshots.
-            if self.changing or self.epoch > self._snapshot_epoch:
-                self._want_snapshot()
+            self._want_snapshot()
 
     def _expel(self, workers: list[int], reason: str) -> None:
         self._effects.extend(Expel(worker, reason) for worker in workers)
@@ -369,6 +368,10 @@ class Coordinator:
             # Amid a replay the log's ends are far behind the epoch: a snapshot could not say where to go on from.
             return False
         return self._snapshot_wanted or self._interval_over
+
+    @property
+    def _unstored(self) -> bool:
+        return self.changing or self.epoch > self._snapshot_epoch
 
     @property
     def _interval_over(self) -> bool:

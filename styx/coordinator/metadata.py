@@ -64,7 +64,6 @@ def beginning(manifests: list[Manifest], generations: Generations) -> tuple[Star
     markers = generations.markers
     void = [m for m in manifests if any(mark.generation > m.generation and at < _end(m) for at, mark in markers)]
     usable = sorted((m for m in manifests if m not in void), key=lambda m: (m.generation, m.epoch), reverse=True)
-    newest = usable[0] if usable else None
     generation, version, since = (0, 0, -1) if not markers else (0, markers[0][1].app_version, -1)
     for _, marker in markers:
         if marker.app_version != version:

@@ -213,12 +213,15 @@ class Worker:
         elif isinstance(message, LockDecision):
             self._lock_decided(message)
         elif isinstance(message, SnapshotEnded):
-            for slot in self.slots.values():
-                slot.delta_stored() if message.complete else slot.delta_failed()
-            if self.reached is Step.HOLDING and not message.complete:
-                self.reached = Step.IDLE
+            self._snapshot_ended(message.complete)
         elif isinstance(message, Compact):
             self._effects.append(MergeObjects(self.generation, message.slot, message.objects, message.whole))
+
+    def _snapshot_ended(self, complete: bool) -> None:
+        for slot in self.slots.values():
+            slot.delta_stored() if complete else slot.delta_failed()
+        if self.reached is Step.HOLDING and not complete:
+            self.reached = Step.IDLE
 
     # Generations -------------------------------------------------------------------------------------------
 

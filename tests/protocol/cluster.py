@@ -21,7 +21,6 @@ from styx.coordinator.events import (
     ManifestStored,
     MarkerAppended,
     ReleaseLog,
-    Started,
     StoreManifest,
     SweepObjects,
     TellWorker,

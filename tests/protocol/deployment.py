@@ -18,7 +18,6 @@ from styx.coordinator.events import (
     AppendMarker,
     ManifestStored,
     MarkerAppended,
-    Started,
     StoreManifest,
     TellWorker,
     Tick,
