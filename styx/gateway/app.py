@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from styx.app import App
 from styx.gateway import status
 from styx.gateway.address import PREFIX
 from styx.gateway.body import Receive
@@ -37,6 +38,7 @@ class Gateway:
     def __init__(self, engine: Engine, timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT) -> None:
         self.draining = False
         self._engine = engine
+        self._description: _Description | None = None
         self._requests = RequestEndpoint(engine, timeout_seconds)
         get = {
             "/": self._root,
@@ -78,18 +80,31 @@ class Gateway:
         return Response(text, headers={"content-type": METRICS_CONTENT_TYPE})
 
     async def _openapi(self, request: Request) -> Response:
-        return Response(self._openapi_json, media_type="application/json")
+        return Response(self._described.openapi_json, media_type="application/json")
 
     async def _docs(self, request: Request) -> Response:
-        return HTMLResponse(self._docs_html, headers={"content-security-policy": CONTENT_SECURITY_POLICY})
+        return HTMLResponse(self._described.docs_html, headers={"content-security-policy": CONTENT_SECURITY_POLICY})
+
+    @property
+    def _described(self) -> _Description:
+        if self._description is None or self._description.app is not self._engine.app:
+            self._description = _Description(self._engine.app)
+        return self._description
+
+
+class _Description:
+    """What is said of one version of an app, made when first asked for."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
 
     @cached_property
-    def _openapi_json(self) -> bytes:
-        return msgspec.json.encode(openapi(self._engine.app))
+    def openapi_json(self) -> bytes:
+        return msgspec.json.encode(openapi(self.app))
 
     @cached_property
-    def _docs_html(self) -> str:
-        return docs_page(self._engine.app)
+    def docs_html(self) -> str:
+        return docs_page(self.app)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

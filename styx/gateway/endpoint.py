@@ -45,6 +45,7 @@ class RequestEndpoint:
         self.metrics = GatewayMetrics(lambda: self.in_flight)
         self._engine = engine
         self._timeout_seconds = timeout_seconds
+        self._app = engine.app
         self._routes: dict[tuple[str, str], _Route] = {}
         # Unique among all gateways and restarts: request ids meet in one replies stream.
         self._id_prefix = secrets.token_hex(8) + "-"
@@ -110,6 +111,10 @@ class RequestEndpoint:
             )
         if scope["method"] != "POST":
             raise _Refused("method_not_allowed", f"requests are sent with POST, not {scope['method']}")
+        if self._engine.app is not self._app:
+            # Another version has been deployed: operators, functions and parameters may be different ones.
+            self._app = self._engine.app
+            self._routes.clear()
         route = self._routes.get((wanted.operator, wanted.function)) or self._new_route(wanted)
         key = address.key_of(wanted.key, route.operator, headers.get(b"styx-key-type"))
         return route, list(key) if isinstance(key, tuple) else key
