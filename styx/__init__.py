@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from styx.app import App
+from styx.bulk_load import LoadReport
 from styx.context import Context
 from styx.errors import (
     ConfigurationError,
     EngineFailed,
+    KeyExists,
+    LoadFailed,
     RequestRejected,
     StyxError,
     TransactionAborted,
@@ -32,7 +35,10 @@ __all__ = [
     "ConfigurationError",
     "Context",
     "EngineFailed",
+    "KeyExists",
     "Limits",
+    "LoadFailed",
+    "LoadReport",
     "Operator",
     "Reply",
     "ReplyError",

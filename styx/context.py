@@ -49,10 +49,15 @@ class CallSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Cell(Protocol):
-    """One entity's state as one transaction sees it. `chain` is the reader's synchronous chain."""
+    """One entity's state as one transaction sees it. `chain` is the reader's synchronous chain.
+
+    `put_all` writes many entities of the same operator, whose name is given, on the same slot; it is all that its
+    transaction does. Unless `replace`, it returns the first one that has a state, if there is one, and writes nothing.
+    """
 
     def read(self, chain: bytes) -> bytes | None: ...
     def write(self, chain: bytes, value: bytes | None) -> None: ...
+    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None: ...
 
 
 class Environment(Protocol):

@@ -42,6 +42,27 @@ class RequestRejected(StyxError):
         self.message = message
 
 
+class LoadFailed(StyxError):
+    """A bulk load ended before its end. The pairs of the chunks that were acknowledged are loaded and stay.
+
+    `loaded` pairs are loaded for certain; chunks whose outcome is unknown are not counted. `code`, `type` and `message`
+    say why, as those of a reply do. `key` is the pair's that failed and `index` its position in what was given, from 0;
+    both are None if it was none in particular.
+    """
+
+    def __init__(
+        self, code: str, type: str, message: str, loaded: int, *, key: object = None, index: int | None = None
+    ) -> None:
+        place = "" if index is None else f"pair {index}: "
+        super().__init__(f"{place}{type}: {message} ({loaded} pairs are loaded for certain)")
+        self.code = code
+        self.type = type
+        self.message = message
+        self.loaded = loaded
+        self.key = key
+        self.index = index
+
+
 class EngineFailed(StyxError):
     """The engine stopped: its log or store failed, or its data is damaged. The message says what to do."""
 
@@ -72,6 +93,10 @@ class BadArguments(InTransactionError):
 
 class BadKey(BadArguments):
     """A key is not of its operator's key type."""
+
+
+class KeyExists(InTransactionError):
+    """A bulk load without `replace` met a key that has a state, or has the same key twice."""
 
 
 class UnsupportedValue(InTransactionError):

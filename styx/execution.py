@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from styx.app import App
+from styx.bulk_load import LOAD
 from styx.codec import SETS, encode_any
 from styx.context import Context, ExternalCall, SyncCall
 from styx.errors import (
@@ -31,7 +32,7 @@ from styx.errors import (
 )
 from styx.limits import Limits
 from styx.messages import Request
-from styx.operator import FunctionSpec, Operator
+from styx.operator import LOAD_FUNCTION, FunctionSpec, Operator
 from styx.partitioning import Key
 
 ErrorTriple = tuple[str, str, str]
@@ -74,10 +75,11 @@ def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) ->
     Arguments are left encoded: each execution decodes its own copy, in `start`.
     """
     operator = app.operator(request.operator)
-    function = operator.function(request.function)
+    function = LOAD if request.function == LOAD_FUNCTION else operator.function(request.function)
     key = operator.check_key(request.key)
     slot = operator.partition_of(key, n_slots) % n_slots
-    if len(request.params) > limits.value_bytes_max:
+    # A load's pairs are values by themselves; together they are bounded by the size of a request.
+    if len(request.params) > limits.value_bytes_max and function is not LOAD:
         raise _too_large(f"params of {operator.name}.{function.name}", request.params, limits, "send less")
     return Target(operator, function, key, slot)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ from styx.signature import Signature
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 PARTITIONS_MAX = 65_536
+LOAD_FUNCTION: Final = "<load>"
+"""The built-in function behind `client.load`; no registered function can have its name."""
 
 UserFunction = Callable[..., Coroutine[Any, Any, Any]]
 F = TypeVar("F", bound=UserFunction)
@@ -150,6 +152,10 @@ class Operator:
         ):
             raise ConfigurationError(
                 f"{self.name}.{name} lacks the context: its first parameter must take it, as in `async def {name}(ctx)`"
+            )
+        if name == LOAD_FUNCTION:
+            raise ConfigurationError(
+                f"operator {self.name!r}: the name {name!r} is the engine's own; rename the function"
             )
         if name in self.functions:
             raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
+from collections.abc import AsyncIterable, Awaitable, Iterable
 from types import TracebackType
 from typing import Any, Self
 
+from styx.bulk_load import LoadReport
+from styx.client.load import LoadTarget, load
 from styx.codec import shown
 from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
 from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
@@ -22,12 +24,13 @@ _VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{IDEMPOTENCY_KEY_CHARS_MAX}}}")
 OperatorLike = Operator | str
 FunctionLike = UserFunction | str
 KeyLike = str | int | tuple[str | int, ...]
+Pairs = Iterable[tuple[KeyLike, Any]] | AsyncIterable[tuple[KeyLike, Any]]
 
 
 class Client(ABC):
     """Sends requests; an async context manager that closes itself.
 
-    In all three methods `operator` is an `Operator` or its name, `key` a str, int or tuple of them, `function` a name
+    In all methods `operator` is an `Operator` or its name, `key` a str, int or tuple of them, `function` a name
     or the registered function, `timeout` in seconds (above 0, at most 600) the time to wait for the reply, and
     `idempotency_key` 1 to 256 visible ASCII characters: the same key gives the first reply again and runs nothing.
     """
@@ -46,6 +49,10 @@ class Client(ABC):
 
         Raises `ValueError` at once for a timeout out of range.
         """
+
+    @abstractmethod
+    def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
+        """Where `load` sends its chunks; raises `BadArguments` or `UnknownOperator`."""
 
     @abstractmethod
     async def close(self) -> None:
@@ -82,6 +89,25 @@ class Client(ABC):
         """
         reply = await self.request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
         return reply.unwrap()
+
+    async def load(
+        self,
+        operator: OperatorLike,
+        pairs: Pairs,
+        *,
+        replace: bool = False,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - of each chunk, not of the load
+    ) -> LoadReport:
+        """Puts the values of many (key, value) pairs as the states of one operator's entities; durable on return.
+
+        Sent in chunks. Each chunk is a transaction, serializable with everything else; the load as a whole is not.
+        `timeout` in seconds is each chunk's. An entity that exists already ends the load, unless `replace`. Where a
+        key comes twice, the second one counts as existing; with `replace` one of the two stays.
+
+        Raises `LoadFailed`, which says how many pairs are loaded for certain and which one failed.
+        """
+        check_timeout(timeout)
+        return await load(self.load_target(operator, replace, timeout), pairs)
 
     async def __aenter__(self) -> Self:
         return self

@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from typing import Any, Self
 
 from styx.app import App
+from styx.bulk_load import encode_pair, load_request
 from styx.client.base import (
     Client,
     FunctionLike,
@@ -21,6 +22,7 @@ from styx.client.base import (
     operator_name,
     rejected,
 )
+from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, encode_value, split_pair
 from styx.codec import encode_any
 from styx.embedded_engine.engine import EmbeddedEngine
 from styx.embedded_engine.in_flight import fail
@@ -28,6 +30,7 @@ from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAU
 from styx.errors import BadArguments, InTransactionError, RequestRejected, UnsupportedValue
 from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.messages import Reply, Request
+from styx.partitioning import Key
 
 _NO_ARGUMENTS = b"\x90"
 
@@ -114,6 +117,12 @@ class EmbeddedClient(Client):
                 future.set_result(rejected(error))
             return future
 
+    def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
+        """As `Client.load_target`: chunks by slot, straight into the engine."""
+        if not self._open:
+            raise not_open("async with styx.embedded(app)")
+        return _EngineTarget(self.engine, operator_name(operator), replace, timeout)
+
     def entity(self, operator: OperatorLike, key: KeyLike) -> Any:
         """An entity's committed state, decoded, None if it has none: for tests and tools, not for functions."""
         return self.engine.entity(operator_name(operator), key)
@@ -122,6 +131,32 @@ class EmbeddedClient(Client):
         """All entities' committed state by (operator, key), decoded: for tests of small states."""
         operators = self.engine.app.operators
         return {entity: operators[entity[0]].decode_state(data) for entity, data in self.engine.encoded_state().items()}
+
+
+class _EngineTarget(LoadTarget):
+    """Nothing is sent twice: a reply is lost only with the engine."""
+
+    def __init__(self, engine: EmbeddedEngine, operator: str, replace: bool, timeout: float) -> None:
+        declared = engine.app.operator(operator)
+        self.operator = declared.name
+        self.bytes_max = chunk_bytes_max(engine.limits)
+        self._engine = engine
+        self._declared = declared
+        self._n_slots = engine.n_slots
+        self._replace = replace
+        self._timeout = timeout
+
+    def place(self, pair: Any) -> tuple[int, Key, bytes]:
+        key, value = pair if type(pair) is tuple and len(pair) == 2 else split_pair(pair)
+        declared, n_slots = self._declared, self._n_slots
+        checked = declared.key_type.check(key, self.operator)
+        encoded = encode_pair(checked, encode_value(declared, checked, value))
+        return declared.partition_of(checked, n_slots) % n_slots, checked, encoded
+
+    async def send(self, chunk: Chunk) -> None:
+        engine = self._engine
+        request = load_request(engine.next_request_id(), self.operator, chunk.keys[0], chunk.pairs, self._replace, "")
+        (await engine.submit(request, self._timeout)).unwrap()
 
 
 def _arguments(args: tuple[Any, ...]) -> bytes:

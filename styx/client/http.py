@@ -30,6 +30,8 @@ from styx.client.base import (
     operator_name,
     rejected,
 )
+from styx.client.http_load import HttpLoadTarget
+from styx.client.load import LoadTarget
 from styx.codec import shown
 from styx.errors import BadArguments, ConfigurationError, InTransactionError, RequestRejected, StyxError
 from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
@@ -147,11 +149,7 @@ class HttpClient(Client):
             raise not_open("async with")
         try:
             path, key_type = _path(operator, key, function)
-            headers = {
-                "Content-Type": "application/json",
-                "Styx-Key-Type": key_type,
-                "Styx-Timeout": f"{max(timeout, 0.001):.3f}",
-            }
+            headers = {"Content-Type": "application/json", "Styx-Key-Type": key_type}
             if idempotency_key is not None:
                 headers["Idempotency-Key"] = check_idempotency_key(idempotency_key)
             body = _arguments(args)
@@ -161,16 +159,33 @@ class HttpClient(Client):
             return rejected(error)
         self._in_flight += 1
         try:
+            return _reply(*await self._post(path, headers, body, timeout))
+        finally:
+            self._in_flight -= 1
+
+    def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
+        """As `Client.load_target`; the gateway sorts the pairs by slot.
+
+        Of an operator given by name, the values must be what a state without a type may be.
+        """
+        if self._session is None:
+            raise not_open("async with")
+        return HttpLoadTarget(self._post, operator, replace, timeout)
+
+    async def _post(self, path: str, headers: dict[str, str], body: bytes, timeout: float) -> tuple[int, bytes, str]:  # noqa: ASYNC109 - as in `request`
+        """(status, body, request id) of the answer; raises `TimeoutError`, `GatewayUnreachable`, `ConnectionError`."""
+        if self._session is None:
+            raise not_open("async with")
+        headers["Styx-Timeout"] = f"{max(timeout, 0.001):.3f}"
+        try:
             async with asyncio.timeout(timeout + ANSWER_MARGIN_SECONDS):
                 return await self._exchange(self._session, yarl.URL(self._url + path, encoded=True), headers, body)
         except TimeoutError as error:
             raise TimeoutError(str(error) or f"no answer within {timeout:g} s; the request may still commit") from None
-        finally:
-            self._in_flight -= 1
 
     async def _exchange(
         self, session: aiohttp.ClientSession, url: yarl.URL, headers: dict[str, str], body: bytes
-    ) -> Reply:
+    ) -> tuple[int, bytes, str]:
         # As a stream, a large body is written in pieces and other requests have their turns in between.
         data_out = body if len(body) <= _WRITTEN_AT_ONCE_BYTES_MAX else io.BytesIO(body)
         try:
@@ -183,7 +198,7 @@ class HttpClient(Client):
                 f"the connection to {self._url} broke before the reply came ({error}); the request may have committed: "
                 "repeat it only with the same idempotency key"
             ) from None
-        return _reply(response.status, data, response.headers.get("Styx-Request-Id", ""))
+        return response.status, data, response.headers.get("Styx-Request-Id", "")
 
 
 def _path(operator: OperatorLike, key: Any, function: FunctionLike) -> tuple[str, str]:

@@ -11,11 +11,13 @@ from typing import Any, Self
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from styx.bulk_load import LoadReport
 from styx.client.base import (
     Client,
     FunctionLike,
     KeyLike,
     OperatorLike,
+    Pairs,
     check_timeout,
     not_open,
 )
@@ -74,6 +76,20 @@ class SyncClient:
     ) -> Any:
         """The function's result, as `Client.call`."""
         return self.request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key).unwrap()
+
+    def load(
+        self,
+        operator: OperatorLike,
+        pairs: Pairs,
+        *,
+        replace: bool = False,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,
+    ) -> LoadReport:
+        """As `Client.load`; `pairs` is iterated on the client's own thread."""
+        check_timeout(timeout)
+        if self._portal is None or self._client is None:
+            raise not_open("with")
+        return self._portal.call(partial(self._client.load, operator, pairs, replace=replace, timeout=timeout))
 
     def close(self) -> None:
         """Closes the client and ends its thread; closing twice is harmless."""

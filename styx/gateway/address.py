@@ -1,4 +1,5 @@
-"""The path of a request, `/v1/{operator}/{key}/{function}`, as the names and the key that it stands for.
+"""The path of a request, `/v1/{operator}/{key}/{function}`, as the names and the key that it stands for; and that of a
+bulk load, `/v1/{operator}`.
 
 Works on the path as it was sent, because a key may hold an encoded slash. Never looks anything up.
 """
@@ -18,6 +19,7 @@ PREFIX: Final = "/v1/"
 
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _SEGMENTS: Final = 5  # an empty one before the first slash, v1, operator, key, function
+_LOAD_SEGMENTS: Final = 3
 _KEY_KINDS: Final = {b"str": str, b"int": int, b"tuple": None}
 
 
@@ -48,6 +50,12 @@ def parse(path: str) -> Address | None:
     if len(segments) != _SEGMENTS:
         return None
     return Address(_decoded(segments[2]), _decoded(segments[3]), _decoded(segments[4]))
+
+
+def parse_load(path: str) -> str | None:
+    """The operator's name in a bulk load's path, `/v1/{operator}`, or None; raises as `parse`."""
+    segments = path.split("/")
+    return _decoded(segments[2]) if len(segments) == _LOAD_SEGMENTS and segments[2] else None
 
 
 def key_of(text: str, operator: Operator, kind: bytes | None) -> Key:

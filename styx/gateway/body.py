@@ -29,12 +29,12 @@ class IncomingBody:
 
     async def read(self, bytes_max: int) -> bytes:
         """The whole body; raises `RequestRejected` (`too_large`) as soon as it is over the limit, or `ClientGone`."""
-        first = await self._part()
+        first = await self.part()
         if self.complete and len(first) <= bytes_max:
             return first
         parts, size = [first], len(first)
         while not self.complete and size <= bytes_max:
-            part = await self._part()
+            part = await self.part()
             parts.append(part)
             size += len(part)
         if size > bytes_max:
@@ -50,11 +50,12 @@ class IncomingBody:
         try:
             async with asyncio.timeout(LINGER_SECONDS_MAX):
                 while not self.complete and left > 0:
-                    left -= len(await self._part())
+                    left -= len(await self.part())
         except (TimeoutError, ClientGone):
             pass
 
-    async def _part(self) -> bytes:
+    async def part(self) -> bytes:
+        """What comes next of it; raises `ClientGone`."""
         message = await self._receive()
         if message["type"] != "http.request":
             self.complete = True

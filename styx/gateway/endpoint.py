@@ -1,4 +1,4 @@
-"""`POST /v1/{operator}/{key}/{function}`: one request from its headers to its answer.
+"""`POST /v1/{operator}/{key}/{function}`: one request from its headers to its answer; and bulk loads, passed on.
 
 A bare ASGI application, since this is where every transaction passes: no task, no routing table and no request
 object of its own. It decides what a request asks for; the engine decides what comes of it.
@@ -18,6 +18,7 @@ from styx.errors import EngineFailed, InTransactionError, RequestRejected, Value
 from styx.gateway import address, request_options, status
 from styx.gateway.arguments import ArgumentReader
 from styx.gateway.body import ClientGone, IncomingBody, Receive, too_large
+from styx.gateway.bulk_load import answer_load
 from styx.gateway.metrics import CLIENT_GONE_STATUS, GatewayMetrics
 from styx.gateway.service import Engine
 from styx.gateway.status import Answer
@@ -81,10 +82,14 @@ class RequestEndpoint:
     ) -> Answer:
         submitted, seconds = False, self._timeout_seconds
         try:
+            load_into = address.parse_load(address.raw_path(scope))
+            if load_into is not None:
+                return await self._load(load_into, scope, headers, body, request_id)
             route, key = self._resolve(scope, headers)
             idempotency_key = request_options.idempotency_key(headers)
             seconds = request_options.timeout_seconds(headers, seconds)
-            self._admit(headers)
+            self._admit()
+            self._check_length(headers)
             async with asyncio.timeout(seconds):
                 params = route.arguments.read(await body.read(self._engine.limits.request_bytes_max))
                 self._check_size(params, route)
@@ -109,8 +114,7 @@ class RequestEndpoint:
             raise _Refused(
                 "not_found", f"requests go to {address.PREFIX}OPERATOR/KEY/FUNCTION; write a / inside a key as %2F"
             )
-        if scope["method"] != "POST":
-            raise _Refused("method_not_allowed", f"requests are sent with POST, not {scope['method']}")
+        _check_method(scope)
         if self._engine.app is not self._app:
             # Another version has been deployed: operators, functions and parameters may be different ones.
             self._app = self._engine.app
@@ -126,7 +130,17 @@ class RequestEndpoint:
         self._routes[wanted.operator, wanted.function] = route
         return route
 
-    def _admit(self, headers: Mapping[bytes, bytes]) -> None:
+    async def _load(
+        self, into: str, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody, request_id: str
+    ) -> Answer:
+        _check_method(scope)
+        operator = self._engine.app.operator(into)
+        seconds = request_options.timeout_seconds(headers, self._timeout_seconds)
+        self._admit()
+        query = scope.get("query_string", b"")
+        return await answer_load(self._engine, operator, query, headers, body, seconds, request_id)
+
+    def _admit(self) -> None:
         """Refuses what cannot be served, before its body is read."""
         engine = self._engine
         reason = engine.unavailable_reason
@@ -135,6 +149,9 @@ class RequestEndpoint:
         limit = engine.limits.in_flight_max
         if self.in_flight > limit or engine.in_flight >= limit:
             raise RequestRejected("overloaded", f"{limit} requests are in flight; try again soon")
+
+    def _check_length(self, headers: Mapping[bytes, bytes]) -> None:
+        engine = self._engine
         length = headers.get(b"content-length")
         if length is None:
             return
@@ -151,6 +168,11 @@ class RequestEndpoint:
                 f"the arguments of {route.operator.name}.{route.function} have {len(params)} bytes encoded; "
                 f"the limit is {limit}: send less"
             )
+
+
+def _check_method(scope: Scope) -> None:
+    if scope["method"] != "POST":
+        raise _Refused("method_not_allowed", f"requests are sent with POST, not {scope['method']}")
 
 
 class _Refused(RequestRejected):

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from styx.errors import RequestRejected, StyxError
+from styx.errors import LoadFailed, RequestRejected, StyxError
 from styx.gateway.result_json import ResultNotJson, result_json
 from styx.messages import ReplyRecord
 
@@ -70,6 +70,23 @@ def failure(code: str, kind: str, message: str, record: ReplyRecord | None = Non
     if record is not None and record.tid:
         content["transaction"] = {"id": record.tid, "epoch": record.epoch, "phase": record.phase}
     status = STATUS_OF_CODE.get(code, INTERNAL_STATUS)
+    return Answer(status, _encode(content), _HEADERS.get(status, (JSON,)))
+
+
+def loaded(count: int) -> Answer:
+    """The answer to a bulk load of so many pairs that is done."""
+    return Answer(200, b'{"loaded":%d}' % count)
+
+
+def load_failed(error: LoadFailed) -> Answer:
+    """The answer to a bulk load that ended before its end; `pair` counts from 0."""
+    content: dict[str, object] = {
+        "error": {"code": error.code, "type": error.type, "message": error.message},
+        "loaded": error.loaded,
+    }
+    if error.index is not None:
+        content["pair"] = error.index
+    status = STATUS_OF_CODE.get(error.code, INTERNAL_STATUS)
     return Answer(status, _encode(content), _HEADERS.get(status, (JSON,)))
 
 

@@ -56,7 +56,7 @@ class SerialReference:
     """Runs requests one after the other against a dictionary.
 
     `state` maps (operator name, key) to the encoded state and may be read, filled or replaced between runs.
-    `entities` lists where the last transaction's functions ran, in order. `limits` and `n_slots` must be the
+    `entities` lists which entities the last transaction was on, in order. `limits` and `n_slots` must be the
     deployment's, because they decide outcomes and what `ctx.partition` says.
     """
 
@@ -136,9 +136,13 @@ class _Running(NamedTuple):
 class _Overlay:
     """One entity as its transaction sees it: its own last write, else the committed state."""
 
-    __slots__ = ("_entity", "_state", "_writes")
+    __slots__ = ("_entities", "_entity", "_state", "_writes")
 
-    def __init__(self, state: State, writes: dict[Entity, bytes | None], entity: Entity) -> None:
+    def __init__(
+        self, state: State, writes: dict[Entity, bytes | None], entity: Entity, entities: list[Entity]
+    ) -> None:
+        entities.append(entity)
+        self._entities = entities
         self._state = state
         self._writes = writes
         self._entity = entity
@@ -149,6 +153,14 @@ class _Overlay:
 
     def write(self, chain: bytes, value: bytes | None) -> None:
         self._writes[self._entity] = value
+
+    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
+        for key, value in values.items():
+            cell = _Overlay(self._state, self._writes, (operator, key), self._entities)
+            if not replace and cell.read(b"") is not None:
+                return key
+            cell.write(b"", value)
+        return None
 
 
 class _Transaction:
@@ -227,9 +239,7 @@ class _Transaction:
 
     def _start(self, call: _Call) -> None:
         path, operator, function, key, params = call
-        entity = (operator.name, key)
-        self.entities.append(entity)
-        overlay = _Overlay(self.state, self.writes, entity)
+        overlay = _Overlay(self.state, self.writes, (operator.name, key), self.entities)
         context = Context(self, operator, function, key, overlay, path, self.chain)
         try:
             coroutine = start(function, context, params)

@@ -8,11 +8,14 @@ Paper section 5.2.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from styx.app import App
 from styx.context import PATH_STEP_BYTES, ExternalCall
 from styx.limits import Limits
+from styx.partitioning import Key
 
 if TYPE_CHECKING:
     from styx.worker.invocation import Invocation
@@ -70,6 +73,14 @@ class EntityCell:
             self.footprint.collided = True
         values[chain] = value
 
+    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
+        """As `Cell.put_all`; all of them count as touched, found or not."""
+        self.footprint.bulk = BulkWrites(operator, values)
+        table = self.table
+        if replace or table.keys().isdisjoint(values):
+            return None
+        return next(key for key in values if key in table)
+
     def _touch(self, chain: bytes) -> None:
         self.touched.append(chain)
         if self.values is not None and any(_concurrent(chain, writer) for writer in self.values):
@@ -79,6 +90,17 @@ class EntityCell:
         """What the transaction leaves here: without a collision all writers are on one line, the lowest is the last."""
         assert self.values is not None
         return self.values[max(self.values, key=len)]
+
+
+class BulkWrites(NamedTuple):
+    """What a bulk load writes on its slot: states by key, without a cell for each of thousands of entities."""
+
+    operator: str
+    values: dict[Any, bytes]
+
+    def entities(self) -> Iterator[tuple[str, Any]]:
+        """(operator, key) of each."""
+        return zip(repeat(self.operator), self.values, strict=False)
 
 
 def _concurrent(a: bytes, b: bytes) -> bool:
@@ -91,11 +113,12 @@ class Footprint:
 
     `invocations` is the cached call graph of this slot, by call path. `dead`: the transaction left the epoch, whatever
     still arrives for it is void. `sent` counts the asynchronous calls that left from here. `pending_external`: the
-    outside call it has to wait for.
+    outside call it has to wait for. `bulk`: the entities of a bulk load, which has no cells that count.
     """
 
     __slots__ = (
         "app",
+        "bulk",
         "cells",
         "collided",
         "dead",
@@ -134,6 +157,7 @@ class Footprint:
         self.sequential = sequential
         self.externals = externals
         self.cells: dict[tuple[str, Any], EntityCell] = {}
+        self.bulk: BulkWrites | None = None
         self.invocations: dict[bytes, Invocation] = {}
         self.collided = False
         self.sent = 0

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from styx.bulk_load import LOAD
 from styx.context import CallSpec, ExternalCall, SyncCall
 from styx.errors import CallLimitExceeded, InTransactionError
 from styx.execution import (
@@ -23,6 +24,7 @@ from styx.execution import (
     rejection,
     start,
 )
+from styx.partitioning import Key
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon, external_failure, failure_at
 from styx.worker.messages import Failure, decode_outcome
@@ -64,6 +66,15 @@ class CurrentCell:
 
     def write(self, chain: bytes, value: bytes | None) -> None:
         self._writes[self._entity] = value
+
+    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
+        current, table = self._current, self._table
+        for key, value in values.items():
+            entity = (operator, key)
+            if not replace and (current[entity] if entity in current else table.get(key)) is not None:
+                return key
+            self._writes[entity] = value
+        return None
 
 
 class _Due(msgspec.Struct, frozen=True):
@@ -174,7 +185,7 @@ class Rerun:
     def _push(self, due: _Due) -> None:
         footprint = self._footprint
         operator = footprint.app.operators[due.operator]
-        spec = operator.functions[due.function]
+        spec = operator.functions.get(due.function, LOAD)
         cell = CurrentCell(self.writes, self._current, self._slot.table(due.operator), due.operator, due.key)
         invocation = Invocation(
             footprint,

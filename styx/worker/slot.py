@@ -54,6 +54,11 @@ class Slot:
             changed = self.delta[operator] = {}
         changed[key] = value
 
+    def apply_all(self, operator: str, values: dict[Any, bytes]) -> None:
+        """Commits many writes of one operator, none of which deletes."""
+        self.table(operator).update(values)
+        self.delta.setdefault(operator, {}).update(values)
+
     def take_delta(self) -> Delta:
         """Starts an upload: the changes since the last one; later writes go to a fresh delta."""
         assert self.uploading is None, "a slot's delta is taken while its last one is still being stored"

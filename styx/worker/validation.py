@@ -21,11 +21,16 @@ def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
     for tid in sorted(footprints):
         if tid in gone:
             continue
-        cells = footprints[tid].cells
+        footprint = footprints[tid]
+        cells, bulk = footprint.cells, footprint.bulk
         for entity, cell in cells.items():
             if cell.touched and entity in written:
                 found.append(tid)
                 break
+        if bulk is not None:
+            if not written.isdisjoint(bulk.entities()):
+                found.append(tid)
+            written.update(bulk.entities())
         for entity, cell in cells.items():
             if cell.values is not None:
                 written.add(entity)
@@ -35,6 +40,8 @@ def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
 def commit(slot: Slot, footprint: Footprint) -> None:
     """Applies a transaction's writes on `slot`: it is alive, in no conflict, and its branches did not collide."""
     tables, delta = slot.tables, slot.delta
+    if footprint.bulk is not None:
+        slot.apply_all(*footprint.bulk)
     for (operator, key), cell in footprint.cells.items():
         values = cell.values
         if values is None:

@@ -7,6 +7,7 @@ import pytest
 
 from styx import Operator, Reply, ReplyError, RequestRejected
 from styx.client.base import Client, check_key, check_timeout, function_name, operator_name, rejected
+from styx.client.load import LoadTarget
 from styx.errors import BadArguments, BadKey
 from tests.gateway.fake_engine import add, paired, shelf
 
@@ -28,6 +29,9 @@ class Recorder(Client):
             return self.reply
 
         return answer()
+
+    def load_target(self, *arguments: Any) -> LoadTarget:
+        raise NotImplementedError
 
     async def close(self) -> None:
         self.closed += 1

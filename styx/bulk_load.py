@@ -1,0 +1,143 @@
+"""Bulk load: the built-in function behind `client.load`, which puts many entities of one operator and slot at once.
+
+A chunk of a load is an ordinary request for this function, so it is sequenced, replayed, repeated and serialized like
+any other; nothing else in the engine knows of loads. Every pair is checked here as `ctx.put` checks it, whatever the
+sender has checked. It never calls another function and never runs user code but that of the state type and the
+partition key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from styx.codec import shown
+from styx.context import Context
+from styx.errors import BadArguments, BadKey, KeyExists, UnsupportedValue, ValueTooLarge, describe
+from styx.messages import Request
+from styx.operator import LOAD_FUNCTION, FunctionSpec
+from styx.partitioning import Key
+
+LOAD_CHUNK_PAIRS_MAX: Final = 1_000
+"""Pairs of one chunk: it runs as one invocation, and its worker does nothing else meanwhile."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[bool, list[tuple[Any, msgspec.Raw]]]).decode
+_TRUE, _FALSE, _ARRAY_OF_TWO, _ARRAY = b"\xc3", b"\xc2", b"\x92", b"\xdd"
+
+
+class LoadReport(NamedTuple):
+    """What a bulk load did: `loaded` pairs, in so many `chunks`, each of them one transaction or one message."""
+
+    loaded: int
+    chunks: int
+
+
+# The request -----------------------------------------------------------------------------------------------
+
+
+def encode_pair(key: Key, value: bytes) -> bytes:
+    """A pair as it stands in a chunk; `value` is the encoded state."""
+    return _ARRAY_OF_TWO + _encode(key) + value
+
+
+def encode_pairs(pairs: Sequence[bytes]) -> bytes:
+    """The msgpack array of encoded pairs."""
+    return b"".join([_ARRAY, len(pairs).to_bytes(4, "big"), *pairs])
+
+
+def load_request(
+    request_id: str, operator: str, key: Key, pairs: Sequence[bytes], replace: bool, idempotency_key: str
+) -> Request:
+    """The request that loads `pairs` (of `encode_pair`), the first of which has `key`; all belong to one slot."""
+    params = b"".join([_ARRAY_OF_TWO, _TRUE if replace else _FALSE, encode_pairs(pairs)])
+    first = list(key) if isinstance(key, tuple) else key
+    return Request(request_id, operator, first, LOAD_FUNCTION, params, idempotency_key)
+
+
+def entity_text(operator: str, key: object) -> str:
+    """How an error names the pair that it is about; its message starts with this and a blank."""
+    return f"{operator}[{shown(key)}]"
+
+
+# The function ----------------------------------------------------------------------------------------------
+
+
+def _decode_params(data: bytes) -> tuple[Any, dict[str, Any]]:
+    try:
+        replace, pairs = _decode(data)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise BadArguments(f"a chunk of a bulk load is [replace, [[key, value], …]]: {error}") from None
+    if not 0 < len(pairs) <= LOAD_CHUNK_PAIRS_MAX:
+        raise BadArguments(f"a chunk of a bulk load has 1 to {LOAD_CHUNK_PAIRS_MAX} pairs, got {len(pairs)}")
+    return (replace, pairs), {}
+
+
+def _load(ctx: Context, replace: bool, pairs: list[tuple[Any, msgspec.Raw]]) -> Coroutine[Any, Any, int]:
+    # Not an `async def`: a chunk that is wrong in itself is refused like arguments that do not fit, before it runs.
+    keys = _checked_keys(ctx, pairs)
+    return _put_all(ctx, replace, keys, _checked_states(ctx, keys, pairs))
+
+
+def _checked_keys(ctx: Context, pairs: list[tuple[Any, msgspec.Raw]]) -> list[Key]:
+    operator, n_slots = ctx._operator, ctx._env.n_slots
+    check, partition_of, name = operator.key_type.check, operator.partition_of, operator.name
+    keys = [check(key, name) for key, _ in pairs]
+    slots = [partition_of(key, n_slots) % n_slots for key in keys]
+    slot = partition_of(ctx.key, n_slots) % n_slots
+    if slots.count(slot) != len(slots):
+        strange = next(key for key, other in zip(keys, slots, strict=True) if other != slot)
+        raise BadKey(
+            f"{entity_text(name, strange)} does not belong to the slot of {shown(ctx.key)}, the first key of its "
+            "chunk: send it in another chunk"
+        )
+    return keys
+
+
+def _checked_states(ctx: Context, keys: list[Key], pairs: list[tuple[Any, msgspec.Raw]]) -> list[bytes]:
+    """The bytes that `ctx.put` would store; raises `BadArguments` or `ValueTooLarge`."""
+    operator, limit = ctx._operator, ctx._env.limits.value_bytes_max
+    decode, encode = operator.decode_state, operator.encode_state
+    states: list[bytes] = []
+    try:
+        for _, value in pairs:
+            states.append(encode(decode(value)))
+    except BaseException as error:  # noqa: BLE001 - a state type's own code can run here: it can raise anything
+        kind, message = describe(error)
+        why = message if isinstance(error, UnsupportedValue) else f"{kind}: {message}"
+        raise BadArguments(f"{entity_text(operator.name, keys[len(states)])} cannot be loaded: {why}") from None
+    for key, state in zip(keys, states, strict=True):
+        if len(state) > limit:
+            raise ValueTooLarge(
+                f"{entity_text(operator.name, key)} has a state of {len(state)} bytes; the limit is {limit}: "
+                "split it over several entities"
+            )
+    return states
+
+
+async def _put_all(ctx: Context, replace: bool, keys: list[Key], states: list[bytes]) -> int:
+    values = dict(zip(keys, states, strict=True))
+    operator = ctx._operator.name
+    twice = None if replace or len(values) == len(keys) else _first_repeated(keys)
+    found = ctx._cell.put_all(operator, values, replace) if twice is None else twice
+    if found is not None:
+        raise KeyExists(
+            f"{entity_text(operator, found)} exists already, or comes twice in one load; replace=True overwrites it"
+        )
+    return len(keys)
+
+
+def _first_repeated(keys: list[Key]) -> Key:
+    seen: set[Key] = set()
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    raise AssertionError("no key is repeated")
+
+
+LOAD: Final = FunctionSpec("bulk load", LOAD_FUNCTION, _load)
+"""The same for every operator; it is in no operator's `functions`, so nothing can call it from inside a transaction."""
+LOAD.decode = _decode_params

@@ -1,0 +1,190 @@
+"""`POST /v1/{operator}`: a bulk load from a request's body, read as it comes and sent to the engine in chunks.
+
+The body is either lines of JSON, `[key, value]` each, of any length; or one msgpack array of such pairs no larger than
+a request, with the encoded states as they are to be stored. A refused pair ends the load; what was acknowledged before
+stays, and the answer says how much that is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from styx.bulk_load import encode_pair, entity_text, load_request
+from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, load, unfit
+from styx.codec import shown
+from styx.errors import BadArguments, LoadFailed, RequestRejected, UnsupportedValue, describe
+from styx.gateway import json_body, request_options, status
+from styx.gateway.body import ClientGone, IncomingBody, too_large
+from styx.gateway.service import Engine
+from styx.gateway.status import Answer
+from styx.messages import reply_of
+from styx.operator import Operator
+from styx.partitioning import Key
+
+MSGPACK: Final = b"application/msgpack"
+
+_key_decoder = msgspec.json.Decoder()
+_pairs_decoder = msgspec.msgpack.Decoder(list[tuple[Any, msgspec.Raw]])
+
+
+async def answer_load(
+    engine: Engine,
+    operator: Operator,
+    query: bytes,
+    headers: Mapping[bytes, bytes],
+    body: IncomingBody,
+    timeout_seconds: float,
+    request_id: str,
+) -> Answer:
+    """Loads the body's pairs. `timeout_seconds`: for each chunk's reply, and for each part of the body to arrive.
+
+    Raises `RequestRejected` for options that are wrong, and `ClientGone`.
+    """
+    replace = _replace(query)
+    # Its chunks get keys of their own, the same for the same body.
+    name = request_options.idempotency_key(headers)
+    pairs: AsyncIterator[Any]
+    target: _EngineTarget
+    if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() == MSGPACK:
+        target = _MsgpackTarget(engine, operator, replace, timeout_seconds, request_id)
+        pairs = _msgpack_pairs(body, engine.limits.request_bytes_max, timeout_seconds)
+    else:
+        target = _JsonTarget(engine, operator, replace, timeout_seconds, request_id)
+        pairs = _lines(body, engine.limits.request_bytes_max, timeout_seconds)
+    try:
+        report = await load(target, pairs, name)
+    except LoadFailed as failed:
+        if isinstance(failed.__cause__, ClientGone):
+            raise failed.__cause__ from None
+        return status.load_failed(failed)
+    return status.loaded(report.loaded)
+
+
+def _replace(query: bytes) -> bool:
+    options = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+    value = options.pop("replace", "false")
+    if options or value not in ("true", "false"):
+        raise RequestRejected(
+            "bad_request", f"a load takes ?replace=true or ?replace=false, got {shown(query.decode('latin-1'))}"
+        )
+    return value == "true"
+
+
+# The body --------------------------------------------------------------------------------------------------
+
+
+async def _part(body: IncomingBody, timeout_seconds: float) -> bytes:
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            return await body.part()
+    except TimeoutError:
+        raise RequestRejected("bad_request", f"no more of the body arrived within {timeout_seconds:g} s") from None
+
+
+async def _lines(body: IncomingBody, bytes_max: int, timeout_seconds: float) -> AsyncIterator[bytes]:
+    rest = b""
+    while not body.complete:
+        *lines, rest = (rest + await _part(body, timeout_seconds)).split(b"\n")
+        for line in lines:
+            if line.strip():
+                yield line
+        if len(rest) > bytes_max:
+            raise too_large(bytes_max)
+    if rest.strip():
+        yield rest
+
+
+async def _msgpack_pairs(
+    body: IncomingBody, bytes_max: int, timeout_seconds: float
+) -> AsyncIterator[tuple[Any, msgspec.Raw]]:
+    parts, size = [], 0
+    while not body.complete:
+        part = await _part(body, timeout_seconds)
+        parts.append(part)
+        size += len(part)
+        if size > bytes_max:
+            raise too_large(bytes_max)
+    try:
+        pairs = _pairs_decoder.decode(b"".join(parts))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestRejected(
+            "bad_request", f"the body is not a msgpack array of [key, value] pairs: {error}"
+        ) from None
+    for pair in pairs:
+        yield pair
+
+
+# To the engine ---------------------------------------------------------------------------------------------
+
+
+class _EngineTarget(LoadTarget):
+    def __init__(
+        self, engine: Engine, operator: Operator, replace: bool, timeout_seconds: float, request_id: str
+    ) -> None:
+        self.operator = operator.name
+        self.bytes_max = chunk_bytes_max(engine.limits)
+        self._engine = engine
+        self._declared = operator
+        self._replace = replace
+        self._timeout_seconds = timeout_seconds
+        self._request_id = request_id
+        self._sent = 0
+
+    def place(self, pair: Any) -> tuple[int, Key, bytes]:
+        key, value = self.read(pair)
+        n_slots = self._engine.n_slots
+        return self._declared.partition_of(key, n_slots) % n_slots, key, encode_pair(key, value)
+
+    @abstractmethod
+    def read(self, pair: Any) -> tuple[Key, bytes]:
+        """The checked key and the encoded state; raises a `StyxError` naming the key."""
+
+    async def send(self, chunk: Chunk) -> None:
+        engine = self._engine
+        reason = engine.unavailable_reason
+        if reason is not None:
+            raise RequestRejected("unavailable", reason)
+        self._sent += 1
+        request_id = f"{self._request_id}.{self._sent}"
+        request = load_request(request_id, self.operator, chunk.keys[0], chunk.pairs, self._replace, chunk.name)
+        async with asyncio.timeout(self._timeout_seconds):
+            record = await engine.submit_request(request)
+        reply_of(record).unwrap()
+
+
+class _MsgpackTarget(_EngineTarget):
+    """Encoded states are passed on; the worker checks them."""
+
+    def read(self, pair: tuple[Any, msgspec.Raw]) -> tuple[Key, bytes]:
+        return self._declared.check_key(pair[0]), bytes(pair[1])
+
+
+class _JsonTarget(_EngineTarget):
+    """The state type says what a string or a number stands for."""
+
+    def __init__(
+        self, engine: Engine, operator: Operator, replace: bool, timeout_seconds: float, request_id: str
+    ) -> None:
+        super().__init__(engine, operator, replace, timeout_seconds, request_id)
+        kind = Any if operator.state_type is None else operator.state_type
+        self._decode: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(kind).decode
+
+    def read(self, line: bytes) -> tuple[Key, bytes]:
+        parts = json_body.split(line)
+        if not isinstance(parts, list) or len(parts) != 2:
+            raise RequestRejected("bad_request", f"a line is a JSON array [key, value], got {shown(line)}")
+        key = self._declared.check_key(_key_decoder.decode(parts[0]))
+        try:
+            return key, self._declared.encode_state(self._decode(parts[1]))
+        except UnsupportedValue as error:
+            raise unfit(self.operator, key, error) from None
+        except Exception as error:  # noqa: BLE001 - converting runs a Struct's __post_init__, which is the app's
+            kind, message = describe(error)
+            why = message if isinstance(error, msgspec.ValidationError) else f"{kind}: {message}"
+            raise BadArguments(f"{entity_text(self.operator, key)} cannot be loaded: {why}") from None
