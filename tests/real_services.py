@@ -131,9 +131,9 @@ def _running(kind: type[S]) -> Iterator[S]:
         pytest.skip(f"{SKIP_VARIABLE}=1: without {kind.name}")
     if why := _why_not_installed[kind.name]:
         pytest.fail(f"{why}\n{SKIP_VARIABLE}=1 skips the tests that need it.", pytrace=False)
-    _end_leftovers()
+    end_leftovers()
     folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
-    service = kind(folder, _free_port())
+    service = kind(folder, free_port())
     try:
         service.start()
         yield service
@@ -142,7 +142,7 @@ def _running(kind: type[S]) -> Iterator[S]:
         shutil.rmtree(folder)
 
 
-def _end_leftovers() -> None:
+def end_leftovers() -> None:
     """Ends the servers of earlier runs that were killed before they could do it."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
         pid = int(folder.name.removeprefix(FOLDER_PREFIX).partition("-")[0])
@@ -161,7 +161,7 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port that is free, like the next one, which Kafka's controller takes."""
     for port in random.sample(PORTS, PORT_TRIES_MAX):
         try:

@@ -7,64 +7,68 @@ MINIO_MODULE=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 JAVA_OLDEST=17
 PROGRESS_SECONDS=15
 
-WITHOUT_TOOLS="or use containers instead: docker compose up --wait"
-
 java="${JAVA_HOME:+$JAVA_HOME/bin/}java"
 kafka_version="$(sed -n 's:.*<kafka.version>\(.*\)</kafka.version>.*:\1:p' "$parts/kafka/pom.xml")"
 
 install_all() {
-    [ -x "$home/bin/minio" ] || require_go # told before Kafka is fetched
+    require java_problem maven_problem go_problem # all at once, before the long part
     install_kafka
     install_minio
 }
 
 install_kafka() {
-    require_java
-    [ -f "$(kafka_jar)" ] || alone kafka fetch_kafka
+    require java_problem maven_problem
+    has_kafka || alone kafka fetch_kafka
 }
 
 install_minio() {
-    [ -x "$home/bin/minio" ] || alone minio build_minio
+    require go_problem
+    has_minio || alone minio build_minio
 }
 
-kafka_jar() { echo "$home/kafka/libs/kafka_2.13-$kafka_version.jar"; }
+has_kafka() { [ -f "$home/kafka/libs/kafka_2.13-$kafka_version.jar" ]; }
+has_minio() { [ -x "$home/bin/minio" ]; }
 
-require_java() {
+require() { # PROBLEM…, each of which prints a line if there is one
+    local problem said
+    said="$(for problem; do $problem; done)"
+    [ -z "$said" ] || fail "$said
+Or use containers instead: docker compose up --wait"
+}
+
+java_problem() { # always needed, because the broker runs on it
     local version
     version="$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')" || true
-    [ -n "$version" ] ||
-        fail "java is missing. Install version $JAVA_OLDEST or newer (Debian: apt install default-jre-headless), $WITHOUT_TOOLS"
-    [ "$version" -ge $JAVA_OLDEST ] ||
-        fail "$java is version $version; Kafka needs $JAVA_OLDEST or newer. Set JAVA_HOME to one, $WITHOUT_TOOLS"
+    if [ -z "$version" ]; then
+        echo "java is missing. Install version $JAVA_OLDEST or newer (Debian: apt install default-jre-headless)."
+    elif [ "$version" -lt $JAVA_OLDEST ]; then
+        echo "$java is version $version; Kafka needs $JAVA_OLDEST or newer. Install one, and set JAVA_HOME to it."
+    fi
 }
 
-require_maven() {
-    command -v mvn >/dev/null || fail "mvn is missing. Install Maven (Debian: apt install maven), $WITHOUT_TOOLS"
+maven_problem() {
+    has_kafka || command -v mvn >/dev/null || echo "mvn is missing. Install Maven (Debian: apt install maven)."
 }
 
-require_go() {
-    command -v go >/dev/null || fail "go is missing. Install Go 1.21 or newer (https://go.dev/dl), $WITHOUT_TOOLS"
+go_problem() {
+    has_minio || command -v go >/dev/null || echo "go is missing. Install Go 1.21 or newer (https://go.dev/dl)."
 }
 
 # One installer at a time, so that tests that need a service wait for an installation under way. Without flock, two do
-# the same work twice and the later one's result stays.
+# the same work, and the later one's result stays.
 alone() { # NAME FUNCTION
-    (
-        if command -v flock >/dev/null; then
-            exec 9>"$home/$1.lock"
-            flock -n 9 || {
-                say "$1: waiting for an installation under way"
-                flock 9
-            }
-        fi
-        "$2"
-    )
+    exec 9>"$home/$1.lock"
+    if command -v flock >/dev/null && ! flock -n 9; then
+        say "$1: waiting for an installation under way"
+        flock 9
+    fi
+    "$2"
+    exec 9>&-
 }
 
 fetch_kafka() {
     local work
-    [ ! -f "$(kafka_jar)" ] || return 0
-    require_maven
+    ! has_kafka || return 0 # somebody else had the lock
     work="$(mktemp -d "$home/kafka.XXXXXX")"
     say "kafka: fetching $kafka_version, 43 MB"
     with_progress kafka "$work" mvn -q -B -f "$parts/kafka/pom.xml" \
@@ -77,8 +81,7 @@ fetch_kafka() {
 
 build_minio() {
     local work
-    [ ! -x "$home/bin/minio" ] || return 0
-    require_go
+    ! has_minio || return 0
     work="$(mktemp -d "$home/minio.XXXXXX")"
     say "minio: building; this takes 4 to 10 minutes, once"
     GOBIN="$work" CGO_ENABLED=0 with_progress minio "$work" \

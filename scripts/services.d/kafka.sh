@@ -2,14 +2,14 @@
 
 KAFKA_HEAP=512m
 
+kafka_port="${STYX_KAFKA_PORT:-}"
+kafka_default_port=9092
+
 kafka_start() {
     local folder="$data/kafka" port
+    ! runs_already kafka || return 0
+    require_free kafka 2
     port="$(port_of kafka)"
-    if running kafka; then
-        keeps_port kafka STYX_KAFKA_PORT "$kafka_port"
-        return
-    fi
-    require_free kafka "$port" $((port + 1))
     mkdir -p "$folder"
     kafka_configure "$folder" "$port"
     kafka_format "$folder"

@@ -3,14 +3,14 @@
 MINIO_BUCKET=styx
 MINIO_KEY=minioadmin # listens on 127.0.0.1 only
 
+minio_port="${STYX_MINIO_PORT:-}"
+minio_default_port=9000
+
 minio_start() {
     local folder="$data/minio" port
+    ! runs_already minio || return 0
+    require_free minio 1
     port="$(port_of minio)"
-    if running minio; then
-        keeps_port minio STYX_MINIO_PORT "$minio_port"
-        return
-    fi
-    require_free minio "$port"
     mkdir -p "$folder/disk/$MINIO_BUCKET" # a folder at the top is a bucket
     export MINIO_ROOT_USER=$MINIO_KEY MINIO_ROOT_PASSWORD=$MINIO_KEY
     export MINIO_BROWSER=off MINIO_UPDATE=off MINIO_CALLHOME_ENABLE=off

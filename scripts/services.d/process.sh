@@ -30,27 +30,35 @@ running() {
 
 listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# The port it was started with last; a port of the environment comes first, then the default.
+# What it runs on. If it does not: the environment's choice, then the port it ran on last, then the default.
 port_of() {
-    local chosen="$1_port"
-    if running "$1" || [ -z "${!chosen}" ]; then
-        cat "$data/$1/port" 2>/dev/null || { [ "$1" = kafka ] && echo 9092 || echo 9000; }
+    local wanted="${1}_port" default="${1}_default_port"
+    if running "$1" || [ -z "${!wanted}" ]; then
+        cat "$data/$1/port" 2>/dev/null || echo "${!default}"
     else
-        echo "${!chosen}"
+        echo "${!wanted}"
     fi
 }
-kafka_port="${STYX_KAFKA_PORT:-}"
-minio_port="${STYX_MINIO_PORT:-}"
 
-require_free() { # NAME PORT…
-    local name="$1" port variable
-    variable="STYX_$(echo "$name" | tr '[:lower:]' '[:upper:]')_PORT"
-    shift
-    for port; do
-        [[ "$port" =~ ^[0-9]{1,5}$ ]] && [ "$port" -gt 0 ] && [ "$port" -lt 65536 ] ||
-            fail "$name: \"$port\" is not a port. Set $variable to a number from 1 to 65534."
-        ! listens "$port" ||
-            fail "$name: port $port is taken by another program. Stop that, or choose another: $variable=…"
+# A service that runs keeps its port; asking for another one is told rather than ignored.
+runs_already() { # NAME
+    local port wanted="${1}_port"
+    running "$1" || return 1
+    port="$(port_of "$1")"
+    [ -z "${!wanted}" ] || [ "${!wanted}" = "$port" ] ||
+        fail "$1: runs on port $port, and ${!wanted} is asked for. First stop it: scripts/services stop $1"
+    say "$1: runs already, on 127.0.0.1:$port"
+}
+
+# The service's port and those after it, COUNT in all.
+require_free() { # NAME COUNT
+    local name="$1" port variable i
+    port="$(port_of "$name")"
+    variable="STYX_$(tr '[:lower:]' '[:upper:]' <<<"$name")_PORT"
+    [[ "$port" =~ ^[1-9][0-9]{0,4}$ ]] && [ $((port + $2)) -le 65536 ] ||
+        fail "$name: \"$port\" is not a port. Set $variable to a number from 1 to $((65536 - $2))."
+    for ((i = port; i < port + $2; i++)); do
+        ! listens "$i" || fail "$name: port $i is taken by another program. Stop that, or choose another: $variable=…"
     done
 }
 
@@ -101,13 +109,4 @@ stop() { # NAME [SIGNAL]
     done
     rm -f "$data/$name/pid"
     say "$name: stopped"
-}
-
-# A service that runs already keeps its port; asking for another one is told rather than ignored.
-keeps_port() { # NAME VARIABLE WANTED
-    local port
-    port="$(port_of "$1")"
-    [ -z "$3" ] || [ "$3" = "$port" ] ||
-        fail "$1: runs already, on port $port, and $2 asks for $3. Stop it first: scripts/services stop $1"
-    say "$1: runs already, on 127.0.0.1:$port"
 }
