@@ -39,8 +39,8 @@ class StoreCorrupt(EngineFailed):
 class Store(Protocol):
     """Blobs by name. A name is parts joined by `/`; a part is not empty and does not start with a dot.
 
-    No name may continue another one (`a` and `a/b`); a store may refuse that, or not. A bad name raises `ValueError`; an unreachable or full
-    store raises `OSError`. All methods may be called from any thread, and block.
+    No name may continue another one (`a` and `a/b`); a store may refuse that, or not. A bad name raises `ValueError`;
+    an unreachable or full store raises `OSError`. All methods may be called from any thread, and block.
     """
 
     def put(self, name: str, data: bytes) -> None:

@@ -14,10 +14,12 @@ from logging import getLogger
 from threading import Lock
 from typing import Final
 from uuid import uuid4
+from xml.etree.ElementTree import ParseError
 
 import certifi
 from minio import Minio
 from minio.error import InvalidResponseError, MinioException, S3Error
+from minio.helpers import check_bucket_name
 from urllib3 import PoolManager, Retry, Timeout
 from urllib3.exceptions import HTTPError
 
@@ -78,12 +80,13 @@ class S3Store:
         # Held while the server is asked whether it does.
         self._lock = Lock()
         try:
+            check_bucket_name(bucket, strict=True)
             self._client = Minio(
                 endpoint, access_key, secret_key, secure=secure, region=region, http_client=_connections(secure)
             )
-            self._open_bucket()
         except ValueError as error:
             raise ConfigurationError(f"there cannot be {self._where}: {error}") from None
+        self._open_bucket()
 
     def put(self, name: str, data: bytes) -> None:
         key = self._key(name)
@@ -201,7 +204,8 @@ class S3Store:
     def _described(self, action: str) -> Iterator[None]:
         try:
             yield
-        except (MinioException, HTTPError) as error:
+        # The library raises the last two for an answer that is not S3's.
+        except (MinioException, HTTPError, ParseError, ValueError) as error:
             raise described(error, action, self._where) from error
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from minio.error import InvalidResponseError, MinioException, S3Error, ServerError
+from minio.error import InvalidResponseError, MinioException, S3Error
 from urllib3.exceptions import HTTPError
 
 from styx.errors import ConfigurationError
@@ -17,7 +17,9 @@ _KEYS: Final = "check the access key and the secret key"
 _REGION: Final = "the bucket is in another region: give its region, and the endpoint of that region"
 
 _REFUSALS: Final[dict[str, str]] = {
-    "AccessDenied": "these keys may not do this: allow getting, putting, listing and deleting objects, and asking for the location",
+    "AccessDenied": (
+        "these keys may not do this: let them get, put, list and delete objects, and ask for the bucket's location"
+    ),
     "AccountProblem": "the account is blocked: ask whoever runs the store",
     "AllAccessDisabled": "the bucket is closed: ask whoever runs the store",
     "AuthorizationHeaderMalformed": _REGION,
@@ -46,7 +48,7 @@ class StoreRefused(ConfigurationError, OSError):
     """
 
 
-def described(error: MinioException | HTTPError, action: str, where: str) -> StoreUnreachable | StoreRefused:
+def described(error: Exception, action: str, where: str) -> StoreUnreachable | StoreRefused:
     """The error to raise for `error`, met in `action` ("put 'a/b' in") on `where` (the bucket and its server)."""
     failed = f"cannot {action} {where}"
     if isinstance(error, S3Error):
@@ -54,9 +56,9 @@ def described(error: MinioException | HTTPError, action: str, where: str) -> Sto
         if code in _REFUSALS or status_of(error) == 403:
             return StoreRefused(f"{failed}: {_REFUSALS.get(code, _REFUSALS['AccessDenied'])} ({code}: {error.message})")
         return StoreUnreachable(f"{failed}: the server answered {code}: {error.message}. It may be overloaded or full")
-    if isinstance(error, ServerError | InvalidResponseError):
-        return StoreUnreachable(f"{failed}: {error}. Is this the address of an S3 server, and is the server healthy?")
-    return StoreUnreachable(f"{failed}: {error}. Is the server running, and reachable from here?")
+    if isinstance(error, HTTPError):
+        return StoreUnreachable(f"{failed}: {error}. Is the server running, and reachable from here?")
+    return StoreUnreachable(f"{failed}: {error}. Is this the address of an S3 server, and is the server healthy?")
 
 
 def status_of(error: MinioException) -> int | None:

@@ -89,3 +89,45 @@ def test_a_name_that_continues_another_is_refused(tmp_path: Path, first: str, se
     with pytest.raises(ValueError, match="whose name it continues"):
         store.put(second, b"y")
     assert store.list("") == [first]
+
+
+def test_two_stores_may_share_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = DirectoryStore(tmp_path)
+    sync = os.fsync
+
+    def open_another(descriptor: int) -> None:
+        monkeypatch.setattr("styx.store.directory.fsync_file", sync)
+        # In the middle of the put. What is being written is no leftover.
+        assert DirectoryStore(tmp_path).put_new("a/b", b"other")
+
+    monkeypatch.setattr("styx.store.directory.fsync_file", open_another)
+    one.put("a/c", b"one")
+    assert one.list("") == ["a/b", "a/c"]
+
+
+def test_a_folder_that_another_store_removed_is_made_again(tmp_path: Path) -> None:
+    one, other = DirectoryStore(tmp_path), DirectoryStore(tmp_path)
+    for put in (one.put, one.put_new):
+        one.put("a/b/c", b"1")
+        other.delete("a/b/c")
+        assert not (tmp_path / "a").exists()
+        put("a/b/c", b"2")
+        assert other.get("a/b/c") == b"2"
+
+
+def test_put_new_syncs_also_what_another_has_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    DirectoryStore(tmp_path).put("a/b", b"x")
+    store = DirectoryStore(tmp_path)
+    synced: list[Path] = []
+    monkeypatch.setattr("styx.store.directory.fsync_directory", synced.append)
+    assert store.put_new("a/b", b"x")
+    assert synced == [tmp_path, tmp_path / "a"]
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "a/b"), ("a/b", "a"), ("a", "a/b/c")])
+def test_a_new_name_that_continues_another_is_refused(tmp_path: Path, first: str, second: str) -> None:
+    store = DirectoryStore(tmp_path)
+    store.put(first, b"x")
+    with pytest.raises(ValueError, match="whose name it continues"):
+        store.put_new(second, b"y")
+    assert store.list("") == [first]
