@@ -14,6 +14,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
@@ -107,16 +108,13 @@ def minio() -> Iterator[RealMinio]:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Installs what the test needs before the test's time limit begins to run."""
     for name in {"kafka", "minio"} & set(getattr(item, "fixturenames", ())):
-        if name not in _why_not_installed:
-            _why_not_installed[name] = _install(name)
+        _why_not_installed(name)
     return (yield)
 
 
-_why_not_installed: dict[str, str] = {}
-"""By service: what the installation said, or nothing if the service is there. Tried once a run."""
-
-
-def _install(name: str) -> str:
+@cache  # tried once a run
+def _why_not_installed(name: str) -> str:
+    """Installs it; what went wrong, or nothing."""
     if os.environ.get(SKIP_VARIABLE) == "1":
         return ""
     try:
@@ -129,7 +127,7 @@ def _install(name: str) -> str:
 def _running(kind: type[S]) -> Iterator[S]:
     if os.environ.get(SKIP_VARIABLE) == "1":
         pytest.skip(f"{SKIP_VARIABLE}=1: without {kind.name}")
-    if why := _why_not_installed[kind.name]:
+    if why := _why_not_installed(kind.name):
         pytest.fail(f"{why}\n{SKIP_VARIABLE}=1 skips the tests that need it.", pytrace=False)
     end_leftovers()
     folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
@@ -143,12 +141,12 @@ def _running(kind: type[S]) -> Iterator[S]:
 
 
 def end_leftovers() -> None:
-    """Ends the servers of earlier runs that were killed before they could do it."""
+    """Ends the servers of earlier runs that were killed before they could do it. Another run may do the same now."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
-        pid = int(folder.name.removeprefix(FOLDER_PREFIX).partition("-")[0])
-        if folder.stat().st_uid == os.getuid() and not _is_alive(pid):
+        run = int(folder.name.removeprefix(FOLDER_PREFIX).partition("-")[0])
+        if not _is_alive(run) and os.access(folder, os.W_OK):
             _run(["down"], {**os.environ, "STYX_SERVICES_DATA": str(folder)}, COMMAND_SECONDS_MAX)
-            shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_alive(pid: int) -> bool:
