@@ -7,9 +7,8 @@ timeout. Kafka away for long means `KafkaUnreachable`: nothing was sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from typing import Any, Final, Self
-from urllib.parse import urlsplit
 
 from styx.app import App
 from styx.client.base import (
@@ -27,13 +26,14 @@ from styx.client.base import (
 )
 from styx.client.kafka_load import KafkaLoadTarget
 from styx.client.load import LoadTarget
-from styx.codec import encode_any, shown
-from styx.errors import BadArguments, ConfigurationError, InTransactionError, RequestRejected, UnsupportedValue
+from styx.codec import encode_any
+from styx.errors import BadArguments, InTransactionError, RequestRejected, UnsupportedValue
 from styx.kafka_requests.directory import read_routing_table
 from styx.kafka_requests.requester import Requester
 from styx.kafka_requests.routing import AppRouter, Router, TableRouter
 from styx.kafka_requests.waiters import fail
 from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
+from styx.log.kafka.address import parse_kafka_url
 from styx.messages import Reply, Request
 from styx.operator import Operator
 
@@ -50,7 +50,7 @@ class KafkaClient(Client):
     """
 
     def __init__(self, url: str, app: App | str, limits: Limits | None = None) -> None:
-        self._connection = _connection(url)
+        self._address = parse_kafka_url(url)
         self._app = app
         self._limits = limits or Limits()
         self._requester: Requester | None = None
@@ -59,13 +59,13 @@ class KafkaClient(Client):
     async def __aenter__(self) -> Self:
         app = self._app
         name = app.name if isinstance(app, App) else app
-        requester = Requester(self._connection, name, self._limits)
+        requester = Requester(self._address, name, self._limits)
         await requester.start()
         try:
             if isinstance(app, App):
                 self._router = AppRouter(app, requester.n_slots)
             else:
-                table = await read_routing_table(self._connection, f"styx.{name}.directory", name)
+                table = await read_routing_table(self._address, f"styx.{name}.directory", name)
                 self._router = TableRouter(table, requester.n_slots)
         except BaseException:
             await requester.close()
@@ -137,10 +137,3 @@ def _arguments(args: tuple[Any, ...]) -> bytes:
         return encode_any(args, "the arguments")
     except UnsupportedValue as error:
         raise BadArguments(str(error)) from None
-
-
-def _connection(url: str) -> Mapping[str, Any]:
-    parts = urlsplit(url)
-    if parts.scheme != "kafka" or not parts.netloc or parts.path.strip("/") or parts.query or parts.fragment:
-        raise ConfigurationError(f"{shown(url)} is no Kafka URL; one looks like kafka://127.0.0.1:9092")
-    return {"bootstrap_servers": parts.netloc}

@@ -5,9 +5,8 @@ It runs nothing and keeps nothing; gateways side by side share only Kafka. It ne
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator
 from itertools import accumulate
-from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -19,16 +18,17 @@ from styx.kafka_requests.errors import KafkaUnreachable
 from styx.kafka_requests.requester import Requester
 from styx.kafka_requests.routing import AppRouter
 from styx.limits import Limits
+from styx.log.kafka.address import KafkaAddress
 from styx.messages import ReplyRecord, Request
 
 
 class ClusterEngine:
-    """Serves `app` for a gateway, on the event loop it is made on. `connection`: what aiokafka needs to connect."""
+    """Serves `app` for a gateway, on the event loop it is made on."""
 
-    def __init__(self, app: App, connection: Mapping[str, Any], limits: Limits | None = None) -> None:
+    def __init__(self, app: App, address: KafkaAddress, limits: Limits | None = None) -> None:
         self.app = app
         self.limits = limits or Limits()
-        self._requester = Requester(connection, app.name, self.limits)
+        self._requester = Requester(address, app.name, self.limits)
         self._router: AppRouter | None = None
         self._registry = CollectorRegistry()
         self._registry.register(_RequesterMetrics(self._requester))

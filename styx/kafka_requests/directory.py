@@ -6,8 +6,7 @@ The topic is compacted; the newest record with the key `ROUTING_KEY` counts. It 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -16,6 +15,7 @@ from aiokafka.errors import KafkaError
 from styx.deployment.description import RoutingTable, decode_routing_table
 from styx.errors import ConfigurationError
 from styx.kafka_requests.errors import KafkaUnreachable
+from styx.log.kafka.address import KafkaAddress
 
 ROUTING_KEY: Final = b"routing"
 READ_SECONDS_MAX: Final = 10.0
@@ -23,12 +23,12 @@ READ_SECONDS_MAX: Final = 10.0
 _POLL_SECONDS: Final = 1.0
 
 
-async def read_routing_table(connection: Mapping[str, Any], topic: str, app_name: str) -> RoutingTable:
+async def read_routing_table(address: KafkaAddress, topic: str, app_name: str) -> RoutingTable:
     """The routing table published last.
 
     Raises `KafkaUnreachable`, or `ConfigurationError` if there is none or it cannot be read.
     """
-    consumer = AIOKafkaConsumer(**connection, enable_auto_commit=False)
+    consumer = AIOKafkaConsumer(**address.options(), auto_offset_reset="earliest", enable_auto_commit=False)
     try:
         async with asyncio.timeout(READ_SECONDS_MAX):
             await consumer.start()
@@ -48,9 +48,9 @@ async def read_routing_table(connection: Mapping[str, Any], topic: str, app_name
         raise ConfigurationError(f"the routing table in the topic {topic} cannot be read: {error}") from None
 
 
-async def publish_routing_table(connection: Mapping[str, Any], topic: str, table: RoutingTable) -> None:
+async def publish_routing_table(address: KafkaAddress, topic: str, table: RoutingTable) -> None:
     """Makes `table` the one that clients read; raises `KafkaUnreachable`."""
-    producer = AIOKafkaProducer(**connection, acks="all", enable_idempotence=True)
+    producer = AIOKafkaProducer(**address.options(), acks="all", enable_idempotence=True)
     try:
         async with asyncio.timeout(READ_SECONDS_MAX):
             await producer.start()
@@ -64,7 +64,6 @@ async def publish_routing_table(connection: Mapping[str, Any], topic: str, table
 async def _newest(consumer: AIOKafkaConsumer, place: TopicPartition) -> bytes | None:
     consumer.assign([place])
     end = (await consumer.end_offsets([place]))[place]
-    await consumer.seek_to_beginning(place)
     newest = None
     while await consumer.position(place) < end:
         for records in (await consumer.getmany(timeout_ms=int(_POLL_SECONDS * 1000))).values():

@@ -16,14 +16,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict, deque
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from styx.kafka_requests.errors import KafkaUnreachable
 from styx.kafka_requests.waiters import Waiter
+from styx.log.kafka.address import KafkaAddress
 
 AWAY_SECONDS: Final = 2.0
 """How long Kafka may be silent before new requests are refused."""
@@ -35,27 +36,40 @@ RETRY_SECONDS: Final = 0.25
 """Between two attempts to reach a broker."""
 CONNECT_SECONDS: Final = 10.0
 """How long one attempt to start a producer may take."""
+STUCK_SECONDS: Final = 45.0
+"""How long a batch may be under way while Kafka does answer; its producer is given up then."""
 CLOSE_SECONDS: Final = 2.0
 """How long closing waits for what is being sent."""
 BATCH_BYTES_MAX: Final = 512 * 1024
 """One batch, unless a single request is larger: half of what brokers take by default."""
 
+OnEnd = Callable[[asyncio.Task[None]], None]
+
 _log = logging.getLogger("styx.kafka_requests")
 
 
-class RequestProducer:
-    """Appends requests to `topic`, a partition for each slot. `connection`: what aiokafka needs to connect."""
+class _Batch(NamedTuple):
+    waiters: list[Waiter]
+    since_s: float
 
-    def __init__(self, connection: Mapping[str, Any], topic: str) -> None:
-        self._connection = connection
+
+class RequestProducer:
+    """Appends requests to `topic`, which has a partition for each slot.
+
+    `on_end` is told when one of its tasks ends, which without `close` is a fault.
+    """
+
+    def __init__(self, address: KafkaAddress, topic: str, on_end: OnEnd) -> None:
+        self._address = address
         self._topic = topic
         self._producer: AIOKafkaProducer | None = None
         self._queued: defaultdict[int, deque[Waiter]] = defaultdict(deque)
-        self._under_way: dict[int, tuple[list[Waiter], float]] = {}
+        self._under_way: dict[int, _Batch] = {}
         self._idle_slots: dict[int, None] = {}
         self._wake = asyncio.Event()
         self._broken: str | None = None
         self._away_since_s: float | None = None
+        self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._tasks: list[asyncio.Task[None]] = []
         self._retired: dict[AIOKafkaProducer, asyncio.Task[None]] = {}
@@ -64,6 +78,8 @@ class RequestProducer:
         """Connects; raises `KafkaUnreachable`."""
         self._producer = await self._connect()
         self._tasks = [asyncio.create_task(self._send()), asyncio.create_task(self._probe())]
+        for task in self._tasks:
+            task.add_done_callback(self._on_end)
 
     async def partition_counts(self, *topics: str) -> list[int]:
         """How many partitions each topic has, 0 if there is no such topic; raises `KafkaUnreachable`."""
@@ -71,7 +87,7 @@ class RequestProducer:
         try:
             cluster = await self._producer.client.fetch_all_metadata()
         except KafkaError as error:
-            raise KafkaUnreachable(f"{self._address} does not answer: {error}") from None
+            raise KafkaUnreachable(f"{self} does not answer: {error}") from None
         return [len(cluster.partitions_for_topic(topic) or ()) for topic in topics]
 
     def send(self, waiter: Waiter) -> None:
@@ -88,12 +104,12 @@ class RequestProducer:
         since_s = self._away_since_s
         if self._under_way:
             # The oldest comes first: a slot's entry is made anew with each batch.
-            oldest_s = next(iter(self._under_way.values()))[1]
+            oldest_s = next(iter(self._under_way.values())).since_s
             since_s = oldest_s if since_s is None else min(oldest_s, since_s)
         if since_s is None:
             return None
         seconds = self._loop.time() - since_s
-        return f"{self._address} has not answered for {seconds:.0f} s" if seconds > AWAY_SECONDS else None
+        return f"{self} has not answered for {seconds:.0f} s" if seconds > AWAY_SECONDS else None
 
     async def close(self) -> None:
         """Waits for what is being sent, but no longer than `CLOSE_SECONDS`; what is queued is not sent any more."""
@@ -106,13 +122,12 @@ class RequestProducer:
         for producer, stopping in list(self._retired.items()):
             await _end(producer, stopping)
 
-    @property
-    def _address(self) -> str:
-        return f"Kafka at {self._connection['bootstrap_servers']}"
+    def __str__(self) -> str:
+        return f"Kafka at {self._address.bootstrap}"
 
     async def _connect(self) -> AIOKafkaProducer:
         producer = AIOKafkaProducer(
-            **self._connection,
+            **self._address.options(),
             acks="all",
             enable_idempotence=True,
             max_batch_size=BATCH_BYTES_MAX,
@@ -127,7 +142,7 @@ class RequestProducer:
             await producer.stop()
             if not isinstance(error, KafkaError | OSError):
                 raise
-            raise KafkaUnreachable(f"{self._address} cannot be reached: {error or 'no answer'}") from None
+            raise KafkaUnreachable(f"{self} cannot be reached: {error or 'no answer'}") from None
         return producer
 
     async def _send(self) -> None:
@@ -137,56 +152,72 @@ class RequestProducer:
             if self._broken is not None:
                 await self._replace_producer()
             assert self._producer is not None
-            slots = list(self._idle_slots)
-            self._idle_slots.clear()
-            for slot in slots:
-                if slot not in self._under_way and self._broken is None:
+            while self._idle_slots and self._broken is None:
+                slot = next(iter(self._idle_slots))
+                del self._idle_slots[slot]
+                if slot not in self._under_way:
                     await self._send_slot(self._producer, slot)
 
     async def _send_slot(self, producer: AIOKafkaProducer, slot: int) -> None:
-        batch = producer.create_batch()
-        queue, waiters = self._queued[slot], []
+        records = producer.create_batch()
+        queue = self._queued[slot]
+        batch = _Batch([], self._loop.time())
         while queue:
             waiter = queue[0]
             # Not sent if nobody would learn what came of it.
             if not waiter.future.done():
-                if batch.append(key=None, value=waiter.payload, timestamp=None) is None:
+                if records.append(key=None, value=waiter.payload, timestamp=None) is None:
                     break
-                waiters.append(waiter)
+                batch.waiters.append(waiter)
             queue.popleft()
-        if not waiters:
+        if not batch.waiters:
             return
-        batch.close()
-        self._under_way[slot] = waiters, self._loop.time()
+        records.close()
+        self._under_way[slot] = batch
         try:
-            future = await producer.send_batch(batch, self._topic, partition=slot)
+            future = await producer.send_batch(records, self._topic, partition=slot)
         except (KafkaError, AssertionError) as error:
             # Not taken, so not sent: aiokafka's sender has ended, or does not know the partition any more.
             del self._under_way[slot]
-            queue.extendleft(reversed(waiters))
+            queue.extendleft(reversed(batch.waiters))
             self._idle_slots[slot] = None
             self._break(error)
         else:
-            future.add_done_callback(lambda done: self._acknowledged(producer, slot, done))
+            future.add_done_callback(lambda done: self._acknowledged(producer, slot, batch, done))
 
-    def _acknowledged(self, producer: AIOKafkaProducer, slot: int, future: asyncio.Future[Any]) -> None:
-        waiters, _ = self._under_way.pop(slot)
+    def _acknowledged(self, producer: AIOKafkaProducer, slot: int, batch: _Batch, future: asyncio.Future[Any]) -> None:
         error = future.exception() if not future.cancelled() else asyncio.CancelledError()
-        queue = self._queued[slot]
-        if error is not None:
-            queue.extendleft(waiter for waiter in reversed(waiters) if waiter.repeatable)
+        if self._under_way.get(slot) is not batch:
+            return
+        if error is None:
+            del self._under_way[slot]
+        else:
+            self._lose(slot)
             if producer is self._producer:
                 self._break(error)
-        if queue:
+        if self._queued[slot]:
             self._idle_slots[slot] = None
             self._wake.set()
+
+    def _lose(self, slot: int) -> None:
+        """Nobody knows what came of a slot's batch."""
+        batch = self._under_way.pop(slot)
+        self._queued[slot].extendleft(waiter for waiter in reversed(batch.waiters) if waiter.repeatable)
+
+    def _lose_stuck(self, now_s: float) -> None:
+        """Gives up on batches that aiokafka has lost sight of, should that happen."""
+        stuck = [slot for slot, batch in self._under_way.items() if now_s - batch.since_s > STUCK_SECONDS]
+        for slot in stuck:
+            self._lose(slot)
+            self._idle_slots[slot] = None
+            self._break(KafkaError(f"no outcome for {STUCK_SECONDS:g} s, though Kafka answers"))
 
     def _break(self, error: BaseException) -> None:
         self._broken = f"{type(error).__name__}: {error}"
         self._wake.set()
 
     async def _replace_producer(self) -> None:
-        _log.warning("%s: a batch of requests failed (%s); connecting anew", self._address, self._broken)
+        _log.warning("%s: a batch of requests failed (%s); connecting anew", self, self._broken)
         assert self._producer is not None
         # The old one goes on with what it has under way for other slots; what is new goes to the next one.
         self._retire(self._producer)
@@ -207,19 +238,24 @@ class RequestProducer:
         while True:
             await asyncio.sleep(PROBE_SECONDS)
             asked_s = self._loop.time()
-            alive = False
-            if self._producer is not None:
-                try:
-                    async with asyncio.timeout(AWAY_SECONDS):
-                        alive = await self._producer.client.force_metadata_update()
-                except TimeoutError:
-                    pass
+            alive = await self._answers()
+            if alive:
+                self._lose_stuck(self._loop.time())
             if alive and self._away_since_s is not None:
-                _log.warning("%s answers again", self._address)
+                _log.warning("%s answers again", self)
                 self._away_since_s = None
             elif not alive and self._away_since_s is None:
-                _log.warning("%s does not answer; requests wait", self._address)
+                _log.warning("%s does not answer; requests wait", self)
                 self._away_since_s = asked_s
+
+    async def _answers(self) -> bool:
+        if self._producer is None or self._broken is not None:
+            return False
+        try:
+            async with asyncio.timeout(AWAY_SECONDS):
+                return bool(await self._producer.client.force_metadata_update())
+        except TimeoutError:
+            return False
 
 
 async def _end(producer: AIOKafkaProducer, stopping: asyncio.Task[None]) -> None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 from aiokafka.structs import ConsumerRecord
 
 from styx.kafka_requests.errors import KafkaUnreachable
-from styx.kafka_requests.producer import CONNECT_SECONDS, REQUEST_TIMEOUT_SECONDS, RETRY_SECONDS
+from styx.kafka_requests.producer import CONNECT_SECONDS, REQUEST_TIMEOUT_SECONDS, RETRY_SECONDS, OnEnd
+from styx.log.kafka.address import KafkaAddress
 
 REPLIES_BATCH_MAX: Final = 1_000
 """Replies handled between two turns of the event loop."""
@@ -31,16 +32,20 @@ Records = Sequence[ConsumerRecord[bytes, bytes]]
 
 
 class ReplyReader:
-    """Gives the records of one partition to `deliver`, many at once. `connection`: what aiokafka needs to connect."""
+    """Gives the records of one partition to `deliver`, many at once.
+
+    `on_end` is told when its task ends, which without `close` is a fault.
+    """
 
     def __init__(
-        self, connection: Mapping[str, Any], topic: str, partition: int, deliver: Callable[[Records], None]
+        self, address: KafkaAddress, topic: str, partition: int, deliver: Callable[[Records], None], on_end: OnEnd
     ) -> None:
         self._partition = TopicPartition(topic, partition)
         self._deliver = deliver
+        self._on_end = on_end
         self._task: asyncio.Task[None] | None = None
         self._consumer = AIOKafkaConsumer(
-            **connection,
+            **address.options(),
             auto_offset_reset="latest",
             enable_auto_commit=False,
             fetch_max_bytes=FETCH_BYTES_MAX,
@@ -66,6 +71,7 @@ class ReplyReader:
                 raise
             raise KafkaUnreachable(f"the replies topic cannot be read: {error or 'no answer'}") from None
         self._task = asyncio.create_task(self._read())
+        self._task.add_done_callback(self._on_end)
 
     async def close(self) -> None:
         """Ends reading and disconnects."""

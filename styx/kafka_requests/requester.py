@@ -9,10 +9,10 @@ another partition goes there, once, for nothing of it was run.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import re
 import secrets
-from collections.abc import Mapping
 from itertools import count
 from typing import Any, Final
 
@@ -25,36 +25,40 @@ from styx.kafka_requests.producer import RequestProducer
 from styx.kafka_requests.replies import Records, ReplyReader
 from styx.kafka_requests.waiters import Waiter, Waiters
 from styx.limits import Limits
+from styx.log.kafka.address import KafkaAddress
 from styx.messages import Reply, ReplyRecord, Request, decode_reply, encode_request
 
 WRONG_PARTITION: Final = "WrongPartition"
 """The error type of a reply that says: not here, and nothing was run."""
 _PARTITION_AT_END: Final = re.compile(r"partition ([0-9]{1,9})\Z", re.ASCII)
 
+_log = logging.getLogger("styx.kafka_requests")
+
 
 class Requester:
     """Sends requests of the app `app_name` and waits for their replies, on the event loop it is made on.
 
-    `connection`: what aiokafka needs to connect, at least `bootstrap_servers`. `n_slots` is known after `start`.
+    `n_slots` is known after `start`.
     """
 
     def __init__(
         self,
-        connection: Mapping[str, Any],
+        address: KafkaAddress,
         app_name: str,
         limits: Limits | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.counters = RequestCounters()
         self.n_slots = 0
-        self._connection = connection
+        self._address = address
         self._app_name = app_name
         self._topics = f"styx.{app_name}.requests", f"styx.{app_name}.replies"
         self._loop = asyncio.get_running_loop()
         self._waiters = Waiters(self._loop, self.limits.in_flight_max, self._late)
-        self._producer = RequestProducer(connection, self._topics[0])
+        self._producer = RequestProducer(address, self._topics[0], self._task_ended)
         self._replies: ReplyReader | None = None
         self._reply_to = 0
+        self._fault: str | None = None
         self._id_prefix = secrets.token_hex(8) + "-"
         self._id_numbers = count(1)
 
@@ -65,11 +69,11 @@ class Requester:
             n_slots, n_replies = await self._producer.partition_counts(*self._topics)
             if not n_slots or not n_replies:
                 raise ConfigurationError(
-                    f"there is no app {self._app_name!r} at Kafka {self._connection['bootstrap_servers']}: "
+                    f"there is no app {self._app_name!r} at {self._producer}: "
                     f"it lacks the topic {self._topics[0] if not n_slots else self._topics[1]}; is the app deployed?"
                 )
             self._reply_to = secrets.randbelow(n_replies)
-            self._replies = ReplyReader(self._connection, self._topics[1], self._reply_to, self._answer)
+            self._replies = ReplyReader(self._address, self._topics[1], self._reply_to, self._answer, self._task_ended)
             await self._replies.start()
         except BaseException:
             await self._producer.close()
@@ -90,7 +94,7 @@ class Requester:
         """Why requests cannot be sent now; None if they can."""
         if not self.n_slots:
             return "not connected to Kafka"
-        return self._producer.away_reason
+        return self._fault or self._producer.away_reason
 
     @property
     def in_flight(self) -> int:
@@ -179,6 +183,11 @@ class Requester:
         self.counters.rerouted += 1
         self._producer.send(waiter)
         return True
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            self._fault = "the connection to Kafka failed in an unforeseen way; the log says how"
+            _log.critical("no requests can be sent any more: start this process anew", exc_info=task.exception())
 
     def _late(self) -> Exception:
         reason = self._producer.away_reason
