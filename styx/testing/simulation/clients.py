@@ -15,6 +15,7 @@ from styx.errors import InTransactionError
 from styx.execution import resolve_request
 from styx.log.base import Stream
 from styx.messages import Request, encode_request
+from styx.testing.random_loads import random_load
 from styx.testing.random_programs import random_request
 from styx.testing.simulation.plan import SimulationPlan
 from styx.testing.simulation.world import World
@@ -52,6 +53,20 @@ class Clients:
                         replace(request, request_id=f"r{number} again {again}"),
                     )
             self._plan_send(at_s, idle_from_s, request)
+        self._plan_loads(Random(f"loads {plan.seed}"), starts, idle_from_s)
+
+    def _plan_loads(self, rng: Random, starts: list[float], idle_from_s: float) -> None:
+        plan = self._plan
+        for number in range(plan.requests):
+            if rng.random() >= plan.loads:
+                continue
+            load = random_load(rng, plan.profile, plan.slots, f"l{number}")
+            at_s = rng.choice(starts) + rng.random() * 0.01
+            if rng.random() < plan.repeats:
+                load = replace(load, idempotency_key=f"load {number}")
+                again = replace(load, request_id=f"l{number} again")
+                self._plan_send(at_s + rng.random() * rng.choice([0.01, 1.0]), idle_from_s, again)
+            self._plan_send(at_s, idle_from_s, load)
 
     def _plan_send(self, at_s: float, idle_from_s: float, request: Request) -> None:
         if at_s > idle_from_s:

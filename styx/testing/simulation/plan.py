@@ -38,7 +38,7 @@ class Fault(msgspec.Struct, frozen=True):
 class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
     `outside`: share of requests that call an outside function; `hidden_errors`: share that hide an error of the
-    engine's now and then.
+    engine's now and then; `loads`: chunks of bulk loads beside the requests, as a share of them.
     """
 
     seed: int
@@ -51,6 +51,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     repeats: float
     outside: float
     hidden_errors: float
+    loads: float
     epoch_transactions_max: int
     slice_invocations: int
     idempotency_keys_max: int
@@ -82,6 +83,7 @@ def random_plan(seed: int, *, workers: int | None = None, faults: bool = True) -
         # From a generator of its own, so that older seeds keep what else they drew.
         outside=Random(f"outside {seed}").choice([0.0, 0.0, 0.1, 0.5]),
         hidden_errors=Random(f"hidden {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
+        loads=Random(f"loads {seed}").choice([0.0, 0.0, 0.1, 0.4]),
         epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
         slice_invocations=rng.choice([1, 2, 5, 64]),
         idempotency_keys_max=rng.choice([100_000, 100_000, 100_000]),
