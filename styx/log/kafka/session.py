@@ -1,0 +1,114 @@
+"""A connection to Kafka: aiokafka's client, with leaders, coordinators and requests, and errors as `OSError`.
+
+Everything of the log goes through it, so that one place knows the client. Repeats nothing: whoever asks knows whether
+that is safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
+from aiokafka.errors import AuthenticationFailedError, KafkaError, SaslAuthenticationFailed
+from aiokafka.structs import TopicPartition
+
+from styx.errors import ConfigurationError
+from styx.log.kafka.address import KafkaAddress
+
+REQUEST_SECONDS: Final = 15.0
+"""One exchange with a broker; then its connection is given up."""
+RETRY_SECONDS: Final = 0.1
+"""Between two attempts at something that passes by itself."""
+
+_UNKNOWN_LEADER: Final = -1
+
+
+class KafkaSession:
+    """For one event loop. `address` may be a plain HOST:PORT,HOST:PORT."""
+
+    def __init__(self, address: KafkaAddress | str) -> None:
+        self.address = KafkaAddress(address) if isinstance(address, str) else address
+        self._client = AIOKafkaClient(
+            **self.address.options(),
+            client_id="styx",
+            request_timeout_ms=int(REQUEST_SECONDS * 1000),
+            retry_backoff_ms=int(RETRY_SECONDS * 1000),
+        )
+
+    async def open(self, topics: Iterable[str] = ()) -> None:
+        """Connects and learns who leads the partitions of `topics`; to be closed even when it raises.
+
+        Raises `ConnectionError` and `ConfigurationError`.
+        """
+        wanted = list(topics)
+        try:
+            await self._client.bootstrap()
+            if wanted:
+                await self._client.set_topics(wanted)
+        except (AuthenticationFailedError, SaslAuthenticationFailed) as error:
+            raise ConfigurationError(f"{self}: {error}") from None
+        except KafkaError as error:
+            raise ConnectionError(f"{self} cannot be reached: {error}") from None
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def track(self, topic: str) -> None:
+        """Has the leaders of another topic looked up; they are known some time later."""
+        # The answer is awaited by `refresh`.
+        self._client.add_topic(topic)
+
+    async def refresh(self) -> bool:
+        """Asks again who leads what; False if nobody answers."""
+        return bool(await self._client.force_metadata_update())
+
+    def partitions(self, topic: str) -> set[int]:
+        """Of a topic that was named to `open`; empty if there is none."""
+        return self._client.cluster.partitions_for_topic(topic) or set()
+
+    def leader(self, topic: str, partition: int) -> int | None:
+        """The broker to ask about a partition, None while there is none; `refresh` may find one."""
+        node: int | None = self._client.cluster.leader_for_partition(TopicPartition(topic, partition))
+        return None if node == _UNKNOWN_LEADER else node
+
+    async def send(self, node: int, request: Any) -> Any:
+        """The broker's answer. Raises `ConnectionError`; it may have acted on the request all the same."""
+        return await self._send(node, request, ConnectionGroup.DEFAULT)
+
+    async def send_anywhere(self, request: Any) -> Any:
+        """As `send`, to any broker."""
+        return await self.send(self._any_broker(), request)
+
+    async def send_coordinator(self, node: int, request: Any) -> Any:
+        """As `send`, on a connection of its own: a request there does not wait for those on the other one."""
+        return await self._send(node, request, ConnectionGroup.COORDINATION)
+
+    async def transaction_coordinator(self, transactional_id: str) -> int | None:
+        """The broker in charge of it, None while there is none.
+
+        Raises `ConnectionError`, and `ConfigurationError` if the id is not allowed.
+        """
+        self._any_broker()
+        try:
+            node: int = await self._client.coordinator_lookup(CoordinationType.TRANSACTION, transactional_id)
+        except KafkaError as error:
+            if error.retriable:
+                return None
+            raise ConfigurationError(f"{self} refuses the transactional id {transactional_id!r}: {error}") from None
+        return node
+
+    async def _send(self, node: int, request: Any, group: ConnectionGroup) -> Any:
+        try:
+            return await self._client.send(node, request, group=group)
+        except KafkaError as error:
+            raise ConnectionError(f"{self}, broker {node}: {error}") from None
+
+    def _any_broker(self) -> int:
+        node: int | None = self._client.get_random_node()
+        if node is None:
+            raise ConnectionError(f"{self} names no broker")
+        return node
+
+    def __str__(self) -> str:
+        return f"Kafka at {self.address.bootstrap}"
