@@ -258,6 +258,35 @@ def a_recovery_forgets_idempotency_keys_in_another_order(patch: pytest.MonkeyPat
     patch.setattr(reply_memory, "_age", lambda reply: (reply.tid, 0, 0))
 
 
+def loads_are_not_validated(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(footprint.BulkWrites, "entities", lambda self: iter(()))
+
+
+def loads_see_no_conflict(patch: pytest.MonkeyPatch) -> None:
+    original = validation.conflicts
+
+    def conflicts(slot: Slot, gone: Any) -> list[int]:
+        return [t for t in original(slot, gone) if slot.footprints[t].bulk is None]
+
+    patch.setattr(validation, "conflicts", conflicts)
+
+
+def a_load_run_again_does_not_look_at_the_state(patch: pytest.MonkeyPatch) -> None:
+    original = rerun.CurrentCell.put_all
+
+    def put_all(self: rerun.CurrentCell, operator: str, values: Any, replace: bool) -> Any:
+        return original(self, operator, values, True)
+
+    patch.setattr(rerun.CurrentCell, "put_all", put_all)
+
+
+def loads_are_in_no_snapshot(patch: pytest.MonkeyPatch) -> None:
+    def apply_all(self: Slot, operator: str, values: Any) -> None:
+        self.table(operator).update(values)
+
+    patch.setattr(Slot, "apply_all", apply_all)
+
+
 MUTATIONS: list[Mutation] = [
     validation_ignores_reads,
     siblings_see_each_other,
@@ -284,6 +313,10 @@ MUTATIONS: list[Mutation] = [
     an_aborting_transaction_with_a_collision_aborts_at_once,
     a_doomed_function_still_calls,
     a_recovery_forgets_idempotency_keys_in_another_order,
+    loads_are_not_validated,
+    loads_see_no_conflict,
+    a_load_run_again_does_not_look_at_the_state,
+    loads_are_in_no_snapshot,
 ]
 
 
