@@ -26,7 +26,7 @@ from styx.coordinator.events import (
 from styx.embedded_engine.background import Background
 from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.drive import Drive
-from styx.embedded_engine.externals import Externals
+from styx.embedded_engine.external_log import ExternalLog
 from styx.embedded_engine.storage import Storage
 from styx.errors import EngineFailed
 from styx.log.base import Stream
@@ -45,7 +45,7 @@ class CoordinatorShell:
         drive: Drive,
         storage: Storage,
         background: Background,
-        externals: Externals,
+        external_log: ExternalLog,
         counters: Counters,
         now_us: Callable[[], int],
         failed: Callable[[str, BaseException], None],
@@ -56,7 +56,7 @@ class CoordinatorShell:
         self._log = storage.log
         self._store = storage.store
         self._background = background
-        self._externals = externals
+        self._external_log = external_log
         self._counters = counters
         self._now_us = now_us
         self._failed = failed
@@ -158,7 +158,7 @@ class CoordinatorShell:
         for slot, offset in effect.replies.items():
             log.truncate(Stream.REPLIES, slot, offset)
         log.truncate(Stream.EPOCHS, EPOCHS_PARTITION, effect.epochs)
-        self._externals.log.release(self.core.ledger.manifests[-1].epoch)
+        self._external_log.release(self.core.ledger.manifests[-1].epoch)
 
     def _refuse(self, effect: Refuse) -> None:
         reasons = dict.fromkeys([*self._counters.load_failures, effect.reason])

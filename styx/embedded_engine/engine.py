@@ -26,7 +26,7 @@ from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.deployment import Deployment
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.errors import EngineUnavailable, OutcomeUnknown
-from styx.embedded_engine.externals import Externals
+from styx.embedded_engine.external_log import ExternalLog
 from styx.embedded_engine.in_flight import InFlight
 from styx.embedded_engine.intake import Intake
 from styx.embedded_engine.log_clock import LogClock
@@ -35,6 +35,7 @@ from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAU
 from styx.embedded_engine.storage import Storage
 from styx.embedded_engine.worker_shell import WORKER_ID, WorkerShell
 from styx.errors import ConfigurationError, EngineFailed
+from styx.externals.runner import Externals
 from styx.limits import Limits
 from styx.messages import Reply, ReplyRecord, Request
 from styx.worker.events import ReportPoison
@@ -173,13 +174,15 @@ class EmbeddedEngine:
         self._intake = Intake(
             self.app, self.n_slots, self.limits, loop, storage.log, self._requests, self._drive, self._now_us
         )
-        self._externals = Externals(loop, storage.log, self.n_slots, self.limits, self._drive, self._now_us, self._fail)
+        self._external_log = ExternalLog(storage.log, self.n_slots, self._drive, self._now_us)
+        self._externals = Externals(loop, self._external_log, self.limits, self._drive.to_worker, self._fail)
         self._worker_shell = WorkerShell(
             self.worker,
             self._drive,
             storage,
             self._background,
             self._externals,
+            self._external_log,
             self._requests,
             self.counters,
             self._now_us,
@@ -190,7 +193,7 @@ class EmbeddedEngine:
             self._drive,
             storage,
             self._background,
-            self._externals,
+            self._external_log,
             self.counters,
             self._now_us,
             self._fail,
@@ -207,7 +210,7 @@ class EmbeddedEngine:
             self.counters.load_failures.append(message)
             _log.warning("%s; trying the one before it", message)
         self._coordinator_shell.unusable(damaged)
-        self._externals.log.read()
+        self._external_log.read()
         started, void = metadata.beginning(manifests, metadata.read_generations(self.log))
         self._coordinator_shell.unusable([metadata.manifest_name(m.generation, m.epoch) for m in void])
         return started

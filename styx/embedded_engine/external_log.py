@@ -7,35 +7,20 @@ may start from was taken after its transaction's end. Never runs anything. Paper
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-import msgspec
-
+from styx.embedded_engine.drive import Drive
+from styx.externals.record import ExternalRecord, decode_external, encode_external
 from styx.log.base import Log, Stream
-
-
-class ExternalRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A record of the stream: the intent to run a call, or (with the encoded `ExternalOutcome`) its end."""
-
-    tid: int
-    key: bytes
-    outcome: bytes | None = None
-
-
-_encode = msgspec.msgpack.Encoder().encode
-_decoder = msgspec.msgpack.Decoder(ExternalRecord)
-
-
-def decode_external(data: bytes) -> ExternalRecord:
-    """Raises `msgspec.DecodeError` for garbage."""
-    return _decoder.decode(data)
 
 
 class ExternalLog:
     """Outcomes by key, as far as they are retained. `read` may run on another thread, before anything else is used."""
 
-    def __init__(self, log: Log, n_slots: int) -> None:
+    def __init__(self, log: Log, n_slots: int, drive: Drive, now_us: Callable[[], int]) -> None:
         self._log = log
+        self._drive = drive
+        self._now_us = now_us
         self._slots = range(n_slots)
         self._outcomes: dict[bytes, bytes] = {}
         self._keys: dict[int, deque[tuple[int, bytes]]] = {slot: deque() for slot in self._slots}
@@ -53,10 +38,12 @@ class ExternalLog:
         """How the call ended, if that was logged."""
         return self._outcomes.get(key)
 
-    def append(self, slot: int, now_us: int, record: ExternalRecord) -> None:
-        """Appends a record; it is durable when the log says so."""
-        offset = self._log.append(Stream.EXTERNALS, slot, now_us, _encode(record))
+    def append(self, slot: int, record: ExternalRecord, durable: Callable[[], None]) -> None:
+        """Appends a record; `durable` is called once it is."""
+        offset = self._log.append(Stream.EXTERNALS, slot, self._now_us(), encode_external(record))
         self._remember(slot, offset, record)
+        self._drive.durable.add(self._log.lsn, durable)
+        self._drive.wake()
 
     def cut(self, slot: int, epoch: int, pending: Iterable[int]) -> None:
         """A snapshot of `epoch` begins; behind it only the `pending` transactions can ask for an outcome."""

@@ -14,11 +14,12 @@ from styx.coordinator.events import WorkerSaid
 from styx.embedded_engine.background import Background
 from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.drive import Drive
-from styx.embedded_engine.externals import Externals
+from styx.embedded_engine.external_log import ExternalLog
 from styx.embedded_engine.feed import Feed
 from styx.embedded_engine.in_flight import InFlight
 from styx.embedded_engine.storage import Storage
 from styx.errors import StyxError
+from styx.externals.runner import Externals
 from styx.log.base import Stream
 from styx.messages import encode_reply
 from styx.protocol import LoadFailed, ObjectRef, SlotPart
@@ -59,6 +60,7 @@ class WorkerShell:
         storage: Storage,
         background: Background,
         externals: Externals,
+        external_log: ExternalLog,
         in_flight: InFlight,
         counters: Counters,
         now_us: Callable[[], int],
@@ -71,6 +73,7 @@ class WorkerShell:
         self._store = storage.store
         self._background = background
         self._externals = externals
+        self._external_log = external_log
         self._in_flight = in_flight
         self._counters = counters
         self._now_us = now_us
@@ -142,7 +145,7 @@ class WorkerShell:
         log, slot = self._log, wanted.slot
         _, epochs_offset = log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
         _, replies_offset = log.bounds(Stream.REPLIES, slot)
-        self._externals.log.cut(slot, wanted.epoch, [pending.tid for pending in wanted.pending])
+        self._external_log.cut(slot, wanted.epoch, [pending.tid for pending in wanted.pending])
         self._counters.ended_at_snapshot = self.core.transactions_ended
 
         def answer(part: SlotPart | None) -> None:

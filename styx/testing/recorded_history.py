@@ -12,9 +12,9 @@ from typing import NamedTuple
 import msgspec
 
 from styx.data_directory import DataDirectory
-from styx.embedded_engine.external_log import decode_external
 from styx.embedded_engine.storage import LOG_NAME
 from styx.errors import StyxError
+from styx.externals.record import decode_external
 from styx.log.base import Log, Stream
 from styx.log.sqlite import SqliteLog
 from styx.messages import ReplyRecord, Request, decode_reply, decode_request

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import styx
-from styx.embedded_engine.external_log import decode_external
+from styx.externals.record import decode_external
 from styx.log.base import Stream
 from styx.testing.fixture import EmbeddedCluster, embedded_cluster
 from tests.embedded.ledger_app import app, outside
@@ -181,11 +181,11 @@ async def test_outcomes_are_released_behind_the_snapshots(tmp_path: Path) -> Non
             assert await engine.snapshot()
         # What a waiting transaction began stays.
         assert engine.log.bounds(Stream.EXTERNALS, slot)[0] == 10
-        assert len(engine._externals.log._outcomes) == 5
+        assert len(engine._external_log._outcomes) == 5
         hang.set()
         assert (await waiting).result is True
         for _ in range(3):
             await client.call("ledger", "a", "add")
             assert await engine.snapshot()
         assert engine.log.bounds(Stream.EXTERNALS, slot) == (22, 22)
-        assert not engine._externals.log._outcomes
+        assert not engine._external_log._outcomes

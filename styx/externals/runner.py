@@ -17,11 +17,9 @@ from typing import Any, Final
 import msgspec
 
 from styx.codec import encode_any
-from styx.embedded_engine.drive import Drive
-from styx.embedded_engine.external_log import ExternalLog, ExternalRecord
 from styx.errors import ValueTooLarge, describe
+from styx.externals.record import ExternalRecord, Journal
 from styx.limits import Limits
-from styx.log.base import Log
 from styx.worker.events import ExternalEnded, RunExternal
 from styx.worker.messages import ExternalOutcome
 
@@ -33,24 +31,23 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Externals:
-    """Runs what `RunExternal` asks for, one run a key at a time; `Limits.parked_max` bounds how many."""
+    """Runs what `RunExternal` asks for, one run a key at a time; `Limits.parked_max` bounds how many.
+
+    `ended` gets each outcome, `failed` what went wrong here rather than in an outside function.
+    """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        log: Log,
-        n_slots: int,
+        journal: Journal,
         limits: Limits,
-        drive: Drive,
-        now_us: Callable[[], int],
+        ended: Callable[[ExternalEnded], None],
         failed: Callable[[str, BaseException], None],
     ) -> None:
-        self.log = ExternalLog(log, n_slots)
         self._loop = loop
-        self._records = log
+        self._journal = journal
         self._limits = limits
-        self._drive = drive
-        self._now_us = now_us
+        self._tell = ended
         self._failed = failed
         self._running: dict[bytes, RunExternal] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -59,7 +56,7 @@ class Externals:
 
     def run(self, wanted: RunExternal) -> None:
         """Answers with the logged outcome, or logs the intent and begins."""
-        known = self.log.outcome(wanted.key)
+        known = self._journal.outcome(wanted.key)
         if known is not None and wanted.key not in self._running:
             self._answer(wanted, known)
             return
@@ -67,8 +64,7 @@ class Externals:
         # A new generation asks again for what still runs: the answer goes to the one that asked last.
         self._running[wanted.key] = wanted
         if not under_way:
-            self.log.append(wanted.root_slot, self._now_us(), ExternalRecord(wanted.tid, wanted.key))
-            self._drive.durable.add(self._records.lsn, partial(self._begin, wanted))
+            self._journal.append(wanted.root_slot, ExternalRecord(wanted.tid, wanted.key), partial(self._begin, wanted))
 
     def stop(self) -> None:
         """Ends the tasks; threads end by themselves, and what they give is not taken."""
@@ -79,6 +75,8 @@ class Externals:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self, wanted: RunExternal) -> None:
+        if self._stopped:
+            return
         task = self._loop.create_task(self._attempt(wanted), name=f"styx-external-{wanted.key.hex()}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -121,15 +119,14 @@ class Externals:
 
     def _ended(self, wanted: RunExternal, outcome: ExternalOutcome) -> None:
         data = _encode(outcome)
-        self.log.append(wanted.root_slot, self._now_us(), ExternalRecord(wanted.tid, wanted.key, data))
-        self._drive.durable.add(self._records.lsn, partial(self._logged, wanted.key, data))
-        self._drive.wake()
+        record = ExternalRecord(wanted.tid, wanted.key, data)
+        self._journal.append(wanted.root_slot, record, partial(self._logged, wanted.key, data))
 
     def _logged(self, key: bytes, outcome: bytes) -> None:
         self._answer(self._running.pop(key), outcome)
 
     def _answer(self, wanted: RunExternal, outcome: bytes) -> None:
-        self._drive.to_worker(ExternalEnded(wanted.generation, wanted.tid, wanted.root_slot, wanted.key, outcome))
+        self._tell(ExternalEnded(wanted.generation, wanted.tid, wanted.root_slot, wanted.key, outcome))
 
 
 def _call(call: Callable[[], Any]) -> Any:
