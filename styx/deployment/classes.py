@@ -7,6 +7,7 @@ setters to the unpacking one. They hold no state.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import inspect
 import sys
@@ -26,8 +27,11 @@ _MADE_BY_STRUCTS: Final = frozenset(
         *("__slots__", "__static_attributes__", "__type_params__", "__weakref__", "_abc_impl"),
     }
 )
+_PLAIN: Final = (type(None), bool, int, float, complex, str, bytes)
 _MADE_BY_TYPED_DICTS: Final = frozenset({"__dict__", "__weakref__", "__annotate_func__", "__annotations_cache__"})
 _METHODS: Final = (types.FunctionType, classmethod, staticmethod, property)
+SENTINELS: Final = {type(getattr(dataclasses, name)): name for name in ("MISSING", "KW_ONLY", "_HAS_DEFAULT_FACTORY")}
+"""Types of what dataclasses compare by identity, with the names they have there."""
 _MADE_BY_ENUMS: Final = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
 
 
@@ -38,6 +42,16 @@ def annotations_of(cls: type) -> dict[str, Any]:
     names = {**(vars(module) if module is not None else {}), cls.__name__: cls}
     members = {name: value for name, value in vars(cls).items() if name not in own}
     return {name: _resolved(name, value, names, members) for name, value in own.items()}
+
+
+def identity(cls: type) -> dict[str, Any]:
+    """How instances hash and compare: a class must know it before the first one becomes a key of a dictionary."""
+    return {name: vars(cls)[name] for name in ("__eq__", "__hash__") if name in vars(cls)}
+
+
+def is_cache(attribute: str) -> bool:
+    """Whether a class's attribute is what msgspec remembers of it."""
+    return attribute.startswith("__msgspec")
 
 
 def _resolved(name: str, value: Any, names: dict[str, Any], members: dict[str, Any]) -> Any:
@@ -51,8 +65,11 @@ def _resolved(name: str, value: Any, names: dict[str, Any], members: dict[str, A
 # Structs ---------------------------------------------------------------------------------------------------
 
 
-def reduce_struct(cls: type[msgspec.Struct]) -> Reduced:
-    """Builder and state of a Struct class: methods at once, since msgspec looks for some; types of fields later."""
+def reduce_struct(cls: type[msgspec.Struct]) -> tuple[Reduced, dict[str, Any]]:
+    """Builder and state of a Struct class, and attributes to be set when it is complete: some may be instances of it.
+
+    It is made with its methods, since msgspec looks for some of them; the types of its fields may follow.
+    """
     config = cls.__struct_config__
     options = {name: getattr(config, name) for name in dir(config) if not name.startswith("_")}
     own = inspect.get_annotations(cls)
@@ -64,16 +81,16 @@ def reduce_struct(cls: type[msgspec.Struct]) -> Reduced:
         if not (field.required and field.encode_name == field.name)
     }
     rest = {name: value for name, value in vars(cls).items() if _is_packed(name, value)}
-    methods = {name: value for name, value in rest.items() if isinstance(value, _METHODS)}
+    at_once = {name: value for name, value in rest.items() if isinstance(value, _METHODS) or type(value) in _PLAIN}
     place = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     if "__type_params__" in vars(cls):
         place["__type_params__"] = vars(cls)["__type_params__"]
     bases = vars(cls).get("__orig_bases__", cls.__bases__)
-    state = {name: value for name, value in rest.items() if name not in methods}
     # Class variables are no fields: they must not look like some when the class is made.
     names = [name for name in own if name in cls.__struct_fields__]
-    made = (type(cls), cls.__name__, bases, options, names, defaults, {**place, **methods})
-    return (make_struct, made, {**state, "__annotations__": annotations_of(cls)}, None, None, set_attributes)
+    made = (type(cls), cls.__name__, bases, options, names, defaults, {**place, **at_once})
+    reduced = (make_struct, made, {"__annotations__": annotations_of(cls)}, None, None, set_attributes)
+    return reduced, {name: value for name, value in rest.items() if name not in at_once}
 
 
 def make_struct(
@@ -98,18 +115,34 @@ def make_struct(
     return types.new_class(name, bases, {"metaclass": metaclass, **options}, lambda empty: empty.update(body))
 
 
+def reduce_struct_instance(value: msgspec.Struct) -> Reduced:
+    """A Struct's fields as they are: its `__post_init__` has seen them already."""
+    fields = {name: getattr(value, name) for name in value.__struct_fields__ if hasattr(value, name)}
+    return (make_struct_instance, (type(value), fields), getattr(value, "__dict__", None))
+
+
+def make_struct_instance(cls: type[msgspec.Struct], fields: dict[str, Any]) -> msgspec.Struct:
+    """An instance with these fields, made without its `__post_init__`."""
+    if not hasattr(cls, "__post_init__"):
+        return cls(**fields)
+    bare = types.new_class(cls.__name__, (cls,), {}, lambda body: body.update(__post_init__=lambda self: None))
+    value: msgspec.Struct = bare(**fields)
+    msgspec.structs.force_setattr(value, "__class__", cls)
+    return value
+
+
 def _has_keyword_only(cls: type, own: dict[str, Any]) -> bool:
     parameters = inspect.signature(cls).parameters
     return any(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in own if name in parameters)
 
 
 def _is_packed(name: str, value: Any) -> bool:
-    if name in _MADE_BY_STRUCTS or name.startswith(("__struct_", "__msgspec")):
+    if name in _MADE_BY_STRUCTS or name.startswith("__struct_") or is_cache(name):
         return False
     return not isinstance(value, types.MemberDescriptorType)  # a field
 
 
-# Enums and typed dictionaries ------------------------------------------------------------------------------
+# Other types ----------------------------------------------------------------------------------------------
 
 
 def complete_enum(cls: type[enum.Enum], reduced: Reduced) -> Reduced:
@@ -136,7 +169,8 @@ def set_enum(cls: type[enum.Enum], state: tuple[dict[str, Any], dict[str, dict[s
 
 def reduce_typed_dict(cls: Any) -> Reduced:
     """Builder and state of a TypedDict class, which cannot be made from its bases."""
-    state = {name: value for name, value in vars(cls).items() if name not in _MADE_BY_TYPED_DICTS}
+    own = vars(cls).items()
+    state = {name: value for name, value in own if name not in _MADE_BY_TYPED_DICTS and not is_cache(name)}
     state["__annotations__"] = annotations_of(cls)
     return (make_typed_dict, (cls.__name__,), state, None, None, set_attributes)
 
@@ -144,6 +178,24 @@ def reduce_typed_dict(cls: Any) -> Reduced:
 def make_typed_dict(name: str) -> Any:
     """A TypedDict class without keys."""
     return typing.TypedDict(name, {})  # type: ignore[operator]  # the functional form, with a name known at run time only
+
+
+def reduce_new_type(new_type: typing.NewType) -> Reduced:
+    """A `NewType`, which pickle would refer to by name."""
+    return (make_new_type, (new_type.__name__, new_type.__supertype__, new_type.__module__))
+
+
+def make_new_type(name: str, supertype: Any, module: str) -> typing.NewType:
+    """The `NewType`, of a module that cannot be imported here."""
+    make: Any = typing.NewType  # with a name known at run time only
+    new_type: typing.NewType = make(name, supertype)
+    new_type.__module__ = module
+    return new_type
+
+
+def reduce_sentinel(value: Any) -> Reduced:
+    """One of `SENTINELS`, of which there must be only one."""
+    return (getattr, (dataclasses, SENTINELS[type(value)]))
 
 
 def set_attributes(cls: type, attributes: dict[str, Any]) -> None:

@@ -52,7 +52,8 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         self._operators: dict[int, tuple[int, Operator]] = {}
         self._namespaces: dict[int, tuple[int, dict[str, Any]]] = {}
         self._whole: dict[int, types.ModuleType] = {}
-        self._imports: dict[str, int] = {}
+        self._imports: dict[str, types.ModuleType] = {}
+        self._attributes: dict[type, dict[str, Any]] = {}
         self._annotations: dict[int, dict[str, Any]] = {}
         self._strict = True
         self._at = f"app {app.name!r}"
@@ -68,31 +69,38 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
                 f"app {self._app.name!r} cannot be packed: {error} (in {self._at}): "
                 "what functions refer to must be plain values; make or open anything else where it is used"
             ) from error
-        return msgspec.msgpack.encode((self._imports, self._buffer.getvalue()))
+        return msgspec.msgpack.encode((bool(self._imports), self._buffer.getvalue()))
 
     def _dump_all(self) -> None:
         operators = list(self._app.operators.values())
         self.dump(("app", self._app.name, operators))
         done = 0
         whole: set[int] = set()
-        while done < len(self._operators) or len(whole) < len(self._whole):
-            if done < len(self._operators):
+        while True:
+            # In this order: a class is complete before anybody who is not part of it may need that.
+            if self._attributes:
+                cls, attributes = self._attributes.popitem()
+                self.dump(("attributes", cls, attributes))
+            elif done < len(self._operators):
                 _, operator = list(self._operators.values())[done]
                 self._resolve_annotations(operator)
                 self.dump(("operator", done, tuple(declaration(operator))))
                 done += 1
-                continue
-            index = next(index for index in self._whole if index not in whole)
-            whole.add(index)
-            self._strict = False
-            self._dump_module(index, self._whole[index])
+            elif len(whole) < len(self._whole):
+                index = next(index for index in self._whole if index not in whole)
+                whole.add(index)
+                self._strict = False
+                self._dump_module(self._whole[index])
+            else:
+                break
+        self.dump(("imports", self._imports))
         self.dump(None)
 
-    def _dump_module(self, index: int, module: types.ModuleType) -> None:
+    def _dump_module(self, module: types.ModuleType) -> None:
         for name, value in vars(module).copy().items():
             if name not in _NOT_PACKED:
                 self._at = f"{module.__name__}.{name}"
-                self.dump(("name", index, name, value))
+                self.dump(("name", module, name, value))
 
     def _resolve_annotations(self, operator: Operator) -> None:
         """Annotations of registered functions as types: elsewhere their text could not be resolved."""
@@ -127,8 +135,14 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
             return self._reduce_function(obj)
         if isinstance(obj, functools._lru_cache_wrapper):
             return classes.reduce_cached(obj) if self._is_own(obj.__module__) else NotImplemented
+        if isinstance(obj, typing.NewType):
+            return classes.reduce_new_type(obj) if self._is_own(obj.__module__) else NotImplemented
+        if type(obj) in classes.SENTINELS:
+            return classes.reduce_sentinel(obj)
         if isinstance(obj, types.BuiltinFunctionType) and obj.__module__ is not None:
             self._note(obj.__module__)
+        elif isinstance(obj, msgspec.Struct):
+            return classes.reduce_struct_instance(obj)
         elif isinstance(obj, _DECODERS):
             return rebuilding.reduce_decoder(obj)
         elif isinstance(obj, _ENCODERS):
@@ -141,7 +155,8 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
 
     def _reduce_function(self, function: types.FunctionType) -> Any:
         reduced = super().reducer_override(function)
-        self._note(function.__module__)
+        if "__spec__" in function.__globals__:  # else they are no module's: a named tuple's methods, for example
+            self._note(function.__module__)
         if reduced is NotImplemented:
             return reduced
         self._at = f"{function.__module__}.{function.__qualname__}"
@@ -161,14 +176,18 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
             return reduced
         self._at = f"{cls.__module__}.{cls.__qualname__}"
         if issubclass(cls, msgspec.Struct):
-            return classes.reduce_struct(cls)
+            reduced, self._attributes[cls] = classes.reduce_struct(cls)
+            return reduced
         if typing.is_typeddict(cls):
             return classes.reduce_typed_dict(cls)
         build, arguments, (attributes, details), first, second, setter = reduced
         # Without cloudpickle's id of the class, by which two packages in one process would share it.
         arguments = (*arguments[:-2], None, arguments[-1])
+        attributes = {name: value for name, value in attributes.items() if not classes.is_cache(name)}
         if issubclass(cls, enum.Enum):
             return classes.complete_enum(cls, (build, arguments, (attributes, details)))
+        metaclass, name, bases, given, *rest = arguments
+        arguments = (metaclass, name, bases, {**given, **classes.identity(cls)}, *rest)
         if "__annotations__" in attributes:
             attributes = {**attributes, "__annotations__": classes.annotations_of(cls)}
         return (build, arguments, (attributes, details), first, second, setter)
@@ -205,7 +224,8 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         for name in imported_names(function.__code__, function.__globals__):
             module = sys.modules.get(name)
             if module is not None and is_user_code(module):
-                self._imports[name] = self._module(module)[1]
+                self._module(module)
+                self._imports[name] = module
             elif module is not None:
                 self._note(name)
             elif finds_user_code(name):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import pickle
+import sys
 import types
 from collections.abc import Mapping, Sequence
 from importlib.util import resolve_name
@@ -17,9 +18,11 @@ from typing import Any
 import msgspec
 
 from styx.app import App
+from styx.deployment.classes import set_attributes
 from styx.deployment.declaration import Declaration, declare
 from styx.deployment.package_format import PackageRefused
 from styx.deployment.rebuilding import LateDecoder
+from styx.deployment.user_code import is_user_code
 from styx.operator import Operator
 
 
@@ -27,12 +30,13 @@ class AppUnpickler(pickle.Unpickler):
     """Unpickles one app."""
 
     def __init__(self, payload: bytes) -> None:
-        self._imports, stream = msgspec.msgpack.decode(payload, type=tuple[dict[str, int], bytes])
+        imports, stream = msgspec.msgpack.decode(payload, type=tuple[bool, bytes])
         super().__init__(BytesIO(stream))
         self._app: App = App.__new__(App)
         self._operators: dict[int, Operator] = {}
         self._modules: dict[int, types.ModuleType] = {}
-        self._builtins: dict[str, Any] = dict(vars(builtins)) if self._imports else vars(builtins)
+        # Python is slower with builtins that are not its own: only where functions import the app's modules.
+        self._builtins: dict[str, Any] = dict(vars(builtins)) if imports else vars(builtins)
 
     def unpickled(self) -> App:
         """The app; raises `PackageRefused` if something of it cannot be built here."""
@@ -51,9 +55,12 @@ class AppUnpickler(pickle.Unpickler):
                     pass
                 case ("operator", index, declaration):
                     declared[index] = Declaration(*declaration)
-                case ("name", index, attribute, value):
-                    vars(self._modules[index])[attribute] = value
-        self._make_importable()
+                case ("attributes", cls, attributes):
+                    set_attributes(cls, attributes)
+                case ("name", module, attribute, value):
+                    vars(module)[attribute] = value
+                case ("imports", modules):
+                    self._make_importable(modules)
         self._make_decoders()
         for index, declaration in declared.items():
             declare(self._operators[index], declaration)
@@ -73,15 +80,23 @@ class AppUnpickler(pickle.Unpickler):
                 return self._app
         raise pickle.UnpicklingError(f"unknown reference {pid!r}")
 
+    def find_class(self, module: str, name: str, /) -> Any:
+        """What is installed under a name; raises `UnpicklingError` for the app's own, which only this process has."""
+        loaded = sys.modules.get(module)
+        if loaded is not None and is_user_code(loaded):
+            raise pickle.UnpicklingError(
+                f"{module}.{name} has been pickled by its name, and only this process could find it"
+            )
+        return super().find_class(module, name)
+
     def _new_module(self, name: str, package: str | None) -> types.ModuleType:
         module = types.ModuleType(name)
         module.__package__ = package
         vars(module)["__builtins__"] = self._builtins
         return module
 
-    def _make_importable(self) -> None:
+    def _make_importable(self, shipped: dict[str, types.ModuleType]) -> None:
         """Lets the app's functions import its modules when they run; nobody else finds them."""
-        shipped = {name: self._modules[index] for name, index in self._imports.items()}
         for name, module in shipped.items():
             parent, _, child = name.rpartition(".")
             if parent in shipped:
