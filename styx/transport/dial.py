@@ -44,6 +44,8 @@ async def dial(
 
 def _explained(address: str, timeout: float, error: OSError) -> OSError:
     """The error that the caller of `dial` sees."""
+    if isinstance(error, Refused) and error.refusal is Refusal.HUNG_UP:
+        return Refused(error.refusal, f"{address}: {error}. Do both sides use TLS, or neither? Its log may say more")
     if isinstance(error, Refused):
         return Refused(error.refusal, f"{address}: {error}")
     if isinstance(error, TimeoutError):

@@ -88,7 +88,15 @@ class Listener:
             host = _host_of(accepted)
             task = self._loop.create_task(self._admit(host, accepted))
             self._handshakes[task] = (host, self._loop.time())
-            task.add_done_callback(self._handshakes.pop)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._handshakes[task]
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._loop.call_exception_handler(
+                {"message": "a new connection could not be handed on", "exception": error}
+            )
 
     async def _wait_for_room(self) -> None:
         while len(self._handshakes) >= UNAUTHENTICATED_MAX:
@@ -131,7 +139,9 @@ class Listener:
         except Refused:
             raise
         except OSError as error:
-            raise Refused(Refusal.HUNG_UP, f"it hung up during the handshake: {error}") from None
+            raise Refused(
+                Refusal.HUNG_UP, f"it hung up during the handshake: {error or type(error).__name__}"
+            ) from None
 
 
 async def listen(
