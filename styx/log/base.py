@@ -39,26 +39,33 @@ class Record(NamedTuple):
     payload: bytes
 
 
+_REMEDY_DIRECTORY: Final = (
+    "Restore the whole data directory from a copy, or check the disk and start on an empty data directory; removing "
+    "single files of it would lose acknowledged requests unnoticed."
+)
+_REMEDY_TOPIC: Final = (
+    "Bring back the broker that has the missing records, or restore all topics of the app and its snapshots from "
+    "copies of the same time."
+)
+
+
 class LogCorrupt(EngineFailed):
-    """Records are missing or changed. `file`, and `stream`, `partition`, `offset` where they are known, say
-    which.
+    """Records are missing or changed. `file`, or the topic's name, and `stream`, `partition`, `offset` where they are
+    known, say which.
     """
 
     def __init__(
         self,
         problem: str,
         *,
-        file: Path,
+        file: Path | str,
         stream: Stream | None = None,
         partition: int | None = None,
         offset: int | None = None,
     ) -> None:
         place = "" if stream is None else f", {stream.name} partition {partition}, offset {offset}"
-        super().__init__(
-            f"The log {file}{place}: {problem}. Nothing was changed. Restore the whole data directory from a "
-            "copy, or check the disk and start on an empty data directory; removing single files of it would "
-            "lose acknowledged requests unnoticed."
-        )
+        remedy = _REMEDY_DIRECTORY if isinstance(file, Path) else _REMEDY_TOPIC
+        super().__init__(f"The log {file}{place}: {problem}. Nothing was changed. {remedy}")
         self.file = file
         self.stream = stream
         self.partition = partition

@@ -1,0 +1,75 @@
+"""Fetching records of many partitions with one request to each broker, and taking apart what comes.
+
+Sees records as soon as they are replicated, whether their transaction is committed or not. Control records are left
+out, and leave gaps in the offsets. Repeats nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, NamedTuple
+
+from aiokafka.errors import CorruptRecordException
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.record.memory_records import MemoryRecords
+
+_READ_UNCOMMITTED = 0
+_NO_OFFSET = -1
+
+
+class Damaged(Exception):
+    """A batch does not fit its checksum, or cannot be taken apart."""
+
+
+class Chunk(NamedTuple):
+    """What came of one partition. `end` is behind its last record; `code` is 0 or the broker's error."""
+
+    code: int
+    end: int
+    data: bytes
+
+    def next_offset(self, position: int) -> int:
+        """Where to fetch on, behind control records too."""
+        batches = MemoryRecords(self.data)
+        while batches.has_next():
+            position = max(position, batches.next_batch().next_offset)
+        return position
+
+    def records(self, position: int) -> Iterator[Any]:
+        """aiokafka's records from `position` on, verified. Raises `Damaged`."""
+        batches = MemoryRecords(self.data)
+        try:
+            while batches.has_next():
+                batch = batches.next_batch()
+                if not batch.validate_crc():
+                    raise Damaged(f"the checksum of the batch at offset {batch.base_offset} is wrong")
+                if batch.is_control_batch:
+                    continue
+                for record in batch:
+                    # A batch comes whole, whatever the offset asked for.
+                    if record.offset >= position:
+                        yield record
+        except CorruptRecordException as error:
+            raise Damaged(str(error)) from None
+
+
+async def fetch(
+    send: Callable[[Any], Awaitable[Any]],
+    topic: str,
+    positions: dict[int, int],
+    *,
+    wait_ms: int,
+    bytes_max: int,
+    partition_bytes_max: int,
+) -> dict[int, Chunk]:
+    """One request by `send`; waits up to `wait_ms` for a first record. The first of `positions` come first.
+
+    Raises what `send` raises.
+    """
+    wanted = [(partition, offset, partition_bytes_max) for partition, offset in positions.items()]
+    answer = await send(FetchRequest(wait_ms, 1, bytes_max, _READ_UNCOMMITTED, [(topic, wanted)]))
+    return {
+        entry[0]: Chunk(code=entry[1], end=entry[2], data=entry[-1] or b"")
+        for _, partitions in answer.topics
+        for entry in partitions
+    }
