@@ -20,8 +20,8 @@ from styx.errors import BadArguments, LoadFailed, UnsupportedValue
 from styx.operator import Operator
 from styx.partitioning import Key
 
-ATTEMPTS_MAX: Final = 6
-"""How often a chunk is sent before the load fails: with the waits between, about four seconds."""
+ATTEMPTS_MAX: Final = 8
+"""How often a chunk is sent before the load fails; the waits between add up to seven seconds."""
 MESSAGE_PAIRS_MAX: Final = 4_000
 """Pairs of one message: the gateway makes several chunks of it, one for each slot at least."""
 
@@ -36,8 +36,9 @@ class _Error(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    loaded: int
+    loaded: int = 0
     error: _Error | None = None
+    pair: int | None = None
 
 
 _decode = msgspec.json.Decoder(_Answer).decode
@@ -81,4 +82,4 @@ class HttpLoadTarget(LoadTarget):
             raise ConnectionError(f"status {status} without a load's answer: {shown(data)}") from None
         error = answer.error
         if error is not None:
-            raise LoadFailed(error.code, error.type or error.code, error.message, answer.loaded)
+            raise LoadFailed(error.code, error.type or error.code, error.message, answer.loaded, index=answer.pair)

@@ -213,16 +213,16 @@ def split_pair(pair: Any) -> tuple[Any, Any]:
 
 
 def encode_value(operator: Operator, key: Key, value: Any) -> bytes:
-    """The state that `value` is to be, checked as `ctx.put` checks it; raises `UnsupportedValue` naming the key."""
+    """The state that `value` is to be, checked as `ctx.put` checks it; raises `BadArguments` naming the key."""
     try:
         return operator.encode_state(value)
     except UnsupportedValue as error:
         raise unfit(operator.name, key, error) from None
 
 
-def unfit(operator: str, key: Key, error: UnsupportedValue) -> UnsupportedValue:
+def unfit(operator: str, key: Key, error: UnsupportedValue) -> BadArguments:
     """The error for a pair whose value cannot be a state, naming its key."""
-    return UnsupportedValue(f"{entity_text(operator, key)} cannot be loaded: {error}")
+    return BadArguments(f"{entity_text(operator, key)} cannot be loaded: {error}")
 
 
 def _reason(error: BaseException) -> tuple[str, str, str]:

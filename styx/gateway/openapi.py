@@ -37,6 +37,12 @@ _INFO: Final = (
     "Results are JSON: bytes are base64, times ISO 8601, NaN and the infinities null."
 )
 
+_LOAD: Final = (
+    "The body is read as it comes and sent in chunks; each chunk is one transaction, the load as a whole is not. Lines "
+    "are JSON; msgpack is one array no larger than a request. With an idempotency key, the same body sent again loads "
+    "nothing twice."
+)
+
 
 class FunctionText(msgspec.Struct, frozen=True):
     """A function's docstring: its first paragraph on one line, and the rest."""
@@ -59,6 +65,7 @@ def openapi(app: App) -> Json:
         for spec in operator.functions.values():
             path = f"{PREFIX}{quote(operator.name)}/{{key}}/{quote(spec.name)}"
             paths[path] = {"post": _operation(operator, spec, schemas)}
+        paths[f"{PREFIX}{quote(operator.name)}"] = {"post": _load_operation(operator, schemas)}
     return {
         "openapi": "3.1.0",
         "info": {"title": app.name, "version": "1", "description": _INFO},
@@ -78,11 +85,12 @@ class _Schemas:
     def __init__(self, app: App) -> None:
         wanted: list[Any] = []
         for operator in app.operators.values():
+            annotations = [Any if operator.state_type is None else operator.state_type]
             for spec in operator.functions.values():
-                signature = spec.signature
-                for annotation in (signature.result_type, *(p.annotation for p in signature.parameters)):
-                    if annotation not in wanted and _has_schema(annotation):
-                        wanted.append(annotation)
+                annotations += [spec.signature.result_type, *(p.annotation for p in spec.signature.parameters)]
+            for annotation in annotations:
+                if annotation not in wanted and _has_schema(annotation):
+                    wanted.append(annotation)
         found, self.components = msgspec.json.schema_components(wanted, ref_template=_REF)
         self._pairs = list(zip(wanted, found, strict=True))
 
@@ -120,6 +128,57 @@ def _operation(operator: Operator, spec: FunctionSpec, schemas: _Schemas) -> Jso
     if signature.parameters:
         operation["requestBody"] = _body(signature, schemas)
     return operation
+
+
+def _load_operation(operator: Operator, schemas: _Schemas) -> Json:
+    parameters = [
+        {
+            "name": "replace",
+            "in": "query",
+            "description": "Whether an entity that exists is overwritten; without it, one ends the load.",
+            "schema": {"type": "boolean", "default": False},
+        },
+        {"$ref": "#/components/parameters/IdempotencyKey"},
+        {"$ref": "#/components/parameters/Timeout"},
+    ]
+    key, state = _key_schema(operator.key_type), schemas.of(Any if operator.state_type is None else operator.state_type)
+    pair = {"type": "array", "prefixItems": [key, state], "items": False, "minItems": 2, "maxItems": 2}
+    count = {"type": "integer", "description": "Pairs that are loaded for certain."}
+    done = _response("All are loaded.", {"type": "object", "properties": {"loaded": count}, "required": ["loaded"]})
+    failed = _response("A pair was refused; those before it may be loaded.", _load_failure(count))
+    codes = [status for status in _ERRORS if status not in ("409", "413", "422")]
+    return {
+        "operationId": f"{operator.name}:load",
+        "tags": [operator.name],
+        "summary": f"Loads many entities of {operator.name}",
+        "description": _LOAD,
+        "parameters": parameters,
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/x-ndjson": {"schema": {"description": "On each line one pair.", **pair}},
+                "application/msgpack": {"schema": {"type": "array", "items": pair}},
+            },
+        },
+        "responses": {
+            "200": done,
+            **{status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in codes},
+            **dict.fromkeys(("409", "413", "422"), failed),
+        },
+    }
+
+
+def _load_failure(count: Json) -> Json:
+    fields = {name: {"type": "string"} for name in ("code", "type", "message")}
+    return {
+        "type": "object",
+        "properties": {
+            "error": {"type": "object", "properties": fields, "required": ["code", "message"]},
+            "loaded": count,
+            "pair": {"type": "integer", "description": "The place of the refused pair in the body, from 0."},
+        },
+        "required": ["error"],
+    }
 
 
 def _body(signature: Signature, schemas: _Schemas) -> Json:
@@ -178,11 +237,16 @@ def _key_parameter(key_type: KeyType) -> Json:
     if key_type.scalar is int:
         schema = {"type": "integer", "format": "int64"}
         return {**parameter, "description": "The entity's key in decimal form.", "schema": schema}
+    text = "The entity's key as a JSON array, percent-encoded."
+    return {**parameter, "description": text, "content": {"application/json": {"schema": _key_schema(key_type)}}}
+
+
+def _key_schema(key_type: KeyType) -> Json:
+    if key_type.scalar is not None:
+        return {"type": _JSON_TYPES[key_type.scalar]}
     parts = [{"type": _JSON_TYPES[part]} for part in key_type.parts]
     size = len(parts)
-    schema = {"type": "array", "prefixItems": parts, "items": False, "minItems": size, "maxItems": size}  # type: ignore[dict-item]
-    text = "The entity's key as a JSON array, percent-encoded."
-    return {**parameter, "description": text, "content": {"application/json": {"schema": schema}}}
+    return {"type": "array", "prefixItems": parts, "items": False, "minItems": size, "maxItems": size}
 
 
 def _header_parameters() -> Json:

@@ -53,10 +53,10 @@ async def exchange(
         "http_version": "1.1",
         "method": method,
         "scheme": "http",
-        "path": path,
-        "raw_path": path.encode(),
+        "path": path.partition("?")[0],
+        "raw_path": path.partition("?")[0].encode(),
         "root_path": "",
-        "query_string": b"",
+        "query_string": path.partition("?")[2].encode(),
         "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in (headers or {}).items()],
     }
     await application(scope, receive, send)

@@ -24,9 +24,17 @@ def test_valid() -> None:
     OpenAPIV31SpecValidator(json.loads(json.dumps(DOCUMENT))).validate()
 
 
-def test_one_operation_for_each_function() -> None:
+def test_one_operation_for_each_function_and_one_load_for_each_operator() -> None:
     ids = [item["post"]["operationId"] for item in DOCUMENT["paths"].values()]
-    assert sorted(ids) == sorted(f"{o.name}.{f}" for o in app.operators.values() for f in o.functions)
+    functions = [f"{o.name}.{f}" for o in app.operators.values() for f in o.functions]
+    assert sorted(ids) == sorted([*functions, *(f"{name}:load" for name in app.operators)])
+
+
+def test_a_load_takes_pairs_of_key_and_state() -> None:
+    body = operation("/v1/paired")["requestBody"]["content"]
+    key, state = body["application/msgpack"]["schema"]["items"]["prefixItems"]
+    assert key["prefixItems"] == [{"type": "integer"}, {"type": "string"}]
+    assert state == {}
 
 
 def test_docstring() -> None:

@@ -2,6 +2,7 @@
 
 cluster workers=N slots=N [interval=S] [LIMIT=N …]   new and started; interval: seconds between snapshots
 request ID KEY [once=IDEMPOTENCY_KEY]: SCRIPT        a client appends a request
+load ID [replace] [once=IDEMPOTENCY_KEY] KEY=N …     a client appends a chunk of a bulk load
 given KEY=N …                                        the entities are put, one epoch; prints nothing
 garbage SLOT / redeliver SLOT                        a record that is none; the log delivers all it has again
 run / run until WORKER STEP                          delivers until nothing is left, or until the worker is there
@@ -24,6 +25,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from styx.bulk_load import encode_pair, load_request
 from styx.codec import decode_plain, encode_strict
 from styx.coordinator.events import SnapshotWanted, Tick
 from styx.limits import Limits
@@ -33,7 +35,7 @@ from styx.worker.messages import ExternalOutcome
 from styx.worker.worker import Step
 from tests.protocol import narration
 from tests.protocol.cluster import Cluster, script_request
-from tests.protocol.scripted_app import SLOT_COUNTS, app, slot_digit
+from tests.protocol.scripted_app import SLOT_COUNTS, app, entity, slot_digit
 from tests.protocol.storage import Storage
 
 NO_SNAPSHOTS_S = 1e9
@@ -97,6 +99,18 @@ def request(cluster: Cluster, rest: str) -> None:
     slot = slot_digit(key)
     cluster.storage.append_request(slot, script_request(request_id, key, script, once or ""))
     cluster.feed(slot)
+
+
+def load(cluster: Cluster, rest: str) -> None:
+    request_id, *words = rest.split()
+    replace = "replace" in words
+    options = dict(word.split("=") for word in words if "=" in word)
+    once = options.pop("once", "")
+    pairs = [encode_pair(key, encode_strict(int(number))) for key, number in options.items()]
+    first = next(iter(options))
+    chunk = load_request(request_id, entity.name, first, pairs, replace, once)
+    cluster.storage.append_request(slot_digit(first), chunk)
+    cluster.feed(slot_digit(first))
 
 
 def given(cluster: Cluster, rest: str) -> None:
@@ -218,6 +232,7 @@ def objects(cluster: Cluster, rest: str) -> None:
 
 COMMANDS: dict[str, Callable[[Cluster, str], None]] = {
     "request": request,
+    "load": load,
     "given": given,
     "garbage": garbage,
     "redeliver": redeliver,
