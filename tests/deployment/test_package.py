@@ -113,6 +113,7 @@ def test_a_package_unpacked_twice_is_two_apps(load: Load) -> None:
     for _ in range(2):
         assert asyncio.run(call(unpack(package, SECRET), "counter", "step")) == [1, 1]
     assert module.SEEN == []
+    assert module.Steps.made == 0
 
 
 def test_an_app_defined_in_a_function() -> None:
@@ -220,7 +221,7 @@ def test_an_import_that_may_fail_may_fail(load: Load) -> None:
 
 def test_too_large_an_app(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package_format, "PACKAGE_BYTES_MAX", 1000)
-    with pytest.raises(ConfigurationError, match="app 'bank' makes a package of .* the limit is 1000"):
+    with pytest.raises(ConfigurationError, match=r"app 'bank' makes a package of .* the limit is 1000"):
         pack(bank.app, SECRET)
 
 
