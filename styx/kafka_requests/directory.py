@@ -15,6 +15,7 @@ from aiokafka.errors import KafkaError
 from styx.deployment.description import RoutingTable, decode_routing_table
 from styx.errors import ConfigurationError
 from styx.kafka_requests.errors import KafkaUnreachable
+from styx.kafka_requests.replies import stop_consumer
 from styx.log.kafka.address import KafkaAddress
 
 ROUTING_KEY: Final = b"routing"
@@ -36,7 +37,7 @@ async def read_routing_table(address: KafkaAddress, topic: str, app_name: str) -
     except (KafkaError, OSError) as error:
         raise KafkaUnreachable(f"the topic {topic} cannot be read: {error or 'no answer'}") from None
     finally:
-        await consumer.stop()
+        await stop_consumer(consumer)
     if data is None:
         raise ConfigurationError(
             f"the topic {topic} says nothing about the app {app_name!r}: is it deployed? "

@@ -17,7 +17,7 @@ import asyncio
 import logging
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
@@ -48,9 +48,14 @@ OnEnd = Callable[[asyncio.Task[None]], None]
 _log = logging.getLogger("styx.kafka_requests")
 
 
-class _Batch(NamedTuple):
-    waiters: list[Waiter]
-    since_s: float
+class _Batch:
+    """What is under way for one slot; `outcome` is None until aiokafka has taken it."""
+
+    def __init__(self, producer: AIOKafkaProducer, since_s: float) -> None:
+        self.producer = producer
+        self.since_s = since_s
+        self.waiters: list[Waiter] = []
+        self.outcome: asyncio.Future[Any] | None = None
 
 
 class RequestProducer:
@@ -116,11 +121,17 @@ class RequestProducer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._producer is not None:
-            self._retire(self._producer)
-            self._producer = None
-        for producer, stopping in list(self._retired.items()):
-            await _end(producer, stopping)
+        outcomes = [batch.outcome for batch in self._under_way.values() if batch.outcome is not None]
+        if outcomes:
+            await asyncio.wait(outcomes, timeout=CLOSE_SECONDS)
+        for stopping in self._retired.values():
+            stopping.cancel()
+        await asyncio.gather(*self._retired.values(), return_exceptions=True)
+        producers = [*self._retired, *([] if self._producer is None else [self._producer])]
+        self._producer = None
+        self._retired.clear()
+        for producer in producers:
+            await _stop(producer)
 
     def __str__(self) -> str:
         return f"Kafka at {self._address.bootstrap}"
@@ -139,7 +150,7 @@ class RequestProducer:
                 await producer.start()
                 await producer.client.add_topic(self._topic)
         except BaseException as error:
-            await producer.stop()
+            await _stop(producer)
             if not isinstance(error, KafkaError | OSError):
                 raise
             raise KafkaUnreachable(f"{self} cannot be reached: {error or 'no answer'}") from None
@@ -161,7 +172,7 @@ class RequestProducer:
     async def _send_slot(self, producer: AIOKafkaProducer, slot: int) -> None:
         records = producer.create_batch()
         queue = self._queued[slot]
-        batch = _Batch([], self._loop.time())
+        batch = _Batch(producer, self._loop.time())
         while queue:
             waiter = queue[0]
             # Not sent if nobody would learn what came of it.
@@ -175,7 +186,7 @@ class RequestProducer:
         records.close()
         self._under_way[slot] = batch
         try:
-            future = await producer.send_batch(records, self._topic, partition=slot)
+            batch.outcome = await producer.send_batch(records, self._topic, partition=slot)
         except (KafkaError, AssertionError) as error:
             # Not taken, so not sent: aiokafka's sender has ended, or does not know the partition any more.
             del self._under_way[slot]
@@ -183,17 +194,17 @@ class RequestProducer:
             self._idle_slots[slot] = None
             self._break(error)
         else:
-            future.add_done_callback(lambda done: self._acknowledged(producer, slot, batch, done))
+            batch.outcome.add_done_callback(lambda outcome: self._acknowledged(slot, batch, outcome))
 
-    def _acknowledged(self, producer: AIOKafkaProducer, slot: int, batch: _Batch, future: asyncio.Future[Any]) -> None:
-        error = future.exception() if not future.cancelled() else asyncio.CancelledError()
+    def _acknowledged(self, slot: int, batch: _Batch, outcome: asyncio.Future[Any]) -> None:
+        error = outcome.exception() if not outcome.cancelled() else asyncio.CancelledError()
         if self._under_way.get(slot) is not batch:
             return
         if error is None:
             del self._under_way[slot]
         else:
             self._lose(slot)
-            if producer is self._producer:
+            if batch.producer is self._producer:
                 self._break(error)
         if self._queued[slot]:
             self._idle_slots[slot] = None
@@ -230,9 +241,18 @@ class RequestProducer:
         self._broken = None
 
     def _retire(self, producer: AIOKafkaProducer) -> None:
-        task = asyncio.create_task(producer.stop())
-        self._retired[producer] = task
-        task.add_done_callback(lambda _: self._retired.pop(producer))
+        outcomes = [
+            batch.outcome
+            for batch in self._under_way.values()
+            if batch.producer is producer and batch.outcome is not None
+        ]
+        self._retired[producer] = asyncio.create_task(self._stop_after(producer, outcomes))
+
+    async def _stop_after(self, producer: AIOKafkaProducer, outcomes: list[asyncio.Future[Any]]) -> None:
+        if outcomes:
+            await asyncio.wait(outcomes)
+        await _stop(producer)
+        del self._retired[producer]
 
     async def _probe(self) -> None:
         while True:
@@ -258,14 +278,13 @@ class RequestProducer:
             return False
 
 
-async def _end(producer: AIOKafkaProducer, stopping: asyncio.Task[None]) -> None:
-    """Ends a producer that is `stopping`, within `CLOSE_SECONDS` or without what it has under way."""
-    await asyncio.wait([stopping], timeout=CLOSE_SECONDS)
-    if stopping.done():
-        return
-    # aiokafka has no way to stop while Kafka is away: it would wait for batches that it repeats for ever.
-    if producer._sender.sender_task is not None:
-        producer._sender.sender_task.cancel()
+async def _stop(producer: AIOKafkaProducer) -> None:
+    """Ends a producer without what it has under way."""
+    # `producer.stop()` would first wait for its batches, which it repeats for as long as Kafka is away.
+    producer._closed = True
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await producer._sender.close()
+    except TimeoutError:
+        _log.warning("a producer did not stop within %g s", CLOSE_SECONDS)
     await producer.client.close()
-    await asyncio.wait([stopping], timeout=CLOSE_SECONDS)
-    producer._message_accumulator.fail_all(KafkaError("the requester was closed"))

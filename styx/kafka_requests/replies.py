@@ -66,7 +66,7 @@ class ReplyReader:
                 ends = await self._consumer.end_offsets([self._partition])
                 self._consumer.seek(self._partition, ends[self._partition])
         except BaseException as error:
-            await self._consumer.stop()
+            await stop_consumer(self._consumer)
             if not isinstance(error, KafkaError | OSError):
                 raise
             raise KafkaUnreachable(f"the replies topic cannot be read: {error or 'no answer'}") from None
@@ -78,7 +78,7 @@ class ReplyReader:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        await self._consumer.stop()
+        await stop_consumer(self._consumer)
 
     async def _read(self) -> None:
         while True:
@@ -94,3 +94,15 @@ class ReplyReader:
                 self._deliver(records)
             # Records that are there already are given without waiting: others must have their turn.
             await asyncio.sleep(0)
+
+
+async def stop_consumer(consumer: AIOKafkaConsumer) -> None:
+    """Stops a consumer, also while Kafka is away."""
+    try:
+        await consumer.stop()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        # aiokafka lets through the cancellation of a fetch that waits for its next attempt, and leaves its client open.
+        await consumer._client.close()

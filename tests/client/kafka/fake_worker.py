@@ -9,6 +9,7 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
+from styx.kafka_requests.replies import stop_consumer
 from styx.messages import ReplyRecord, Request, decode_request, encode_reply
 
 REPLY_PARTITIONS = 4
@@ -17,15 +18,17 @@ REPLY_PARTITIONS = 4
 async def create_topics(bootstrap: str, app: str, n_slots: int = 4) -> None:
     """The topics that a deployment has."""
     partitions = {"requests": n_slots, "replies": REPLY_PARTITIONS, "directory": 1}
+    wanted = [
+        NewTopic(f"styx.{app}.{kind}", count, 1, topic_configs={"max.message.bytes": "8388608"})
+        for kind, count in partitions.items()
+    ]
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await admin.start()
     try:
-        await admin.create_topics(
-            [
-                NewTopic(f"styx.{app}.{kind}", n, 1, topic_configs={"max.message.bytes": "8388608"})
-                for kind, n in partitions.items()
-            ]
-        )
+        await admin.create_topics(wanted)
+        # The broker that is asked next learns of them a little later.
+        while not {topic.name for topic in wanted} <= set(await admin.list_topics()):  # noqa: ASYNC110 - nobody says
+            await asyncio.sleep(0.01)
     finally:
         await admin.close()
 
@@ -36,8 +39,8 @@ class FakeWorker:
     def __init__(self, bootstrap: str, app: str, n_slots: int = 4) -> None:
         self.runs: Counter[str] = Counter()
         self.slots: dict[str, int] = {}
+        self.app = app
         self._bootstrap = bootstrap
-        self._app = app
         self._n_slots = n_slots
         self._tid = 0
 
@@ -50,7 +53,7 @@ class FakeWorker:
         )
         await self._producer.start()
         await self._consumer.start()
-        self._consumer.assign([TopicPartition(f"styx.{self._app}.requests", slot) for slot in range(self._n_slots)])
+        self._consumer.assign([TopicPartition(f"styx.{self.app}.requests", slot) for slot in range(self._n_slots)])
         self._task = asyncio.create_task(self._work())
         return self
 
@@ -59,7 +62,7 @@ class FakeWorker:
     ) -> None:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        await self._consumer.stop()
+        await stop_consumer(self._consumer)
         await self._producer.stop()
 
     async def _work(self) -> None:
@@ -75,7 +78,7 @@ class FakeWorker:
                 await self._send(partition, replies)
 
     async def _send(self, partition: int, replies: list[ReplyRecord]) -> None:
-        topic = f"styx.{self._app}.replies"
+        topic = f"styx.{self.app}.replies"
         batch = self._producer.create_batch()
         for reply in replies:
             record: dict[str, Any] = {

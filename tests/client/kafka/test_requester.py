@@ -1,0 +1,146 @@
+"""Requests and replies through a real broker: each gets its own reply, whatever else is in the topics."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from styx import Limits
+from styx.errors import ConfigurationError, RequestRejected
+from styx.kafka_requests.errors import KafkaUnreachable, OutcomeUnknown
+from styx.kafka_requests.requester import Requester
+from styx.log.kafka.address import KafkaAddress
+from styx.messages import Reply, Request
+from tests.client.kafka.fake_worker import REPLY_PARTITIONS, FakeWorker
+from tests.real_services import RealKafka
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+TIMEOUT = 30.0
+LIMITS = Limits(in_flight_max=100)
+
+
+@pytest.fixture
+async def requester(address: KafkaAddress, worker: FakeWorker) -> AsyncIterator[Requester]:
+    requester = Requester(address, worker.app, LIMITS)
+    await requester.start()
+    yield requester
+    await requester.close()
+
+
+def request(requester: Requester, function: str, params: bytes = b"\x90", idempotency_key: str = "") -> Request:
+    return Request(requester.next_request_id(), "shelf", "key", function, params, idempotency_key)
+
+
+async def outcome(requester: Requester, function: str, slot: int = 0) -> Reply:
+    return await requester.submit(request(requester, function), slot, TIMEOUT)
+
+
+async def test_outcomes(requester: Requester, worker: FakeWorker) -> None:
+    assert requester.n_slots == 4
+    for slot in range(4):
+        assert (await outcome(requester, "slot", slot)).result == slot
+    failed = await outcome(requester, "fail")
+    assert failed.error is not None
+    assert failed.error == ("OutOfStock", "no more", "aborted")
+    assert (requester.counters.committed, requester.counters.aborted, requester.in_flight) == (4, 1, 0)
+    assert set(worker.runs.values()) == {1}
+
+
+async def test_each_gets_its_own_reply(requester: Requester) -> None:
+    requests = [request(requester, "echo", b"\x91\xcd" + number.to_bytes(2, "big")) for number in range(90)]
+    replies = await asyncio.gather(
+        *(requester.submit(each, number % 4, TIMEOUT) for number, each in enumerate(requests))
+    )
+    assert [(reply.request_id, reply.result) for reply in replies] == [
+        (each.request_id, [number]) for number, each in enumerate(requests)
+    ]
+
+
+async def test_a_second_reply_is_ignored(requester: Requester) -> None:
+    await outcome(requester, "twice")
+    await outcome(requester, "echo")
+    assert (requester.counters.committed, requester.counters.foreign) == (2, 1)
+
+
+async def test_a_request_that_comes_back_goes_where_its_key_belongs(requester: Requester, worker: FakeWorker) -> None:
+    reply = await outcome(requester, "lives_on_3")
+    assert reply.error is None
+    assert (worker.slots[reply.request_id], worker.runs[reply.request_id]) == (3, 2)
+
+
+async def test_it_is_sent_on_only_once(requester: Requester, worker: FakeWorker) -> None:
+    reply = await outcome(requester, "lives_nowhere")
+    assert reply.error is not None
+    assert (reply.error.type, worker.runs[reply.request_id]) == ("WrongPartition", 2)
+
+
+async def test_limits(requester: Requester) -> None:
+    with pytest.raises(RequestRejected, match=r"too_large: the request has 1048.* send less"):
+        requester.submit(request(requester, "echo", bytes(LIMITS.request_bytes_max)), 0, TIMEOUT)
+    largest = request(requester, "echo", b"\xc5\xff\xff" + bytes(65_535))
+    assert len((await requester.submit(largest, 0, TIMEOUT)).result) == 65_535
+    once = request(requester, "silent")
+    waiting = [requester.submit_raw(once, 0)]
+    with pytest.raises(RequestRejected, match="under way already"):
+        requester.submit_raw(once, 0)
+    waiting += [requester.submit_raw(request(requester, "silent"), 0) for _ in range(99)]
+    with pytest.raises(RequestRejected, match="overloaded: 100 requests are in flight"):
+        requester.submit_raw(request(requester, "silent"), 0)
+    # Who cancels makes room, though the request may still be run.
+    for each in waiting:
+        each.cancel()
+    async with asyncio.timeout(TIMEOUT):
+        while requester.in_flight:  # noqa: ASYNC110 - nobody announces it
+            await asyncio.sleep(0.01)
+    assert (await outcome(requester, "echo")).error is None
+
+
+async def test_records_larger_than_a_batch(requester: Requester) -> None:
+    size = LIMITS.request_bytes_max - 100
+    params = b"\xc6" + (size - 5).to_bytes(4, "big") + bytes(size - 5)
+    replies = await asyncio.gather(
+        *(requester.submit(request(requester, "echo", params), 0, TIMEOUT) for _ in range(3)),
+        requester.submit(request(requester, "echo"), 0, TIMEOUT),
+    )
+    assert [len(reply.result) for reply in replies] == [size - 5] * 3 + [0]
+
+
+async def test_no_reply_in_time(requester: Requester) -> None:
+    with pytest.raises(TimeoutError, match="the request may still commit"):
+        await requester.submit(request(requester, "silent"), 0, 0.05)
+    assert requester.in_flight == 0
+
+
+async def test_closing_ends_the_waiting(requester: Requester) -> None:
+    waiting = requester.submit(request(requester, "silent"), 0, TIMEOUT)
+    await requester.close()
+    with pytest.raises(OutcomeUnknown, match="may still commit"):
+        await waiting
+    with pytest.raises(KafkaUnreachable, match="not connected"):
+        requester.submit(request(requester, "echo"), 0, TIMEOUT)
+
+
+async def test_garbage_and_foreign_replies(requester: Requester, worker: FakeWorker, kafka: RealKafka) -> None:
+    waiting = request(requester, "silent")
+    future = requester.submit_raw(waiting, 0)
+    async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer:
+        for partition in range(REPLY_PARTITIONS):
+            for key in (None, b"\xff\xfe", b"somebody else's", waiting.request_id.encode()):
+                await producer.send(f"styx.{worker.app}.replies", key=key, value=b"\xc1", partition=partition)
+            await producer.send(f"styx.{worker.app}.replies", key=waiting.request_id.encode(), partition=partition)
+    async with asyncio.timeout(TIMEOUT):
+        while requester.counters.garbage < 2:  # noqa: ASYNC110 - nobody announces it
+            await asyncio.sleep(0.01)
+    assert not future.done()
+    assert requester.unavailable_reason is None
+    assert (await outcome(requester, "echo")).error is None
+    assert requester.counters.foreign == 3
+
+
+async def test_nothing_is_there(address: KafkaAddress) -> None:
+    with pytest.raises(ConfigurationError, match=r"lacks the topic styx\.nothing\.requests; is the app deployed"):
+        await Requester(address, "nothing").start()
+    with pytest.raises(KafkaUnreachable, match=r"Kafka at 127\.0\.0\.1:1 cannot be reached"):
+        await Requester(KafkaAddress("127.0.0.1:1"), "nothing").start()

@@ -1,0 +1,77 @@
+"""Who waits for which reply: bounds, timeouts, and what is forgotten."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from styx.errors import StyxError
+from styx.kafka_requests import waiters as waiters_module
+from styx.kafka_requests.waiters import Waiter, Waiters
+from styx.messages import Reply, ReplyRecord
+
+pytestmark = pytest.mark.anyio
+
+
+def add(waiters: Waiters, name: str, *, raw: bool = True, timeout: float = 1e9, size: int = 1) -> Waiter:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    waiter = Waiter(name, 0, bytes(size), future, raw, False, loop.time(), loop.time() + timeout)
+    waiters.add(waiter)
+    return waiter
+
+
+@pytest.fixture
+async def three() -> Waiters:
+    return Waiters(asyncio.get_running_loop(), 3, lambda: TimeoutError("late"))
+
+
+def reply(name: str, result: bytes = msgspec.msgpack.encode(7)) -> ReplyRecord:
+    return ReplyRecord(name, 5, 5, 2, 1, result)
+
+
+async def test_replies(three: Waiters) -> None:
+    raw, public, odd = add(three, "raw"), add(three, "public", raw=False), add(three, "odd", raw=False)
+    assert three.full
+    three.answer(raw, reply("raw"))
+    three.answer(public, reply("public"))
+    three.answer(odd, reply("odd", b"\xc1"))
+    assert await raw.future == reply("raw")
+    assert await public.future == Reply(7, None, 5, 2, 1, "public")
+    with pytest.raises(StyxError, match="the request committed, but its result cannot be read"):
+        await odd.future
+    assert not three.full
+    assert not three.by_id
+
+
+async def test_bytes_are_bounded_too(three: Waiters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiters_module, "IN_FLIGHT_BYTES_MAX", 10)
+    add(three, "small", size=9)
+    assert not three.full
+    large = add(three, "large", size=99)
+    assert three.full
+    three.answer(large, reply("large"))
+    assert not three.full
+
+
+async def test_the_late_and_the_cancelled_are_forgotten(three: Waiters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiters_module, "SWEEP_SECONDS_MAX", 0.001)
+    monkeypatch.setattr(waiters_module, "TIMEOUT_RESOLUTION_SECONDS", 0.001)
+    patient, late, cancelled = add(three, "patient"), add(three, "late", timeout=0.002), add(three, "cancelled")
+    cancelled.future.cancel()
+    with pytest.raises(TimeoutError, match="late"):
+        await late.future
+    while len(three.by_id) > 1:  # noqa: ASYNC110 - nobody announces it
+        await asyncio.sleep(0.001)
+    assert three.by_id == {"patient": patient}
+    three.end(lambda: ConnectionError("closed"))
+    with pytest.raises(ConnectionError, match="closed"):
+        await patient.future
+
+
+async def test_a_reply_to_the_cancelled_is_no_error(three: Waiters) -> None:
+    cancelled = add(three, "cancelled", raw=False)
+    cancelled.future.cancel()
+    three.answer(cancelled, reply("cancelled"))
+    assert not three.by_id
