@@ -99,6 +99,11 @@ class KeyExists(InTransactionError):
     """A bulk load without `replace` met a key that has a state, or has the same key twice."""
 
 
+class WrongPartition(BadKey):
+    """A request stands in another partition of the requests stream than its key's; the message ends with the right one.
+    """
+
+
 class UnsupportedValue(InTransactionError):
     """A value cannot be stored or sent without changing its type; declare a `state_type`."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from styx.app import App
-from styx.errors import BadKey, InTransactionError, describe
+from styx.errors import InTransactionError, WrongPartition, describe
 from styx.execution import ErrorTriple, rejection, resolve_request
 from styx.limits import Limits
 from styx.messages import Request, decode_reply, decode_request
@@ -79,9 +79,9 @@ class Admission:
         try:
             target = resolve_request(self._app, request, self._limits, self._n_slots)
             if target.slot != slot:
-                raise BadKey(
+                raise WrongPartition(
                     f"the request stands in partition {slot} of the requests topic, but its key belongs to "
-                    f"partition {target.slot}: send it there"
+                    f"partition {target.slot}"
                 )
         except InTransactionError as error:
             return rejection(error)

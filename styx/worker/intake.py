@@ -76,6 +76,10 @@ class Intake:
         """Requests that have arrived and are in no epoch yet."""
         return sum(len(sequencer.waiting) for sequencer in self._sequencers.values())
 
+    def waiting(self) -> dict[int, int]:
+        """The same by slot."""
+        return {slot: len(sequencer.waiting) for slot, sequencer in self._sequencers.items()}
+
     @property
     def has_work(self) -> bool:
         """An epoch formed now would not be empty."""

@@ -34,6 +34,11 @@ def object_name(slot: int, generation: int, epoch: int, kind: str) -> str:
 SLOT_PREFIX = "slots/"
 
 
+def generation_of(name: str) -> int:
+    """The generation that wrote the object of this name, as `object_name` made it."""
+    return int(name.rpartition("/")[2].split(".")[0].split("-")[1])
+
+
 def encode_delta(delta: Delta) -> bytes:
     """The object's bytes: magic, digest of the rest, entries."""
     body = _encode({operator: list(entries.items()) for operator, entries in delta.items() if entries})

@@ -63,7 +63,7 @@ from styx.worker.messages import ExternalDone, Failure, Frame
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
-from styx.worker.slot import Slot
+from styx.worker.slot import IDEMPOTENCY_TABLE, Slot
 
 
 class Step(Enum):
@@ -133,6 +133,23 @@ class Worker:
     def backlog(self) -> int:
         """Requests that have arrived and are in no epoch yet."""
         return self._intake.backlog
+
+    def waiting(self) -> dict[int, int]:
+        """The same by slot."""
+        return self._intake.waiting()
+
+    def holdings(self) -> tuple[int, list[str]]:
+        """(entities that have state here, names of their operators)."""
+        counts: dict[str, int] = {}
+        for slot in self.slots.values():
+            for operator, table in slot.tables.items():
+                if table and operator != IDEMPOTENCY_TABLE:
+                    counts[operator] = counts.get(operator, 0) + len(table)
+        return sum(counts.values()), sorted(counts)
+
+    def run_app(self, app: App) -> None:
+        """The next generation runs this version of the app."""
+        self.app = app
 
     @property
     def unfinished(self) -> int:

@@ -1,0 +1,55 @@
+"""What a store belongs to: one deployment, written once, checked at each start of a coordinator.
+
+App and number of slots decide where an entity lives, and limits decide outcomes that a replay must repeat: none of them
+may change under data that is there. Blocks; for a background thread. Never changes what is there.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from styx.cluster.wire import Deployment
+from styx.errors import ConfigurationError
+from styx.limits import Limits
+from styx.store.base import NotFound, Store, StoreCorrupt
+
+NAME = "deployment"
+
+_log = logging.getLogger("styx.coordinator")
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    app: str
+    n_slots: int
+    reply_partitions: int
+    limits: Limits
+
+
+def claim(store: Store, wanted: Deployment) -> Deployment:
+    """What the store is of: `wanted` if it was empty. Raises `ConfigurationError` if that is something else."""
+    fresh = _Stored(wanted.app, wanted.n_slots, wanted.reply_partitions, wanted.limits)
+    store.put_new(NAME, msgspec.json.encode(fresh))
+    try:
+        found = msgspec.json.decode(store.get(NAME), type=_Stored)
+    except NotFound:
+        raise OSError(f"the store has lost the object {NAME!r} that was just written") from None
+    except msgspec.DecodeError as error:
+        raise StoreCorrupt(NAME, str(error)) from None
+    if found.app != wanted.app:
+        raise ConfigurationError(
+            f"the store holds the data of app {found.app!r}, not of {wanted.app!r}: use another bucket or prefix"
+        )
+    for what, option, there, asked in (
+        ("slots", "--slots", found.n_slots, wanted.n_slots),
+        ("replies partitions", "--reply-partitions", found.reply_partitions, wanted.reply_partitions),
+    ):
+        if there != asked:
+            raise ConfigurationError(
+                f"the deployment was made with {there} {what}, which cannot change: start with {option} {there} "
+                f"instead of {asked}, or use another bucket or prefix and other topics"
+            )
+    if found.limits != wanted.limits:
+        _log.warning("the limits are those that the deployment was made with: %s", found.limits)
+    return Deployment(found.app, found.n_slots, found.reply_partitions, found.limits)

@@ -1,0 +1,213 @@
+"""The coordinator process: takes over the deployment, listens for workers, and begins anew when the log was lost.
+
+Taking over is starting the coordinator's producer, which fences every older coordinator. One that is fenced itself
+ends: somebody else coordinates now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from styx.app import App
+from styx.cluster.background import Background
+from styx.cluster.coordinator import versions
+from styx.cluster.coordinator.claim import claim
+from styx.cluster.coordinator.effects import Effects
+from styx.cluster.coordinator.session import CoordinatorSession
+from styx.cluster.identifiers import coordinator_producer
+from styx.cluster.options import CoordinatorOptions, ProcessOptions
+from styx.cluster.wire import COORDINATOR, Deployment
+from styx.coordinator import metadata
+from styx.coordinator.events import Started
+from styx.deployment.description import routing_table
+from styx.deployment.package import pack
+from styx.deployment.package_format import PackageHeader
+from styx.errors import EngineFailed
+from styx.log.kafka.appender import Appender
+from styx.log.kafka.errors import Fenced
+from styx.log.kafka.reader import KafkaReader
+from styx.log.kafka.topics import ensure_topics, topics_of
+from styx.store.base import Store
+from styx.transport import Connection, Hello, Listener, listen
+
+BEGIN_RETRY_SECONDS: Final = 0.5
+"""Before beginning anew after the log or the store was out of reach."""
+STOP_SNAPSHOT_SECONDS_MAX: Final = 10.0
+"""How long an orderly stop waits for a last snapshot."""
+ROUTING_KEY: Final = b"routing"
+"""The record of the directory topic that tells clients how to route requests."""
+
+_log = logging.getLogger("styx.coordinator")
+
+
+class CoordinatorProcess:
+    """`run` ends when it is cancelled; raises `ConfigurationError`, or `EngineFailed` for what no retry can mend."""
+
+    def __init__(self, options: ProcessOptions, coordinator: CoordinatorOptions, app: App | None = None) -> None:
+        self.session: CoordinatorSession | None = None
+        self.address = ""
+        self.away: str | None = "it begins"
+        self.topics = topics_of(coordinator.app)
+        self._options = options
+        self._coordinator = coordinator
+        self._package = b"" if app is None else pack(app, options.security.secret)
+        self._listening = asyncio.Event()
+
+    async def run(self) -> None:
+        """Coordinates for as long as it is let."""
+        options = self._options
+        hello = Hello(cluster=options.security.cluster, role=COORDINATOR, name=options.name, incarnation=options.name)
+        listener: Listener = await listen(options.host, options.port, options.security, hello, self._accept)
+        self.address = listener.address
+        self._listening.set()
+        try:
+            while True:
+                try:
+                    await self._life()
+                except OSError as error:
+                    if self.away != str(error):
+                        _log.warning("waiting for log or store: %s", error)
+                    self.away = str(error)
+                    await asyncio.sleep(BEGIN_RETRY_SECONDS)
+        finally:
+            await listener.close()
+
+    async def listening(self) -> str:
+        """The address, once others can connect to it."""
+        await self._listening.wait()
+        return self.address
+
+    async def last_snapshot(self) -> bool:
+        """Takes a snapshot for an orderly stop; whether it was complete in time."""
+        session = self.session
+        if session is None or not session.core.membership.members:
+            return False
+        completed = session.core.snapshots_completed
+        session.want_snapshot()
+        try:
+            async with asyncio.timeout(STOP_SNAPSHOT_SECONDS_MAX):
+                while session.core.snapshots_completed == completed:  # noqa: ASYNC110 - the core is no event source
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            return False
+        return True
+
+    def _accept(self, connection: Connection) -> None:
+        if self.session is None:
+            connection.abort("the coordinator is beginning")
+        else:
+            self.session.accept(connection)
+
+    async def _life(self) -> None:
+        """From taking over to losing the log."""
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def failed(error: BaseException) -> None:
+            if not over.done():
+                over.set_exception(error)
+
+        options, wanted = self._options, self._coordinator
+        background = Background(lambda what, error: failed(_noted(error, what)))
+        appender = Appender(
+            options.log, transactional_id=coordinator_producer(wanted.app), on_failure=lambda e: failed(_explained(e))
+        )
+        try:
+            store = await background.run(options.open_store)
+            deployment = await background.run(
+                lambda: claim(store, Deployment(wanted.app, wanted.n_slots, wanted.reply_partitions, wanted.limits))
+            )
+            await ensure_topics(
+                options.log, self.topics, deployment.n_slots, deployment.reply_partitions, wanted.replication
+            )
+            await appender.start()
+            started, void = await background.run(lambda: self._read(store))
+            package = await self._package_of(started, store, background)
+            session = self._session(deployment, store, background, appender, failed)
+            session.effects.delete(void)
+            self.away = None
+            self.session = session
+            session.start(started, package)
+            if self._package:
+                session.deploy(self._package, _logged)
+            await over
+        finally:
+            if self.session is not None:
+                self.session.stop()
+                self.session = None
+            appender.abort()
+            background.stop()
+
+    def _read(self, store: Store) -> tuple[Started, list[str]]:
+        """(what to begin from; names of manifests that are of no use)."""
+        reader = KafkaReader(self._options.log, self.topics)
+        try:
+            generations = metadata.read_generations(reader)
+        finally:
+            reader.close()
+        manifests, damaged = metadata.read_manifests(store)
+        for name in damaged:
+            _log.warning("the manifest %s is damaged: its checksum does not match; trying the one before it", name)
+        started, void = metadata.beginning(manifests, generations)
+        return started, [metadata.manifest_name(m.generation, m.epoch) for m in void]
+
+    async def _package_of(self, started: Started, store: Store, background: Background) -> bytes | None:
+        if not started.app_version:
+            return None
+        package = await background.run(lambda: versions.load_version(store, started.app_version))
+        if package is None:
+            raise EngineFailed(
+                f"the store lacks version {started.app_version} of the app, which the log says was running: "
+                "restore the store from a copy"
+            )
+        return package
+
+    def _session(
+        self,
+        deployment: Deployment,
+        store: Store,
+        background: Background,
+        appender: Appender,
+        failed: object,
+    ) -> CoordinatorSession:
+        assert callable(failed)
+
+        def announce(header: PackageHeader) -> None:
+            appender.append(self.topics.directory, 0, [(ROUTING_KEY, routing_table(header.description).encode(), [])])
+
+        return CoordinatorSession(
+            self._coordinator,
+            deployment,
+            self._options.security.secret,
+            store,
+            background,
+            lambda give: Effects(
+                deployment,
+                self._options.log,
+                self.topics,
+                store,
+                background,
+                appender,
+                self._coordinator.keep_log,
+                give,
+                failed,
+            ),
+            announce,
+            failed,
+        )
+
+
+def _explained(error: BaseException) -> BaseException:
+    if isinstance(error, Fenced):
+        return EngineFailed("another coordinator of this deployment has taken over; this one ends")
+    return OSError(f"the log refuses appends: {error}")
+
+
+def _noted(error: BaseException, what: str) -> BaseException:
+    error.add_note(f"while {what}")
+    return error
+
+
+def _logged(done: bool, text: str) -> None:
+    (_log.info if done else _log.error)("the app that the coordinator was started with: %s", text)

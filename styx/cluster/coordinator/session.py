@@ -1,0 +1,377 @@
+"""One life of the coordinator: its core, the workers that have registered, and the versions of the app.
+
+From reading the metadata to losing the log, or to being fenced by another coordinator. Hands messages and time to the
+core and its decisions out; what may be deployed is `Deploying`'s to say. Never sees a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from styx.cluster.background import Background
+from styx.cluster.coordinator import versions
+from styx.cluster.coordinator.deploying import Deploying, Stage
+from styx.cluster.coordinator.effects import Effects
+from styx.cluster.coordinator.links import Links, WorkerLink
+from styx.cluster.options import CoordinatorOptions
+from styx.cluster.wire import (
+    GATEWAY,
+    OPERATOR,
+    WORKER,
+    Answer,
+    Code,
+    CodeTaken,
+    CoordinatorHears,
+    Deploy,
+    Deployment,
+    Heartbeat,
+    Offer,
+    Rollback,
+    Scale,
+    Serve,
+    Welcome,
+    coordinator_hears,
+    encode,
+)
+from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.events import (
+    DeployWanted,
+    Event,
+    Expel,
+    Heard,
+    Refuse,
+    SnapshotWanted,
+    Started,
+    TellWorker,
+    Tick,
+    WorkerJoined,
+    WorkerLost,
+    WorkerSaid,
+    WorkersWanted,
+)
+from styx.deployment.package import read_header
+from styx.deployment.package_format import PackageHeader, PackageRefused
+from styx.errors import EngineFailed
+from styx.protocol import SnapshotEnded
+from styx.store.base import Store
+from styx.transport import Connection
+
+TICK_SECONDS: Final = 0.05
+HEARTBEATS_PER_SILENCE: Final = 6
+"""So often a worker gives a sign of life in the time after which its silence means death."""
+PING_SECONDS: Final = 0.25
+
+_log = logging.getLogger("styx.coordinator")
+
+
+class CoordinatorSession:
+    """`failed` ends it. `announce` publishes how clients route requests whenever the app changes."""
+
+    def __init__(
+        self,
+        options: CoordinatorOptions,
+        deployment: Deployment,
+        secret: bytes,
+        store: Store,
+        background: Background,
+        make_effects: Callable[[Callable[[Event], None]], Effects],
+        announce: Callable[[PackageHeader], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.deployment = deployment
+        self.core = Coordinator(
+            deployment.n_slots, options.workers, options.snapshot_interval_s, options.silence_max_s, options.grace_s
+        )
+        # Numbers must differ between lives of a coordinator: a worker may still dial a peer of an older one.
+        self.links = Links(secrets.randbits(40) << 10)
+        self.snapshot_at_s: float | None = None
+        self.effects = make_effects(self.give)
+        self.deploying: Deploying | None = None
+        self.active: tuple[int, PackageHeader, bytes] | None = None
+        self._options = options
+        self._secret = secret
+        self._store = store
+        self._background = background
+        self._announce = announce
+        self._failed = failed
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopped = False
+
+    def start(self, started: Started, package: bytes | None) -> None:
+        """Begins; `package` is the version that `started` names, None if none was ever deployed."""
+        if package is not None:
+            self._activate(started.app_version, package)
+        self._tick()
+        self.give(started)
+
+    def stop(self) -> None:
+        """Ends everything that this life holds."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self.effects.stop()
+        self.links.close()
+
+    # The core ----------------------------------------------------------------------------------------------
+
+    def give(self, event: Event) -> None:
+        """The event happens to the core; what it wants done is begun."""
+        if self._stopped:
+            return
+        try:
+            for effect in self.core.step(event):
+                if isinstance(effect, TellWorker):
+                    link = self.links.workers.get(effect.worker)
+                    if link is not None:
+                        link.connection.send(encode(effect.message))
+                    if isinstance(effect.message, SnapshotEnded) and effect.message.complete:
+                        self.snapshot_at_s = time.time()
+                elif isinstance(effect, Expel):
+                    self._expel(effect)
+                elif isinstance(effect, Refuse):
+                    raise EngineFailed(effect.reason)
+                else:
+                    self.effects.do(effect)
+        except BaseException as error:  # noqa: BLE001 - a coordinator that has lost an event must not go on
+            self._failed(error)
+
+    def _tick(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
+        self.give(Tick(time.monotonic()))
+        if self.deploying is not None:
+            self._deploy_further(self.deploying)
+
+    def _expel(self, effect: Expel) -> None:
+        link = self.links.workers.pop(effect.worker, None)
+        if link is not None:
+            _log.warning("worker %s is expelled: %s", link.connection.peer.name, effect.reason)
+            link.connection.abort(effect.reason)
+
+    def want_snapshot(self) -> None:
+        """Takes one soon."""
+        self.give(SnapshotWanted())
+
+    # Connections -------------------------------------------------------------------------------------------
+
+    def accept(self, connection: Connection) -> None:
+        """An authenticated peer."""
+        role = connection.peer.role
+        if role == WORKER:
+            self._accept_worker(connection)
+        elif role == GATEWAY:
+            self._accept_gateway(connection)
+        elif role == OPERATOR:
+            connection.start(self._hear_operator, lambda *_: None, ping_seconds=PING_SECONDS)
+        else:
+            connection.abort(f"the coordinator has nothing to say to a {role}")
+
+    def _accept_worker(self, connection: Connection) -> None:
+        link = self.links.register(connection)
+
+        def hear(_: Connection, payloads: list[bytes]) -> None:
+            for payload in payloads:
+                self._hear(link, coordinator_hears.decode(payload))
+
+        connection.start(hear, lambda _, reason: self._worker_gone(link, reason), ping_seconds=PING_SECONDS)
+        heartbeat_s = self._options.silence_max_s / HEARTBEATS_PER_SILENCE
+        connection.send(encode(Welcome(link.number, self.deployment, heartbeat_s)))
+        if self.active is not None:
+            connection.send(encode(Code(self.active[0], self.active[2])))
+        if self.deploying is not None and self.deploying.stage in (Stage.HANDING_OUT, Stage.SWITCHING):
+            connection.send(encode(Code(self.deploying.version, self.deploying.package)))
+
+    def _worker_gone(self, link: WorkerLink, reason: str) -> None:
+        if self.links.workers.pop(link.number, None) is not None:
+            _log.warning("worker %s is gone: %s", link.connection.peer.name, reason)
+            if link.joined:
+                self.give(WorkerLost(link.number))
+
+    def _accept_gateway(self, connection: Connection) -> None:
+        gateways = self.links.gateways
+        gateways.append(connection)
+        connection.start(
+            lambda *_: None,
+            lambda *_: gateways.remove(connection) if connection in gateways else None,
+            ping_seconds=PING_SECONDS,
+        )
+        connection.send(encode(Serve(self.deployment)))
+        if self.active is not None:
+            connection.send(encode(Code(self.active[0], self.active[2])))
+
+    def _hear(self, link: WorkerLink, message: CoordinatorHears) -> None:
+        if isinstance(message, Heartbeat):
+            link.heartbeat = message
+            self.give(Heard(link.number))
+        elif isinstance(message, CodeTaken):
+            self._code_taken(link, message)
+        elif isinstance(message, Offer):
+            if self.active is None and self.deploying is None:
+                self.deploy(message.package, _logged)
+        elif isinstance(message, Deploy | Rollback | Scale):
+            link.connection.abort("a worker does not deploy")
+        else:
+            self.give(WorkerSaid(link.number, message))
+
+    def _code_taken(self, link: WorkerLink, message: CodeTaken) -> None:
+        if message.problem:
+            link.refused[message.version] = message.problem
+            _log.error(
+                "worker %s cannot run version %d of the app: %s",
+                link.connection.peer.name,
+                message.version,
+                message.problem,
+            )
+            return
+        link.taken.add(message.version)
+        self._join(link)
+
+    def _join(self, link: WorkerLink) -> None:
+        """The worker becomes known to the core once it can run what runs."""
+        if link.joined or self.active is None or self.active[0] not in link.taken:
+            return
+        deploying = self.deploying
+        if deploying is None or deploying.stage is not Stage.SWITCHING or deploying.version in link.taken:
+            link.joined = True
+            self.give(WorkerJoined(link.number, link.connection.peer.address))
+
+    def _hear_operator(self, connection: Connection, payloads: list[bytes]) -> None:
+        def answer(done: bool, text: str) -> None:
+            connection.send(encode(Answer(done, text, 0 if self.active is None else self.active[0])))
+
+        for payload in payloads:
+            try:
+                message = coordinator_hears.decode(payload)
+            except msgspec.DecodeError as error:
+                connection.abort(f"not a message: {error}")
+                return
+            if isinstance(message, Deploy):
+                self.deploy(message.package, answer)
+            elif isinstance(message, Rollback):
+                self._rollback(answer)
+            elif isinstance(message, Scale):
+                self._scale(message.workers, answer)
+            else:
+                connection.abort("an operator deploys and scales")
+
+    # The app's versions ------------------------------------------------------------------------------------
+
+    def deploy(self, package: bytes, answer: Callable[[bool, str], None]) -> None:
+        """Begins a deployment, or says why not."""
+        if self.deploying is not None:
+            answer(False, "another deployment is under way; wait for its end")
+            return
+        try:
+            header = read_header(package, self._secret)
+        except PackageRefused as error:
+            answer(False, str(error))
+            return
+        if header.description.name != self.deployment.app:
+            answer(
+                False,
+                f"this deployment is of app {self.deployment.app!r}, and the package holds {header.description.name!r}",
+            )
+            return
+        if self.active is not None and self.active[1].fingerprint == header.fingerprint:
+            answer(True, f"version {self.active[0]} is this very code; nothing to do")
+            return
+        self.deploying = Deploying(package, header, answer)
+        self._deploy_further(self.deploying)
+
+    def _rollback(self, answer: Callable[[bool, str], None]) -> None:
+        if self.active is None or self.active[0] < 2:
+            answer(False, "there is no version before the present one")
+            return
+        number = self.active[0] - 1
+
+        def loaded(package: bytes | None) -> None:
+            if package is None:
+                answer(False, f"version {number} is no longer in the store")
+            else:
+                self.deploy(package, answer)
+
+        self._background.submit(
+            f"loading version {number}",
+            lambda: versions.load_version(self._store, number),
+            loaded,
+            lambda error: answer(False, f"the store is out of reach: {error}"),
+        )
+
+    def _deploy_further(self, deploying: Deploying) -> None:
+        if deploying.stage is Stage.CHECKING:
+            self._check(deploying)
+        elif deploying.stage is Stage.HANDING_OUT:
+            ready = deploying.handed_out(self.links.workers.values())
+            if isinstance(ready, str):
+                self._deployed(deploying, False, ready)
+            elif ready:
+                deploying.stage = Stage.SWITCHING
+                self.give(DeployWanted(deploying.version))
+        elif deploying.stage is Stage.SWITCHING and self.core.app_version == deploying.version:
+            self._activate(deploying.version, deploying.package)
+            self._deployed(deploying, True, f"version {deploying.version} runs")
+
+    def _check(self, deploying: Deploying) -> None:
+        workers = self.links.workers
+        members = [workers[number] for number in self.core.membership.members if number in workers]
+        if self.active is not None and not self._settled(members):
+            return
+        reason = deploying.may_replace(None if self.active is None else self.active[1], members)
+        if reason is not None:
+            self._deployed(deploying, False, reason)
+            return
+        deploying.stage = Stage.STORING
+
+        def stored(version: int) -> None:
+            deploying.version = version
+            deploying.stage = Stage.HANDING_OUT
+            for link in self.links.workers.values():
+                link.connection.send(encode(Code(version, deploying.package)))
+
+        self._background.submit(
+            "storing a version of the app",
+            lambda: versions.store_version(self._store, deploying.package),
+            stored,
+            lambda error: self._deployed(deploying, False, f"the store is out of reach: {error}"),
+        )
+
+    def _settled(self, members: list[WorkerLink]) -> bool:
+        """Every member has said which operators have state in this generation."""
+        beats = [link.heartbeat for link in members]
+        return self.core.phase is Phase.RUNNING and all(
+            beat is not None and beat.generation == self.core.generation and beat.step not in ("loading", "loaded")
+            for beat in beats
+        )
+
+    def _deployed(self, deploying: Deploying, done: bool, text: str) -> None:
+        self.deploying = None
+        deploying.answer(done, text)
+
+    def _activate(self, version: int, package: bytes) -> None:
+        header = read_header(package, self._secret)
+        self.active = (version, header, package)
+        self._announce(header)
+        for gateway in self.links.gateways:
+            gateway.send(encode(Code(version, package)))
+        for link in list(self.links.workers.values()):
+            self._join(link)
+
+    # The number of workers ---------------------------------------------------------------------------------
+
+    def _scale(self, workers: int, answer: Callable[[bool, str], None]) -> None:
+        n_slots = self.deployment.n_slots
+        if not 1 <= workers <= n_slots:
+            answer(False, f"{n_slots} slots can be shared by 1 to {n_slots} workers, not by {workers}")
+            return
+        self.give(WorkersWanted(workers))
+        answer(True, f"{workers} workers share the slots once they are there")
+
+
+def _logged(done: bool, text: str) -> None:
+    (_log.info if done else _log.error)("the app that a worker offers: %s", text)

@@ -1,0 +1,38 @@
+"""The versions of the app: signed packages in the object store, numbered from 1, never changed and never reused.
+
+Which of them runs is the protocol's matter. Blocks; for a background thread.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from styx.store.base import NotFound, Store
+
+PREFIX: Final = "apps/"
+_DIGITS: Final = 10
+
+
+def store_version(store: Store, package: bytes) -> int:
+    """Stores a package under the next number, which it returns."""
+    number = max(versions(store), default=0) + 1
+    while not store.put_new(_name(number), package):
+        number += 1
+    return number
+
+
+def load_version(store: Store, number: int) -> bytes | None:
+    """The package of a version; None if there is none of this number."""
+    try:
+        return store.get(_name(number))
+    except NotFound:
+        return None
+
+
+def versions(store: Store) -> list[int]:
+    """All numbers, ascending."""
+    return sorted(int(name.removeprefix(PREFIX)) for name in store.list(PREFIX))
+
+
+def _name(number: int) -> str:
+    return f"{PREFIX}{number:0{_DIGITS}d}"

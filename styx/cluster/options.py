@@ -1,0 +1,52 @@
+"""What each process of a cluster is told when it starts: who it is, whom it trusts, where things are. Data only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from styx.limits import Limits
+from styx.log.kafka.address import KafkaAddress
+from styx.store.base import Store
+from styx.transport import Security
+
+COORDINATOR_PORT_DEFAULT = 7070
+EPOCH_TRANSACTIONS_DEFAULT = 1_000
+"""More than an embedded engine's: each epoch of a cluster pays for its barriers over the network."""
+
+
+def cluster_limits() -> Limits:
+    """The limits of a cluster that was told no others."""
+    return Limits(epoch_transactions_max=EPOCH_TRANSACTIONS_DEFAULT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessOptions:
+    """For all roles. `coordinator` is its address, `host:port`; `host` and `port` are where it listens (0: any
+    port), and `advertise` the host under which others reach it, if that is another one.
+    """
+
+    name: str
+    security: Security
+    coordinator: str
+    log: KafkaAddress
+    open_store: Callable[[], Store]
+    host: str = "127.0.0.1"
+    port: int = 0
+    advertise: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinatorOptions:
+    """For the coordinator alone. Times in seconds; `keep_log`: release no requests and no epoch records, for audits."""
+
+    app: str
+    n_slots: int
+    workers: int
+    limits: Limits
+    reply_partitions: int = 16
+    replication: int = 1
+    snapshot_interval_s: float = 10.0
+    silence_max_s: float = 1.0
+    grace_s: float = 10.0
+    keep_log: bool = False

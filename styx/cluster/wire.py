@@ -1,0 +1,153 @@
+"""What processes tell the coordinator and hear from it beside the protocol: who is who, which code runs, signs of life.
+
+One payload is one message, msgpack arrays with a tag, over an authenticated connection. Data only; code travels as a
+signed package that is opaque here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from styx.limits import Limits
+from styx.protocol import (
+    Broken,
+    Commit,
+    Compact,
+    Compacted,
+    Conflicts,
+    Done,
+    EpochStarted,
+    Join,
+    Loaded,
+    LoadFailed,
+    LockDecision,
+    LockReport,
+    Recover,
+    Resume,
+    SlotStored,
+    SnapshotEnded,
+    Validate,
+)
+
+WORKER: Final = "worker"
+COORDINATOR: Final = "coordinator"
+GATEWAY: Final = "gateway"
+OPERATOR: Final = "operator"
+"""Roles in a `Hello`. An operator is a command of a person's: deploy, scale."""
+
+
+class Deployment(msgspec.Struct, array_like=True, frozen=True):
+    """What all processes of a deployment have in common."""
+
+    app: str
+    n_slots: int
+    reply_partitions: int
+    limits: Limits
+
+
+class Welcome(msgspec.Struct, array_like=True, tag=101):
+    """Coordinator to worker: its number, unique for each registration, and how often to give a sign of life."""
+
+    worker: int
+    deployment: Deployment
+    heartbeat_s: float
+
+
+class Code(msgspec.Struct, array_like=True, tag=102):
+    """Coordinator to worker or gateway: a version of the app, as a signed package. Comes before what needs it."""
+
+    version: int
+    package: bytes
+
+
+class Heartbeat(msgspec.Struct, array_like=True, tag=103):
+    """Worker to coordinator, from within its protocol's pass: it makes progress, and this is where it stands.
+
+    `operators` are those that have state here; `lag` is the number of request records not yet fetched; `memory` is
+    resident bytes; `ended` and `poison` count transactions and undecodable records since the registration.
+    """
+
+    generation: int
+    epoch: int
+    step: str
+    backlog: int
+    unfinished: int
+    ended: int
+    poison: int
+    lag: int
+    memory: int
+    keys: int
+    operators: list[str]
+
+
+class Offer(msgspec.Struct, array_like=True, tag=104):
+    """Worker to coordinator: the app it was started with, which may become the first version."""
+
+    package: bytes
+
+
+class Deploy(msgspec.Struct, array_like=True, tag=105):
+    """Operator to coordinator: run this package from now on."""
+
+    package: bytes
+
+
+class Rollback(msgspec.Struct, array_like=True, tag=106):
+    """Operator to coordinator: run the version before the present one again."""
+
+
+class Scale(msgspec.Struct, array_like=True, tag=107):
+    """Operator to coordinator: so many workers shall share the slots."""
+
+    workers: int
+
+
+class Answer(msgspec.Struct, array_like=True, tag=108):
+    """Coordinator to operator: what became of it; `version` is what runs now."""
+
+    done: bool
+    text: str
+    version: int = 0
+
+
+class CodeTaken(msgspec.Struct, array_like=True, tag=110):
+    """Worker to coordinator: it can run this version, or why it cannot."""
+
+    version: int
+    problem: str
+
+
+class Serve(msgspec.Struct, array_like=True, tag=109):
+    """Coordinator to gateway: what it is to serve."""
+
+    deployment: Deployment
+
+
+WorkerHears = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | Compact | Welcome | Code
+CoordinatorHears = (
+    Loaded
+    | LoadFailed
+    | EpochStarted
+    | Done
+    | Conflicts
+    | LockReport
+    | SlotStored
+    | Compacted
+    | Broken
+    | Heartbeat
+    | Offer
+    | CodeTaken
+    | Deploy
+    | Rollback
+    | Scale
+)
+GatewayHears = Serve | Code
+OperatorHears = Answer
+
+encode = msgspec.msgpack.Encoder().encode
+worker_hears: msgspec.msgpack.Decoder[WorkerHears] = msgspec.msgpack.Decoder(WorkerHears)
+coordinator_hears: msgspec.msgpack.Decoder[CoordinatorHears] = msgspec.msgpack.Decoder(CoordinatorHears)
+gateway_hears: msgspec.msgpack.Decoder[GatewayHears] = msgspec.msgpack.Decoder(GatewayHears)
+operator_hears: msgspec.msgpack.Decoder[OperatorHears] = msgspec.msgpack.Decoder(OperatorHears)

@@ -1,0 +1,1 @@
+"""The worker process: one protocol core at a time, registered with the coordinator."""

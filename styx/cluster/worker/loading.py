@@ -1,0 +1,65 @@
+"""Loading a generation's slots: snapshot, recorded epochs, and which replies stand in the log. Blocks; on a thread.
+
+Reads only. What it cannot reach it raises as `OSError`, to be tried again; what is damaged it answers. Paper section
+7.2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from styx.externals.record import decode_external
+from styx.log.base import LogReader, Stream
+from styx.log.kafka.reader import KafkaReader
+from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.store.base import Store
+from styx.worker.events import LoadState, StateLoaded, StateUnusable
+from styx.worker.recovery import Unusable, load_state
+
+
+class Loaded(NamedTuple):
+    """The answer to `LoadState`; the ends of the epochs stream and of each replies partition after the fence; and the
+    logged outcomes of outside calls, by key.
+    """
+
+    answer: StateLoaded | StateUnusable
+    epochs_end: int
+    reply_ends: list[int]
+    externals: dict[bytes, bytes]
+
+
+def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> Loaded:
+    """Answers `LoadState`. Raises `OSError` if log or store are out of reach."""
+    reply_ends = [end for _, (_, end) in sorted(reader.bounds_of(Stream.REPLIES).items())]
+
+    def scan(wanted: LoadState, _: LogReader) -> set[int]:
+        return {tid for _, _, tid in reader.reply_tids_of(_reply_starts(wanted, len(reply_ends)))}
+
+    answer: StateLoaded | StateUnusable
+    try:
+        answer = load_state(wanted, n_slots, reader, store, scan)
+    except Unusable as error:
+        answer = StateUnusable(wanted.generation, str(error))
+    _, epochs_end = reader.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
+    return Loaded(answer, epochs_end, reply_ends, _outcomes(reader))
+
+
+def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:
+    """Which worker asks for a call is its callee's owner, and may own none of the roots: so all partitions."""
+    outcomes: dict[bytes, bytes] = {}
+    for slot, (first, end) in reader.bounds_of(Stream.EXTERNALS).items():
+        if first == end:
+            continue
+        for record in reader.read(Stream.EXTERNALS, slot, first):
+            external = decode_external(record.payload)
+            if external.outcome is not None:
+                outcomes.setdefault(external.key, external.outcome)
+    return outcomes
+
+
+def _reply_starts(wanted: LoadState, partitions: int) -> dict[int, int]:
+    """Where each replies partition must be read from for this worker's slots."""
+    if wanted.manifest is None:
+        return dict.fromkeys(range(partitions), 0)
+    parts = [slot.part.replies for slot in wanted.manifest.slots if slot.part.slot in wanted.slots]
+    return {partition: min((part.get(partition, 0) for part in parts), default=0) for partition in range(partitions)}

@@ -1,0 +1,101 @@
+"""What a worker process has for its whole life, over all its registrations: where log, store and peers are.
+
+Holds and hands out; never speaks to the coordinator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Final
+
+from styx.app import App
+from styx.cluster.background import Background
+from styx.cluster.wire import WORKER, Code
+from styx.cluster.worker.counters import Counters
+from styx.cluster.worker.peers import address_of
+from styx.deployment.package import read_header, unpack
+from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.reader import KafkaReader
+from styx.log.kafka.topics import Topics
+from styx.store.base import Store
+from styx.transport import Hello, Security
+
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+_STATM: Final = Path("/proc/self/statm")
+
+
+class Node:
+    """`own_app` is the app that the process was started with, if any, and `own_fingerprint` what its package has."""
+
+    def __init__(
+        self,
+        name: str,
+        security: Security,
+        log: KafkaAddress,
+        store: Store,
+        background: Background,
+        own_app: App | None,
+        own_fingerprint: str,
+    ) -> None:
+        self.name = name
+        self.security = security
+        self.log = log
+        self.store = store
+        self.background = background
+        self.incarnation = secrets.token_hex(8)
+        self.counters = Counters()
+        self.listens_at = ""
+        self.topics: Topics
+        self._own = (own_app, own_fingerprint)
+        self._reader: KafkaReader | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def hello(self) -> Hello:
+        """How it introduces itself to the coordinator, and to peers that dial it."""
+        return Hello(
+            cluster=self.security.cluster,
+            role=WORKER,
+            name=self.name,
+            incarnation=self.incarnation,
+            address=address_of(self.listens_at, self.incarnation),
+        )
+
+    def hello_to_peers(self, number: int) -> Hello:
+        """How it introduces itself to peers that it dials, under the number of its present registration."""
+        return Hello(
+            cluster=self.security.cluster,
+            role=WORKER,
+            name=self.name,
+            incarnation=self.incarnation,
+            facts={"worker": str(number)},
+        )
+
+    def app_of(self, code: Code) -> App:
+        """The app in a package; the process's own where it is the same code. Raises `PackageRefused`."""
+        own, fingerprint = self._own
+        if own is not None and read_header(code.package, self.security.secret).fingerprint == fingerprint:
+            return own
+        return unpack(code.package, self.security.secret)
+
+    def let_go(self, ending: Coroutine[Any, Any, None]) -> None:
+        """Lets something end by itself; nobody waits for it."""
+        task = asyncio.get_running_loop().create_task(ending)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    def reader(self) -> KafkaReader:
+        """A reader of the log, for a background thread; kept open for the next recovery."""
+        if self._reader is None:
+            self._reader = KafkaReader(self.log, self.topics)
+        return self._reader
+
+    def memory(self) -> int:
+        """Resident bytes of the process; 0 where the system does not say."""
+        try:
+            return int(_STATM.read_text().split()[1]) * _PAGE_BYTES
+        except OSError:
+            return 0

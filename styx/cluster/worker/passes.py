@@ -1,0 +1,80 @@
+"""The worker's pass: once a turn of the event loop, events go into the core until it is quiet, and its effects out.
+
+Everything that happens to the protocol happens in a pass, signs of life included: a worker whose passes have stopped,
+for whatever reason, is silent, and is replaced. Whatever a pass raises ends the registration, loudly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from styx.worker.events import Effect, Event, Proceed
+from styx.worker.worker import Worker
+
+EVENT_TEXT_CHARS_MAX = 2000
+"""How much of an event stands in the report of a failed pass."""
+
+
+class Passes:
+    """Gives `core` its events. `do` carries out an effect, `after` ends each pass, `failed` gets what a pass raised."""
+
+    def __init__(
+        self,
+        core: Worker,
+        do: Callable[[Effect], None],
+        after: Callable[[], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.core = core
+        self.stopped = False
+        self._do = do
+        self._after = after
+        self._failed = failed
+        self._loop = asyncio.get_running_loop()
+        self._events: deque[Event] = deque()
+        self._scheduled = False
+        self._proceed = Proceed()
+
+    def give(self, event: Event) -> None:
+        """The event happens to the worker in the next pass."""
+        self._events.append(event)
+        self.wake()
+
+    def wake(self) -> None:
+        """Another pass, soon."""
+        if not (self._scheduled or self.stopped):
+            self._scheduled = True
+            self._loop.call_soon(self._pass)
+
+    def stop(self) -> None:
+        """No pass begins any more."""
+        self.stopped = True
+        self._events.clear()
+
+    def _pass(self) -> None:
+        self._scheduled = False
+        if self.stopped:
+            return
+        core, events, do = self.core, self._events, self._do
+        event: Event = self._proceed
+        try:
+            while events:
+                event = events.popleft()
+                for effect in core.step(event):
+                    do(effect)
+            if core.runnable:
+                event = self._proceed
+                for effect in core.step(event):
+                    do(effect)
+            self._after()
+        except BaseException as error:
+            text = repr(event)
+            error.add_note(f"while taking {text[:EVENT_TEXT_CHARS_MAX]}")
+            self._failed(error)
+            if not isinstance(error, Exception):
+                raise
+            return
+        if core.runnable or events:
+            self.wake()

@@ -1,0 +1,131 @@
+"""A worker process: registers with the coordinator, serves its registration, and registers anew when that ends.
+
+It never keeps state from one registration to the next: what it owns is decided, and loaded, anew each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Final
+
+from styx.app import App
+from styx.cluster.background import Background
+from styx.cluster.options import ProcessOptions
+from styx.cluster.wire import Offer, Welcome, encode, worker_hears
+from styx.cluster.worker.node import Node
+from styx.cluster.worker.session import WorkerSession
+from styx.deployment.package import pack, read_header
+from styx.log.kafka.topics import topics_of
+from styx.transport import Connection, Listener, dial, listen
+
+REGISTER_RETRY_SECONDS: Final = 0.1
+"""Before another attempt to reach the coordinator."""
+DIAL_SECONDS_MAX: Final = 2.0
+PING_SECONDS: Final = 0.25
+SILENCE_SECONDS: Final = 3.0
+"""A coordinator that is silent for longer is gone, whatever its half of the connection says."""
+
+_log = logging.getLogger("styx.worker")
+
+
+class WorkerProcess:
+    """`run` ends when it is cancelled, or raises what no new registration can mend."""
+
+    def __init__(self, options: ProcessOptions, app: App | None = None) -> None:
+        self._options = options
+        self._package = b"" if app is None else pack(app, options.security.secret)
+        fingerprint = read_header(self._package, options.security.secret).fingerprint if self._package else ""
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.background = Background(self._broken)
+        self.node = Node(
+            options.name, options.security, options.log, options.open_store(), self.background, app, fingerprint
+        )
+        self.session: WorkerSession | None = None
+        self._listener: Listener | None = None
+
+    async def run(self) -> None:
+        """Serves for as long as it is let."""
+        options = self._options
+        # Peers learn the address from the coordinator; until there is a registration nobody is answered.
+        self._listener = await listen(options.host, options.port, options.security, self.node.hello(), self._accept)
+        port = self._listener.address.rpartition(":")[2]
+        self.node.listens_at = f"{options.advertise or options.host}:{port}"
+        try:
+            while True:
+                await self._registration()
+        finally:
+            self._end_session()
+            self.background.stop()
+            await self._listener.close()
+
+    def _accept(self, connection: Connection) -> None:
+        if self.session is None:
+            connection.abort("this worker is not registered yet")
+        else:
+            self.session.peers.accept(connection)
+
+    async def _registration(self) -> None:
+        link = await self._reach_coordinator()
+        over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        def ended(reason: str, error: BaseException | None = None) -> None:
+            if error is not None:
+                _log.error("%s: %s", reason, error, exc_info=error)
+                if not self._failed.done():
+                    self._failed.set_exception(error)
+            if not over.done():
+                over.set_result(reason)
+
+        def hear(_: Connection, payloads: list[bytes]) -> None:
+            for payload in payloads:
+                self._hear(payload, link, ended)
+
+        link.start(
+            hear,
+            lambda _, reason: ended(f"the connection to the coordinator is lost: {reason}"),
+            ping_seconds=PING_SECONDS,
+            silence_seconds=SILENCE_SECONDS,
+        )
+        if self._package:
+            link.send(encode(Offer(self._package)))
+        waiting: list[asyncio.Future[Any]] = [over, self._failed]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        self._end_session()
+        link.abort("the registration is over")
+        if self._failed.done():
+            self._failed.result()
+        _log.warning("registering anew: %s", over.result())
+
+    def _hear(self, payload: bytes, link: Connection, ended: object) -> None:
+        if self.session is not None:
+            self.session.hear(payload)
+            return
+        message = worker_hears.decode(payload)
+        assert isinstance(message, Welcome), "the coordinator's first message is a welcome"
+        assert callable(ended)
+        self.node.topics = topics_of(message.deployment.app)
+        self.session = WorkerSession(self.node, link, message, ended)
+
+    async def _reach_coordinator(self) -> Connection:
+        failures = 0
+        while True:
+            try:
+                return await dial(
+                    self._options.coordinator, self._options.security, self.node.hello(), DIAL_SECONDS_MAX
+                )
+            except OSError as error:
+                failures += 1
+                if failures == 1:
+                    _log.warning("waiting for the coordinator: %s", error)
+                await asyncio.sleep(REGISTER_RETRY_SECONDS)
+
+    def _end_session(self) -> None:
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+
+    def _broken(self, what: str, error: BaseException) -> None:
+        error.add_note(f"while {what}")
+        if not self._failed.done():
+            self._failed.set_exception(error)

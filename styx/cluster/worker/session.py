@@ -1,0 +1,288 @@
+"""One registration of a worker: its core, and everything the core's effects need, until the coordinator is gone.
+
+Turns effects into frames, appends and store operations, and their ends into events. Decides nothing, but keeps the
+orders that everything rests on: a snapshot's part counts only when every reply before it is durable, and a consumer
+that was moved delivers nothing from where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from styx.app import App
+from styx.cluster.wire import Code, CodeTaken, Heartbeat, Welcome, encode, worker_hears
+from styx.cluster.worker.generation import Generation
+from styx.cluster.worker.node import Node
+from styx.cluster.worker.passes import Passes
+from styx.cluster.worker.peers import Peers
+from styx.protocol import Broken, ObjectRef, Recover, SlotPart
+from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.sequencer import Arrival
+from styx.store.base import NotFound
+from styx.transport import Connection
+from styx.worker.events import (
+    AppendEpochRecord,
+    CoordinatorSaid,
+    Effect,
+    EmitReplies,
+    FrameArrived,
+    LoadState,
+    MergeObjects,
+    ObjectsMerged,
+    RecordDurable,
+    ReportPoison,
+    RequestsArrived,
+    RunExternal,
+    SendFrame,
+    SlotPartStored,
+    StoreSlot,
+    Tell,
+)
+from styx.worker.messages import Frame
+from styx.worker.snapshot_io import merge_stored, store_slot
+from styx.worker.worker import Worker
+
+WAITING_RECORDS_MAX: Final = 20_000
+"""Requests of one slot that have arrived and are in no epoch; beyond, that slot is fetched no further for a while."""
+
+_decode_frame = msgspec.msgpack.Decoder(Frame).decode
+_log = logging.getLogger("styx.worker")
+
+
+class WorkerSession:
+    """`ended` gets why the registration is over: the connection was lost, or the worker cannot go on."""
+
+    def __init__(
+        self, node: Node, link: Connection, welcome: Welcome, ended: Callable[[str, BaseException | None], None]
+    ) -> None:
+        self.node = node
+        self.deployment = welcome.deployment
+        self.peers = Peers(node.security, node.hello_to_peers, self._frames, self._peer_lost)
+        self._link = link
+        self._ended = ended
+        self._number = welcome.worker
+        self._heartbeat_s = welcome.heartbeat_s
+        self._beat_due = False
+        self._apps: dict[int, App] = {}
+        self._generation: Generation | None = None
+        self._paused: set[int] = set()
+        self._loop = asyncio.get_running_loop()
+        deployment = self.deployment
+        self.core = Worker(self._number, App(deployment.app, []), deployment.n_slots, deployment.limits)
+        self._passes = Passes(self.core, self._do_effect, self._after_pass, self._pass_failed)
+        self._do: dict[type, Callable[[Any], None]] = {
+            SendFrame: self._send_frame,
+            Tell: self._tell,
+            AppendEpochRecord: self._append_epoch_record,
+            EmitReplies: self._emit,
+            LoadState: self._load,
+            StoreSlot: self._store_slot,
+            MergeObjects: self._merge,
+            RunExternal: self._run_external,
+            ReportPoison: self._report,
+        }
+        self._beat()
+
+    def close(self) -> None:
+        """Ends everything that this registration holds; it hears and says nothing more."""
+        self._passes.stop()
+        self._beat_timer.cancel()
+        if self._generation is not None:
+            self._generation.end()
+        self.peers.close()
+        self._link.abort("the worker's registration is over")
+        self.core.executor.end()
+
+    # What arrives ------------------------------------------------------------------------------------------
+
+    def hear(self, payload: bytes) -> None:
+        """A message of the coordinator's."""
+        message = worker_hears.decode(payload)
+        if isinstance(message, Code):
+            self._take_code(message)
+        elif isinstance(message, Recover):
+            self._recover(message)
+        else:
+            assert not isinstance(message, Welcome)
+            self._passes.give(CoordinatorSaid(message))
+
+    def _take_code(self, code: Code) -> None:
+        try:
+            app = self.node.app_of(code)
+        except Exception as error:  # noqa: BLE001 - other people's code: it can raise anything
+            problem = f"{type(error).__name__}: {error}"
+            _log.error("version %d of the app cannot run here: %s", code.version, problem)
+        else:
+            # The one that runs, and the one that may come next.
+            self._apps = {**dict(list(self._apps.items())[-1:]), code.version: app}
+            problem = ""
+        self._link.send(encode(CodeTaken(code.version, problem)))
+
+    def _recover(self, message: Recover) -> None:
+        if message.generation <= self.core.generation:
+            return
+        if self._generation is not None:
+            self._generation.end()
+        self._paused = set()
+        self._generation = Generation(self, message)
+        self.core.run_app(self._apps[message.app_version])
+        self._passes.give(CoordinatorSaid(message))
+
+    def _frames(self, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            self._passes.give(FrameArrived(_decode_frame(payload)))
+
+    def deliver(self, generation: Generation, slot: int, arrivals: list[Arrival]) -> None:
+        """Requests were fetched for a generation's slot."""
+        if generation is self._generation:
+            self._passes.give(RequestsArrived(slot, arrivals))
+
+    def give(self, generation: Generation, event: Any) -> None:
+        """Something that was under way for a generation has ended."""
+        if generation is self._generation:
+            self._passes.give(event)
+
+    def broken(self, generation: Generation, peer: int, reason: str) -> None:
+        """The generation cannot go on; the coordinator makes another one."""
+        if generation is self._generation and not self._passes.stopped:
+            self._link.send(encode(Broken(generation.number, peer, reason)))
+
+    def _peer_lost(self, peer: int, reason: str) -> None:
+        generation = self._generation
+        if generation is not None and generation.connected:
+            self.broken(generation, peer, reason)
+
+    # Passes ------------------------------------------------------------------------------------------------
+
+    def _do_effect(self, effect: Effect) -> None:
+        self._do[type(effect)](effect)
+
+    def _after_pass(self) -> None:
+        if self._beat_due:
+            self._beat_due = False
+            self._link.send(encode(self._heartbeat()))
+        generation = self._generation
+        if generation is None or generation.feed is None:
+            return
+        for slot, waiting in self.core.waiting().items():
+            if waiting > WAITING_RECORDS_MAX and slot not in self._paused:
+                self._paused.add(slot)
+                generation.feed.pause(slot)
+            elif slot in self._paused and waiting < WAITING_RECORDS_MAX // 2:
+                self._paused.discard(slot)
+                generation.feed.resume(slot)
+
+    def _beat(self) -> None:
+        self._beat_due = True
+        self._passes.wake()
+        self._beat_timer = self._loop.call_later(self._heartbeat_s, self._beat)
+
+    def _heartbeat(self) -> Heartbeat:
+        core, generation = self.core, self._generation
+        lag = 0 if generation is None or generation.feed is None else sum(generation.feed.lag().values())
+        return Heartbeat(
+            core.generation,
+            core.epoch,
+            core.reached.name.lower(),
+            core.backlog,
+            core.unfinished,
+            core.transactions_ended,
+            self.node.counters.poison,
+            lag,
+            self.node.memory(),
+            *core.holdings(),
+        )
+
+    def _pass_failed(self, error: BaseException) -> None:
+        self._ended("the protocol failed", error)
+
+    # Effects -----------------------------------------------------------------------------------------------
+
+    @property
+    def _current(self) -> Generation:
+        assert self._generation is not None
+        return self._generation
+
+    def _send_frame(self, effect: SendFrame) -> None:
+        self.peers.send(effect.peer, encode(effect.frame))
+
+    def _tell(self, effect: Tell) -> None:
+        self._link.send(encode(effect.message))
+
+    def _append_epoch_record(self, effect: AppendEpochRecord) -> None:
+        generation = self._current
+        self.node.counters.epochs += 1
+
+        def durable(future: asyncio.Future[int]) -> None:
+            if not future.cancelled() and future.exception() is None:
+                generation.epochs_end = future.result()
+                self.give(generation, RecordDurable(effect.generation, effect.epoch))
+
+        appended = generation.appender.append(self.node.topics.epochs, EPOCHS_PARTITION, [(None, effect.payload, [])])
+        appended.add_done_callback(durable)
+
+    def _emit(self, effect: EmitReplies) -> None:
+        self._current.replies.emit(effect.replies)
+        counters = self.node.counters
+        for reply in effect.replies:
+            if reply.error is None:
+                counters.committed += 1
+            elif reply.error[0] == "aborted":
+                counters.aborted += 1
+            else:
+                counters.rejected += 1
+
+    def _load(self, wanted: LoadState) -> None:
+        self._current.load(wanted)
+
+    def _run_external(self, wanted: RunExternal) -> None:
+        self._current.externals.run(wanted)
+
+    def _report(self, report: ReportPoison) -> None:
+        self.node.counters.poison += 1
+        _log.warning("requests record %d of slot %d was skipped: %s", report.offset, report.slot, report.reason)
+
+    # Snapshots ---------------------------------------------------------------------------------------------
+
+    def _store_slot(self, wanted: StoreSlot) -> None:
+        generation, store = self._current, self.node.store
+        epochs_end, replies = generation.epochs_end, dict(enumerate(generation.replies.ends))
+
+        def stored(part: SlotPart | None) -> None:
+            if part is None:
+                self.node.counters.snapshot_failures += 1
+            else:
+                self.node.counters.snapshot_parts += 1
+            self.give(generation, SlotPartStored(wanted.generation, wanted.epoch, wanted.slot, part))
+
+        def begin() -> None:
+            self.node.background.submit(
+                f"storing slot {wanted.slot} of the snapshot of epoch {wanted.epoch}",
+                lambda: store_slot(wanted, epochs_end, replies, store),
+                stored,
+                lambda _: stored(None),
+            )
+
+        # A snapshot moves past its replies: if it were complete and they were lost, nobody would give them again.
+        generation.replies.when_durable(begin)
+
+    def _merge(self, wanted: MergeObjects) -> None:
+        generation, store = self._current, self.node.store
+        replaced = [ref.name for ref in wanted.objects]
+
+        def merge() -> ObjectRef | None:
+            try:
+                return merge_stored(wanted, store)
+            except NotFound:  # a newer generation needs them no more: this worker was asleep
+                return None
+
+        def merged(ref: ObjectRef | None) -> None:
+            self.give(generation, ObjectsMerged(wanted.generation, wanted.slot, replaced, ref))
+
+        what = f"merging objects of slot {wanted.slot}"
+        self.node.background.submit(what, merge, merged, lambda _: merged(None))
