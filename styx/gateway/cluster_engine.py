@@ -23,11 +23,15 @@ from styx.messages import ReplyRecord, Request
 
 
 class ClusterEngine:
-    """Serves `app` for a gateway, on the event loop it is made on."""
+    """Serves `app` for a gateway, on the event loop it is made on.
+
+    `n_slots` is 0 before the start.
+    """
 
     def __init__(self, app: App, address: KafkaAddress, limits: Limits | None = None) -> None:
         self.app = app
         self.limits = limits or Limits()
+        self.n_slots = 0
         self._requester = Requester(address, app.name, self.limits)
         self._router: AppRouter | None = None
         self._registry = CollectorRegistry()
@@ -36,6 +40,7 @@ class ClusterEngine:
     async def start(self) -> None:
         """Connects; raises `KafkaUnreachable`, or `ConfigurationError` if the app has no topics there."""
         await self._requester.start()
+        self.n_slots = self._requester.n_slots
         self.set_app(self.app)
 
     async def close(self) -> None:
@@ -46,11 +51,6 @@ class ClusterEngine:
         """Serves another version of the app from the next request on."""
         self.app = app
         self._router = AppRouter(app, self.n_slots)
-
-    @property
-    def n_slots(self) -> int:
-        """Partitions of the requests topic; 0 before the start."""
-        return self._requester.n_slots
 
     @property
     def ready(self) -> bool:
