@@ -41,15 +41,20 @@ class SlotSequencer:
                 self.expected = arrival.offset + 1
                 self.waiting.append(arrival)
 
-    def batch(self, limit: int) -> tuple[SlotBatch, list[Arrival]]:
-        """The next batch of at most `limit` requests, and the resumed transactions."""
+    def batch(self, limit: int, outcome_bytes_max: int) -> tuple[SlotBatch, list[Arrival]]:
+        """The next batch of at most `limit` requests, and resumed transactions whose outcomes fit, the others later."""
         first = self.next_offset
         count = min(limit, len(self.waiting))
         taken = [self.waiting.popleft() for _ in range(count)]
         if taken:
             self.next_offset = taken[-1].offset + 1
-        resumed = [Resumed(tid, outcomes) for tid, outcomes in self.ready.items()]
-        self.ready = {}
+        resumed = []
+        for tid, outcomes in list(self.ready.items()):
+            outcome_bytes_max -= sum(map(len, outcomes.values()))
+            if outcome_bytes_max < 0:
+                break
+            resumed.append(Resumed(tid, outcomes))
+            del self.ready[tid]
         return SlotBatch(self.slot, first, self.next_offset, count, resumed), taken
 
     def has_recorded(self, batch: SlotBatch) -> bool:

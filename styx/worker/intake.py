@@ -19,6 +19,10 @@ from styx.worker.messages import ExternalDone
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 
+OUTCOME_BYTES_MAX = 2 * 1024 * 1024
+"""Outcomes of outside functions in one epoch record, unless two values may be larger: a log takes records of some MiB.
+"""
+
 
 class Intake:
     """`carried` go into the next epoch; `parked`, by TID, wait for an outside function; `poison` is for the caller to
@@ -107,11 +111,14 @@ class Intake:
         roots = self._carried_over()
         batches = []
         slots = sorted(self._sequencers)
+        # At least one fits, so that every one has its turn.
+        outcome_bytes = max(OUTCOME_BYTES_MAX, 2 * self._limits.value_bytes_max)
         room = max(0, self._limits.epoch_transactions_max - len(roots))
         turn = epoch % len(slots) if slots else 0
         for left, slot in zip(range(len(slots), 0, -1), slots[turn:] + slots[:turn], strict=True):
-            batch, arrivals = self._sequencers[slot].batch(0 if slot in full else -(-room // left))
+            batch, arrivals = self._sequencers[slot].batch(0 if slot in full else -(-room // left), outcome_bytes)
             room -= batch.count
+            outcome_bytes -= sum(len(o) for resumed in batch.resumed for o in resumed.outcomes.values())
             self._admit(slot, counter, batch, arrivals, roots)
             batches.append(batch)
         return roots, batches

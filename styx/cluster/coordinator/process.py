@@ -24,8 +24,9 @@ from styx.coordinator.events import Started
 from styx.deployment.description import routing_table
 from styx.deployment.package import pack
 from styx.deployment.package_format import PackageHeader
-from styx.errors import EngineFailed
+from styx.errors import ConfigurationError, EngineFailed
 from styx.log.kafka.appender import Appender
+from styx.log.kafka.batch import RECORD_BYTES_MAX
 from styx.log.kafka.errors import Fenced
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import ensure_topics, topics_of
@@ -50,6 +51,7 @@ class CoordinatorProcess:
         self.address = ""
         self.away: str | None = "it begins"
         self.topics = topics_of(coordinator.app)
+        _check(coordinator)
         self._options = options
         self._coordinator = coordinator
         self._package = b"" if app is None else pack(app, options.security.secret)
@@ -195,6 +197,19 @@ class CoordinatorProcess:
             ),
             announce,
             failed,
+        )
+
+
+def _check(options: CoordinatorOptions) -> None:
+    if not 1 <= options.workers <= options.n_slots:
+        raise ConfigurationError(
+            f"{options.n_slots} slots can be shared by 1 to {options.n_slots} workers, not by {options.workers}"
+        )
+    largest = 2 * max(options.limits.value_bytes_max, options.limits.request_bytes_max)
+    if largest > RECORD_BYTES_MAX:
+        raise ConfigurationError(
+            f"values and requests of up to {largest // 2} bytes do not fit into log records of {RECORD_BYTES_MAX}: "
+            f"lower the limits to {RECORD_BYTES_MAX // 2}"
         )
 
 

@@ -47,7 +47,12 @@ class Generation:
             transactional_id=worker_producer(session.deployment.app, place),
             on_failure=lambda error: session.broken(self, -1, f"the log refuses appends: {error}"),
         )
-        self.replies = ReplyLog(self.appender, node.topics.replies, [0] * session.deployment.reply_partitions)
+        self.replies = ReplyLog(
+            self.appender,
+            node.topics.replies,
+            session.deployment.reply_partitions,
+            lambda error: session.broken(self, -1, f"a reply cannot be appended: {error}"),
+        )
         self.externals = ClusterExternals(session, self)
         self._task: asyncio.Task[None] | None = None
         self._began_s = time.monotonic()
@@ -79,7 +84,7 @@ class Generation:
 
     async def _load(self, wanted: LoadState) -> None:
         session = self._session
-        connecting = asyncio.create_task(session.peers.connect(session.core.id, self._recover.addresses))
+        connecting = asyncio.create_task(self._connect())
         starting = asyncio.create_task(self.appender.start())
         try:
             loaded = await self._loaded(wanted)
@@ -87,7 +92,6 @@ class Generation:
         finally:
             connecting.cancel()
             starting.cancel()
-        self.connected = True
         self.epochs_end = loaded.epochs_end
         self.replies.ends[:] = loaded.reply_ends
         self.externals.take(loaded.externals)
@@ -105,6 +109,10 @@ class Generation:
         counters.recoveries += 1
         counters.recovery_s = time.monotonic() - self._began_s
         session.give(self, answer)
+
+    async def _connect(self) -> None:
+        await self._session.peers.connect(self._session.core.id, self._recover.addresses)
+        self.connected = True
 
     async def _loaded(self, wanted: LoadState) -> Loaded:
         node, n_slots = self._session.node, self._session.deployment.n_slots

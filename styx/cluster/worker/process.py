@@ -20,7 +20,7 @@ from styx.log.kafka.topics import topics_of
 from styx.transport import Connection, Listener, dial, listen
 
 REGISTER_RETRY_SECONDS: Final = 0.1
-"""Before another attempt to reach the coordinator."""
+"""Before another attempt to reach the coordinator, or to register with one that is not ready."""
 DIAL_SECONDS_MAX: Final = 2.0
 PING_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 3.0
@@ -91,11 +91,15 @@ class WorkerProcess:
             link.send(encode(Offer(self._package)))
         waiting: list[asyncio.Future[Any]] = [over, self._failed]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        registered = self.session is not None
         self._end_session()
         link.abort("the registration is over")
         if self._failed.done():
             self._failed.result()
-        _log.warning("registering anew: %s", over.result())
+        if registered:
+            _log.warning("registering anew: %s", over.result())
+        else:
+            await asyncio.sleep(REGISTER_RETRY_SECONDS)
 
     def _hear(self, payload: bytes, link: Connection, ended: object) -> None:
         if self.session is not None:

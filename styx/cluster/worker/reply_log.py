@@ -7,25 +7,40 @@ nothing about replies. Paper section 7.4.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
-from functools import partial
+from typing import Final, NamedTuple
 
 from styx.log.kafka.appender import Appender
 from styx.log.kafka.batch import NewRecord
 from styx.messages import ReplyRecord, encode_reply
 
-TID_HEADER = "tid"
+TID_HEADER: Final = "tid"
 """A reply record's header: the sequence TID that tells it from all others, 8 bytes, big-endian."""
+QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
+"""While more than this waits in the appender, replies are held back here, as many as their epoch has."""
+
+
+class _Held(NamedTuple):
+    partition: int
+    records: list[NewRecord]
+    durable: asyncio.Future[None]
 
 
 class ReplyLog:
-    """One generation's. `ends` are the ends of the partitions, read after the generation's fence."""
+    """One generation's. `ends` are the ends of the partitions, read after the generation's fence.
 
-    def __init__(self, appender: Appender, topic: str, ends: list[int]) -> None:
-        self.ends = ends
+    `lost` is told of a reply that could not be appended although the log is there.
+    """
+
+    def __init__(self, appender: Appender, topic: str, partitions: int, lost: Callable[[BaseException], None]) -> None:
+        self.ends = [0] * partitions
         self._appender = appender
         self._topic = topic
-        self._under_way: set[asyncio.Future[int]] = set()
+        self._lost = lost
+        self._loop = asyncio.get_running_loop()
+        self._held: deque[_Held] = deque()
+        self._under_way: set[asyncio.Future[None]] = set()
 
     def emit(self, replies: list[ReplyRecord]) -> None:
         """Appends replies, in order within each partition."""
@@ -39,9 +54,11 @@ class ReplyLog:
             )
             by_partition.setdefault(reply.reply_to % partitions, []).append(record)
         for partition, records in by_partition.items():
-            appended = self._appender.append(self._topic, partition, records)
-            self._under_way.add(appended)
-            appended.add_done_callback(partial(self._appended, partition))
+            durable: asyncio.Future[None] = self._loop.create_future()
+            self._under_way.add(durable)
+            durable.add_done_callback(self._under_way.discard)
+            self._held.append(_Held(partition, records, durable))
+        self._append_held()
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """Calls `then` once every reply emitted so far is durable; never, if one is not."""
@@ -50,15 +67,32 @@ class ReplyLog:
             then()
             return
 
-        def one_less(future: asyncio.Future[int]) -> None:
+        def one_less(future: asyncio.Future[None]) -> None:
             waiting.discard(future)
-            if not waiting and not future.cancelled() and future.exception() is None:
+            if not waiting and not future.cancelled():
                 then()
 
         for future in list(waiting):
             future.add_done_callback(one_less)
 
-    def _appended(self, partition: int, future: asyncio.Future[int]) -> None:
-        self._under_way.discard(future)
-        if not future.cancelled() and future.exception() is None:
-            self.ends[partition] = max(self.ends[partition], future.result())
+    def _append_held(self) -> None:
+        held = self._held
+        while held and self._appender.queued_bytes <= QUEUED_BYTES_MAX:
+            partition, records, durable = held.popleft()
+
+            def appended(future: asyncio.Future[int], partition: int = partition, durable: object = durable) -> None:
+                assert isinstance(durable, asyncio.Future)
+                self._appended(partition, future, durable)
+
+            self._appender.append(self._topic, partition, records).add_done_callback(appended)
+
+    def _appended(self, partition: int, future: asyncio.Future[int], durable: asyncio.Future[None]) -> None:
+        if future.cancelled():
+            return
+        error = future.exception()
+        if error is not None:
+            self._lost(error)
+            return
+        self.ends[partition] = max(self.ends[partition], future.result())
+        durable.set_result(None)
+        self._append_held()

@@ -219,9 +219,14 @@ class WorkerSession:
         self.node.counters.epochs += 1
 
         def durable(future: asyncio.Future[int]) -> None:
-            if not future.cancelled() and future.exception() is None:
-                generation.epochs_end = future.result()
-                self.give(generation, RecordDurable(effect.generation, effect.epoch))
+            if future.cancelled():
+                return
+            error = future.exception()
+            if error is not None:
+                self.broken(generation, -1, f"an epoch record cannot be appended: {error}")
+                return
+            generation.epochs_end = future.result()
+            self.give(generation, RecordDurable(effect.generation, effect.epoch))
 
         appended = generation.appender.append(self.node.topics.epochs, EPOCHS_PARTITION, [(None, effect.payload, [])])
         appended.add_done_callback(durable)
