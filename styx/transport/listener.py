@@ -70,11 +70,14 @@ class Listener:
 
     async def close(self) -> None:
         """Stops listening and ends unfinished handshakes."""
-        tasks = [self._accepting, *self._handshakes]
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        self._accepting.cancel()
+        # First that one alone: a handshake that has not begun to run would not close its socket.
+        await asyncio.wait([self._accepting])
         self._socket.close()
+        for task in self._handshakes:
+            task.cancel()
+        if self._handshakes:
+            await asyncio.wait(self._handshakes)
 
     async def _accept(self) -> None:
         while True:
@@ -139,9 +142,7 @@ class Listener:
         except Refused:
             raise
         except OSError as error:
-            raise Refused(
-                Refusal.HUNG_UP, f"it hung up during the handshake: {error or type(error).__name__}"
-            ) from None
+            raise Refused(Refusal.HUNG_UP, f"it hung up during the handshake: {type(error).__name__}") from None
 
 
 async def listen(

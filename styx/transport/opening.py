@@ -48,6 +48,8 @@ class Opening(asyncio.Protocol):
         self._send(self._handshake.start())
 
     def data_received(self, data: bytes) -> None:
+        if self.connection.done():
+            return
         self._received += data
         try:
             while not self.connection.done():

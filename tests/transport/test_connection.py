@@ -152,6 +152,15 @@ async def test_a_connection_lost_before_start_is_told_after_it(security: Securit
         assert await a.until_lost() == "gone"
 
 
+async def test_a_connection_lost_while_it_starts_is_told_once(security: Security) -> None:
+    async with connected(security) as (dialed, _):
+        dialed.abort("gone")
+        a = End(dialed)
+        await a.until_lost()
+        await asyncio.sleep(0.01)
+        assert a.lost == ["gone"]
+
+
 async def test_a_peer_that_takes_nothing_is_cut_off_at_the_limit(security: Security, monkeypatch: Any) -> None:
     limit = 8 * 1024 * 1024
     monkeypatch.setattr(connection, "SEND_BUFFER_BYTES_MAX", limit)

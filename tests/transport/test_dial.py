@@ -13,7 +13,8 @@ import pytest
 from styx.errors import ConfigurationError
 from styx.transport import Refusal, Refused, Security, dial
 from styx.transport.frame import prefix_of
-from tests.transport.peers import hello_of
+from styx.transport.handshake import ListenerHandshake
+from tests.transport.peers import SECRET, End, hello_of
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +55,28 @@ async def test_something_else_listens(security: Security, first: bytes, then_clo
         with pytest.raises(Refused, match=re.escape(address)) as caught:
             await dial(address, security, hello_of("a"), 30)
         assert caught.value.refusal is refusal
+
+
+async def test_messages_that_follow_the_handshake_at_once_are_delivered(security: Security) -> None:
+    large = bytes(10_000)  # a handshake could not have it
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        handshake = ListenerHandshake(SECRET, hello_of("b"))
+        answer = b""
+        while handshake.peer is None:
+            payload = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+            answer = handshake.receive(payload) or b""
+            if handshake.peer is None:
+                writer.write(prefix_of(len(answer)) + answer)
+        writer.write(b"".join(prefix_of(len(payload)) + payload for payload in (answer, b"at once", large)))
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        dialed = await dial("{}:{}".format(*server.sockets[0].getsockname()), security, hello_of("a"), 30)
+        a = End(dialed)
+        assert await a.until_lost() == "closed by the peer"
+        assert a.received == [b"at once", large]
 
 
 async def test_a_listener_that_never_answers(security: Security) -> None:

@@ -122,6 +122,19 @@ def test_what_a_side_sent_proves_nothing_to_itself() -> None:
     assert refusal_of(dialer, proof).refusal is Refusal.SECRET
 
 
+def test_a_proof_is_of_one_side_only() -> None:
+    dialer, listener = sides()
+    recorded = run(dialer, listener)
+    dialer, listener = sides()
+    challenge = listener.receive(dialer.start() or b"")
+    assert challenge is not None
+    proof = dialer.receive(challenge)
+    assert proof is not None
+    as_a_dialer = listener._proof_of_self(b"styx dialer", *listener._challenges, proof)
+    assert len(as_a_dialer) == len(recorded[3])
+    assert refusal_of(dialer, as_a_dialer).refusal is Refusal.SECRET
+
+
 def test_a_listener_is_no_oracle_for_another_connection_to_it() -> None:
     # An attacker gives the listener's own challenge back to it, and its answers from one connection to the other.
     one, other = ListenerHandshake(SECRET, B), ListenerHandshake(SECRET, B)
@@ -176,6 +189,11 @@ def test_a_hello_is_read_strictly(hello: object) -> None:
     encoded = hello if isinstance(hello, bytes) else msgspec.msgpack.encode(hello)
     proof = msgspec.msgpack.encode(["proof", encoded, bytes(32)])
     assert refusal_of(listener, proof).refusal is Refusal.MALFORMED
+
+
+def test_another_protocol_of_the_same_form() -> None:
+    for side in sides():
+        assert refusal_of(side, msgspec.msgpack.encode(["styy", 1, bytes(32)])).refusal is Refusal.MALFORMED
 
 
 def test_a_nonce_must_be_whole() -> None:

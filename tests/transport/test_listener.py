@@ -47,6 +47,7 @@ async def test_a_peer_of_another_cluster(security: Security) -> None:
     [
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         prefix_of(1 << 30),
+        prefix_of(4097),
         prefix_of(4097) + bytes(10_000),
         prefix_of(0),
         prefix_of(5) + b"hello",
@@ -115,6 +116,7 @@ async def test_a_slow_handshake_ends(security: Security, monkeypatch: Any, caplo
 async def test_silent_strangers_keep_nobody_out(security: Security, monkeypatch: Any) -> None:
     monkeypatch.setattr(listener, "UNAUTHENTICATED_MAX", 4)
     monkeypatch.setattr(listener, "CROWDED_HANDSHAKE_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(listener, "HANDSHAKE_SECONDS_MAX", 1000.0)
     async with listening(security) as (serving, connections):
         host, port = serving.address.split(":")
         strangers = [await asyncio.open_connection(host, int(port)) for _ in range(9)]
