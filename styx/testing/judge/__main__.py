@@ -1,0 +1,100 @@
+"""The judge's command line: `run` records and judges, `check` judges what was recorded.
+
+Exit status 0 if nothing was found, 1 for an anomaly, 2 if adya could not tell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from styx.client.connect import connect
+from styx.errors import ConfigurationError
+from styx.testing.fixture import embedded_cluster
+from styx.testing.judge import adya
+from styx.testing.judge.app import app
+from styx.testing.judge.claimed_order import problems
+from styx.testing.judge.record import record
+from styx.testing.judge.recorded import Recorded, load
+from styx.testing.judge.workload import MODELS, Workload
+
+CRASH_EVERY_SECONDS = 0.5
+"""An engine of our own loses power so often."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; gives the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m styx.testing.judge", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="send transactions, record what they did, and judge it")
+    run.add_argument("--url", help="a deployment of styx.testing.judge.app:app; default: an engine of its own")
+    run.add_argument("--model", choices=MODELS, action="append", help="default: one after the other")
+    run.add_argument("--transactions", type=int, default=5_000, help="of each model")
+    run.add_argument("--processes", type=int, default=20, help="transactions at the same time")
+    run.add_argument("--keys", type=int, default=8, help="entities in use at a time; fewer mean more conflicts")
+    run.add_argument("--seed", type=int, default=0)
+    run.add_argument("--out", type=Path, default=Path("judged"), help="where the histories are written")
+    check = commands.add_parser("check", help="judge histories recorded before")
+    check.add_argument("folder", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        adya.find_adya()
+        if options.command == "check":
+            return max(judge(recorded, options.folder) for recorded in load(options.folder))
+        return max(_run(options, model) for model in options.model or MODELS)
+    except ConfigurationError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def judge(recorded: Recorded, folder: Path) -> int:
+    """Prints the verdict on a history saved in `folder`; gives the exit status."""
+    verdict = adya.check(recorded, folder)
+    claimed = problems(recorded)
+    counts = ", ".join(f"{recorded.count(type)} {type}" for type in ("ok", "fail", "info"))
+    words = {True: "strictly serializable", False: "NOT strictly serializable", None: "unknown"}[verdict.valid]
+    print(f"{recorded.model}: {counts}: {words}; {len(claimed)} problems with the claimed order")
+    for kind, explanations in verdict.anomalies.items():
+        for explanation in explanations:
+            print(f"\n{kind}\n{explanation}")
+    for problem in claimed:
+        print(problem)
+    if verdict.valid is False or claimed:
+        return 1
+    return 0 if verdict.valid else 2
+
+
+def _run(options: argparse.Namespace, model: str) -> int:
+    workload = Workload(model, options.keys, options.seed)  # type: ignore[arg-type]
+    sizes = {"processes": options.processes, "transactions": options.transactions}
+    recorded = asyncio.run(_remote(options.url, workload, sizes) if options.url else _own(workload, sizes))
+    recorded.save(options.out)
+    return judge(recorded, options.out)
+
+
+async def _remote(url: str, workload: Workload, sizes: dict[str, int]) -> Recorded:
+    async with connect(url, app) as client:
+        return await record(client, workload, **sizes)
+
+
+async def _own(workload: Workload, sizes: dict[str, int]) -> Recorded:
+    with tempfile.TemporaryDirectory() as data_dir:
+        async with embedded_cluster(app, data_dir) as cluster:
+
+            async def crash() -> None:
+                while True:
+                    await asyncio.sleep(CRASH_EVERY_SECONDS)
+                    await cluster.crash_and_recover()
+
+            crashes = asyncio.create_task(crash())
+            recorded = await record(cluster, workload, **sizes)
+            crashes.cancel()
+            await asyncio.wait([crashes])
+            return recorded
+
+
+if __name__ == "__main__":
+    sys.exit(main())

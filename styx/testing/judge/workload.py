@@ -1,0 +1,65 @@
+"""Random transactions over a few keys at a time, from one seed. It only draws them: nothing is sent here.
+
+`list-append` reads and appends to lists, whose content tells the order of all appends; `rw-register` reads and blindly
+overwrites registers. Every value is written once, so that a read names the transaction that it read from.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from random import Random
+from typing import Final, Literal, NamedTuple
+
+from styx.testing.judge.app import Operation
+
+Model = Literal["list-append", "rw-register"]
+MODELS: Final[tuple[Model, ...]] = ("list-append", "rw-register")
+
+OPERATIONS_MAX: Final = 4
+"""Operations one after the other in a transaction."""
+LAST_MAX: Final = 2
+"""Writes at the same time at its end."""
+CANDIDATES: Final = 3
+"""Entities among which what was read before decides."""
+TRANSACTIONS_PER_KEY: Final = 25
+"""After so many transactions the oldest key is left for a new one, so that lists stay short."""
+
+
+class Transaction(NamedTuple):
+    """What `styx.testing.judge.app.transact` is told; `root` is the number of the entity that it is sent to."""
+
+    root: int
+    shape: Literal["star", "chain"]
+    operations: list[Operation]
+    last: list[Operation]
+    fails: bool
+
+
+class Workload:
+    """An endless supply of transactions over `keys` entities at a time."""
+
+    def __init__(self, model: Model, keys: int, seed: int) -> None:
+        self.model: Final = model
+        self._write = "append" if model == "list-append" else "w"
+        self._keys = keys
+        self._rng = Random(seed)
+        self._values = count(1)
+        self._drawn = count()
+
+    def draw(self) -> Transaction:
+        """The next transaction."""
+        rng = self._rng
+        first = next(self._drawn) // TRANSACTIONS_PER_KEY
+        numbers = range(first, first + self._keys)
+        return Transaction(
+            root=rng.choice(numbers),
+            shape=rng.choice(("star", "chain")),
+            operations=[self._operation(numbers, rng.random() < 0.5) for _ in range(rng.randint(1, OPERATIONS_MAX))],
+            last=[self._operation(numbers, False) for _ in range(max(0, rng.randint(-1, LAST_MAX)))],
+            fails=rng.random() < 0.05,
+        )
+
+    def _operation(self, numbers: range, reads: bool) -> Operation:
+        candidates = CANDIDATES if self._rng.random() < 0.3 else 1
+        chosen = self._rng.choices(numbers, k=candidates)
+        return ["r", chosen, None] if reads else [self._write, chosen, next(self._values)]
