@@ -16,6 +16,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, Final
 
+import cloudpickle
 import msgspec
 
 Reduced = tuple[Any, ...]
@@ -73,22 +74,23 @@ def reduce_struct(cls: type[msgspec.Struct]) -> tuple[Reduced, dict[str, Any]]:
     config = cls.__struct_config__
     options = {name: getattr(config, name) for name in dir(config) if not name.startswith("_")}
     own = inspect.get_annotations(cls)
-    fields = [field for field in msgspec.structs.fields(cls) if field.name in own]
     options["kw_only"] = _has_keyword_only(cls, own)
-    defaults = {
-        field.name: (field.default_factory, field.default, field.encode_name)
-        for field in fields
-        if not (field.required and field.encode_name == field.name)
-    }
+    # Class variables are no fields: they must not look like some when the class is made.
+    fields = {field.name: _field_options(field) for field in msgspec.structs.fields(cls) if field.name in own}
     rest = {name: value for name, value in vars(cls).items() if _is_packed(name, value)}
     at_once = {name: value for name, value in rest.items() if isinstance(value, _METHODS) or type(value) in _PLAIN}
     place = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     if "__type_params__" in vars(cls):
         place["__type_params__"] = vars(cls)["__type_params__"]
     bases = vars(cls).get("__orig_bases__", cls.__bases__)
-    # Class variables are no fields: they must not look like some when the class is made.
-    names = [name for name in own if name in cls.__struct_fields__]
-    made = (type(cls), cls.__name__, bases, options, names, defaults, {**place, **at_once})
+    made = (
+        type(cls),
+        cls.__name__,
+        bases,
+        options,
+        {name: fields[name] for name in own if name in fields},
+        {**place, **at_once},
+    )
     reduced = (make_struct, made, {"__annotations__": annotations_of(cls)}, None, None, set_attributes)
     return reduced, {name: value for name, value in rest.items() if name not in at_once}
 
@@ -98,21 +100,22 @@ def make_struct(
     name: str,
     bases: tuple[Any, ...],
     options: dict[str, Any],
-    fields: list[str],
-    defaults: dict[str, tuple[Any, Any, str]],
+    fields: dict[str, dict[str, Any]],
     namespace: dict[str, Any],
 ) -> type:
     """A Struct class whose fields have no types yet."""
-    values = {
-        field: msgspec.field(name=encode_name)
-        if factory is msgspec.NODEFAULT and default is msgspec.NODEFAULT
-        else msgspec.field(default=default, name=encode_name)
-        if factory is msgspec.NODEFAULT
-        else msgspec.field(default_factory=factory, name=encode_name)
-        for field, (factory, default, encode_name) in defaults.items()
-    }
+    values = {field: msgspec.field(**given) for field, given in fields.items()}
     body = {**namespace, **values, "__annotations__": dict.fromkeys(fields, typing.Any)}
     return types.new_class(name, bases, {"metaclass": metaclass, **options}, lambda empty: empty.update(body))
+
+
+def _field_options(field: msgspec.structs.FieldInfo) -> dict[str, Any]:
+    options: dict[str, Any] = {"name": field.encode_name}
+    if field.default is not msgspec.NODEFAULT:
+        options["default"] = field.default
+    elif field.default_factory is not msgspec.NODEFAULT:
+        options["default_factory"] = field.default_factory
+    return options
 
 
 def reduce_struct_instance(value: msgspec.Struct) -> Reduced:
@@ -191,6 +194,12 @@ def make_new_type(name: str, supertype: Any, module: str) -> typing.NewType:
     new_type: typing.NewType = make(name, supertype)
     new_type.__module__ = module
     return new_type
+
+
+def reduce_type_variable(variable: Any) -> Reduced:
+    """cloudpickle's reduction without the id by which it would share one's bound with another package."""
+    build, arguments = cloudpickle.Pickler.dispatch_table[typing.TypeVar](variable)
+    return (build, (*arguments[:-1], None) if build is not getattr else arguments)
 
 
 def reduce_sentinel(value: Any) -> Reduced:

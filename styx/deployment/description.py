@@ -11,6 +11,10 @@ leave a field that is no longer wanted out: msgspec ignores what it does not kno
 
 from __future__ import annotations
 
+import inspect
+import re
+from typing import Final
+
 import msgspec
 
 from styx.app import App
@@ -19,7 +23,8 @@ from styx.errors import UnknownOperator
 from styx.operator import Operator
 from styx.partitioning import Key, KeyType, stable_hash
 
-_KEY_PARTS = {"str": str, "int": int}
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+_KEY_PARTS: Final = {"str": str, "int": int}
 
 
 class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,7 +157,12 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
         key_type=operator.key_type.name,
         partition_key=partition_key(operator) is not None,
         functions={
-            name: [str(parameter).replace("typing.", "") for parameter in function.signature.parameters]
+            name: [_described(parameter) for parameter in function.signature.parameters]
             for name, function in sorted(operator.functions.items())
         },
     )
+
+
+def _described(parameter: inspect.Parameter) -> str:
+    # Without memory addresses, which a default may show: one app has one description.
+    return _ADDRESS.sub("", str(parameter).replace("typing.", ""))

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from styx.app import App
-from styx.deployment.description import AppDescription, describe
+from styx.deployment.description import AppDescription, describe, routing_table
 from styx.deployment.package_format import PackageHeader, PackageRefused, seal, unseal
 from styx.deployment.surroundings import check_surroundings, python_version, styx_version
 from styx.deployment.user_code import dependencies, user_modules
 from styx.errors import ConfigurationError
 from styx.extras import lacking
+from styx.limits import MIB
 
 try:
     import cloudpickle
@@ -30,6 +34,10 @@ except ModuleNotFoundError as error:
 
 from styx.deployment.pickler import AppPickler
 from styx.deployment.unpickler import AppUnpickler
+
+DEPTH_MAX: Final = 10_000
+"""How deep the pickler may call itself."""
+_STACK_BYTES: Final = 64 * MIB
 
 
 def pack(app: App, secret: bytes) -> bytes:
@@ -40,20 +48,19 @@ def pack(app: App, secret: bytes) -> bytes:
     description = describe(app)
     pickler = AppPickler(app)
     with _by_value():
-        payload = pickler.pickled()
+        payload = _with_depth(pickler.pickled)
     modules = sorted(pickler.own_modules)
+    named = _prove(app.name, payload)
     header = PackageHeader(
         description=description,
         python=python_version(),
         cloudpickle=cloudpickle.__version__,
         styx=styx_version(),
-        dependencies=dependencies(pickler.foreign_modules),
+        dependencies=dependencies(pickler.foreign_modules | named),
         modules=modules,
         fingerprint=_fingerprint(description, modules, payload),
     )
-    package = seal(header, payload, secret)
-    _prove(payload, description)
-    return package
+    return seal(header, payload, secret)
 
 
 def unpack(data: bytes, secret: bytes) -> App:
@@ -87,19 +94,34 @@ def _by_value() -> Iterator[None]:
             cloudpickle.unregister_pickle_by_value(module)
 
 
-def _prove(payload: bytes, description: AppDescription) -> None:
-    """Unpacks it once: what cannot be rebuilt is told to the author now, and not by a worker later."""
+def _with_depth(pickled: Callable[[], bytes]) -> bytes:
+    """Runs the pickler with room for long chains of functions that use each other: each takes six calls or so."""
+    before = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
     try:
-        rebuilt = describe(AppUnpickler(payload).unpickled())
+        sys.setrecursionlimit(max(before[0], DEPTH_MAX))
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(pickled).result()
+    finally:
+        sys.setrecursionlimit(before[0])
+        threading.stack_size(before[1])
+
+
+def _prove(name: str, payload: bytes) -> set[str]:
+    """Unpacks it once: what cannot be rebuilt is told to the author now, and not by a worker later.
+
+    Gives the modules that it named.
+    """
+    unpickler = AppUnpickler(payload)
+    try:
+        unpickler.unpickled()
     except PackageRefused as error:
-        raise ConfigurationError(f"app {description.name!r} cannot be packed: {error}") from error
-    if rebuilt != description:
-        raise ConfigurationError(f"app {description.name!r} cannot be packed: unpacked it is another one: {rebuilt}")
+        raise ConfigurationError(f"app {name!r} cannot be packed: {error}") from error
+    return unpickler.named_modules
 
 
 def _fingerprint(description: AppDescription, modules: Iterable[str], payload: bytes) -> str:
-    """SHA-256 of the app's declarations and the sources of its modules; of the payload if one has no source."""
-    digest = hashlib.sha256(msgspec.msgpack.encode(description, order="deterministic"))
+    """SHA-256 of the app's operators and the sources of its modules; of the payload if one has no source."""
+    digest = hashlib.sha256(routing_table(description).encode())
     sources = [_source(name) for name in modules]
     for name, source in zip(modules, sources, strict=True):
         digest.update(msgspec.msgpack.encode((name, source)))

@@ -14,6 +14,8 @@ import inspect
 import sys
 import types
 import typing
+from collections.abc import Callable, Sequence
+from importlib.machinery import PathFinder
 from io import BytesIO
 from typing import Any, Final
 
@@ -24,13 +26,20 @@ from styx.app import App
 from styx.deployment import classes, rebuilding
 from styx.deployment.declaration import declaration
 from styx.deployment.lazy_imports import imported_names
-from styx.deployment.user_code import finds_user_code, is_foreign, is_user_code
+from styx.deployment.user_code import finds_user_code, is_user_code
 from styx.errors import ConfigurationError
 from styx.operator import Operator
 
 _NOT_PACKED: Final = frozenset({"__builtins__", "__cached__", "__loader__", "__path__", "__spec__", "__name__"})
-_DECODERS: Final = (msgspec.msgpack.Decoder, msgspec.json.Decoder)
-_ENCODERS: Final = (msgspec.msgpack.Encoder, msgspec.json.Encoder)
+_INSTANCES: Final[Sequence[tuple[Any, Callable[[Any], Any]]]] = (
+    (tuple(classes.SENTINELS), classes.reduce_sentinel),
+    (typing.TypeVar, classes.reduce_type_variable),
+    (msgspec.Struct, classes.reduce_struct_instance),
+    ((msgspec.msgpack.Decoder, msgspec.json.Decoder), rebuilding.reduce_decoder),
+    ((msgspec.msgpack.Encoder, msgspec.json.Encoder), rebuilding.reduce_encoder),
+    (msgspec.Meta, rebuilding.reduce_meta),
+)
+"""How instances are taken apart for which there is no way that fits."""
 
 
 class _Globals:
@@ -41,7 +50,9 @@ class _Globals:
 
 
 class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
-    """Pickles one app. Afterwards `own_modules` and `foreign_modules` have the names of what it was found to use."""
+    """Pickles one app. Afterwards `own_modules` and `foreign_modules` have the names of what was found
+    to be packed and to be imported; what objects are made of comes on top of the latter when it is unpickled.
+    """
 
     def __init__(self, app: App) -> None:
         self._buffer = BytesIO()
@@ -69,10 +80,12 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
                 f"app {self._app.name!r} cannot be packed: {error} (in {self._at}): "
                 "what functions refer to must be plain values; make or open anything else where it is used"
             ) from error
-        return msgspec.msgpack.encode((bool(self._imports), self._buffer.getvalue()))
+        return self._buffer.getvalue()
 
     def _dump_all(self) -> None:
         operators = list(self._app.operators.values())
+        for operator in operators:
+            self._resolve_annotations(operator)
         self.dump(("app", self._app.name, operators))
         done = 0
         whole: set[int] = set()
@@ -83,7 +96,6 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
                 self.dump(("attributes", cls, attributes))
             elif done < len(self._operators):
                 _, operator = list(self._operators.values())[done]
-                self._resolve_annotations(operator)
                 self.dump(("operator", done, tuple(declaration(operator))))
                 done += 1
             elif len(whole) < len(self._whole):
@@ -118,9 +130,11 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         kind = type(obj)
         if kind is _Globals:
             return ("module", *self._namespace(obj.names))
-        if kind is types.ModuleType or isinstance(obj, types.ModuleType):
+        if isinstance(obj, types.ModuleType):
             return self._module(obj)
-        if kind is Operator:
+        if isinstance(obj, Operator):
+            if kind is not Operator:
+                raise ConfigurationError(f"{obj} is of type {kind.__name__}: only an Operator itself can be packed")
             index, _ = self._operators.setdefault(id(obj), (len(self._operators), obj))
             return ("operator", index)
         if kind is App and obj is self._app:
@@ -137,28 +151,19 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
             return classes.reduce_cached(obj) if self._is_own(obj.__module__) else NotImplemented
         if isinstance(obj, typing.NewType):
             return classes.reduce_new_type(obj) if self._is_own(obj.__module__) else NotImplemented
-        if type(obj) in classes.SENTINELS:
-            return classes.reduce_sentinel(obj)
-        if isinstance(obj, types.BuiltinFunctionType) and obj.__module__ is not None:
-            self._note(obj.__module__)
-        elif isinstance(obj, msgspec.Struct):
-            return classes.reduce_struct_instance(obj)
-        elif isinstance(obj, _DECODERS):
-            return rebuilding.reduce_decoder(obj)
-        elif isinstance(obj, _ENCODERS):
-            return rebuilding.reduce_encoder(obj)
-        elif isinstance(obj, msgspec.Meta):
-            return rebuilding.reduce_meta(obj)
+        for kinds, reduce in _INSTANCES:
+            if isinstance(obj, kinds):
+                return reduce(obj)
         return NotImplemented
 
     # Functions and classes ---------------------------------------------------------------------------------
 
     def _reduce_function(self, function: types.FunctionType) -> Any:
         reduced = super().reducer_override(function)
-        if "__spec__" in function.__globals__:  # else they are no module's: a named tuple's methods, for example
-            self._note(function.__module__)
         if reduced is NotImplemented:
             return reduced
+        if "__spec__" in function.__globals__:  # else they are no module's: a named tuple's methods, for example
+            self.own_modules.add(function.__module__)
         self._at = f"{function.__module__}.{function.__qualname__}"
         _, (code, _, _, _, closure), (attributes, details), *_ = reduced
         resolved = self._annotations.get(id(function))
@@ -171,9 +176,9 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
 
     def _reduce_class(self, cls: type) -> Any:
         reduced = super().reducer_override(cls)
-        self._note(cls.__module__)
         if reduced is NotImplemented or len(reduced) < 3:
             return reduced
+        self.own_modules.add(cls.__module__)
         self._at = f"{cls.__module__}.{cls.__qualname__}"
         if issubclass(cls, msgspec.Struct):
             reduced, self._attributes[cls] = classes.reduce_struct(cls)
@@ -198,14 +203,6 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         module = sys.modules.get(name)
         return module is None or is_user_code(module)
 
-    def _note(self, name: str | None) -> None:
-        if name is None:
-            return
-        if self._is_own(name):
-            self.own_modules.add(name)
-        elif is_foreign(name):
-            self.foreign_modules.add(name)
-
     def _namespace(self, names: dict[str, Any]) -> tuple[int, str, str | None]:
         """Index, name and package of a module's globals."""
         # The globals are kept with their index, so that no others come to have the same id.
@@ -213,9 +210,10 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
         return index, names.get("__name__", "?"), names.get("__package__")
 
     def _module(self, module: types.ModuleType) -> Any:
-        self._note(module.__name__)
         if not is_user_code(module):
+            self.foreign_modules.add(module.__name__)
             return None
+        self.own_modules.add(module.__name__)
         index, name, package = self._namespace(vars(module))
         self._whole[index] = module
         return ("module", index, name, package)
@@ -227,19 +225,12 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
                 self._module(module)
                 self._imports[name] = module
             elif module is not None:
-                self._note(name)
+                self.foreign_modules.add(name)
             elif finds_user_code(name):
                 if self._strict:
                     raise ConfigurationError(
                         f"{self._at} imports {name} when it runs, and nothing has imported it yet, so it cannot be "
                         f"packed: import {name} at the top of {function.__module__} as well"
                     )
-            elif is_foreign(name):
-                self._note_foreign(name)
-
-    def _note_foreign(self, name: str) -> None:
-        """A foreign module that was not loaded yet counts if it can be found: some imports may fail on purpose."""
-        from importlib.machinery import PathFinder
-
-        if "." not in name and PathFinder.find_spec(name) is not None:
-            self.foreign_modules.add(name)
+            elif "." not in name and PathFinder.find_spec(name) is not None:
+                self.foreign_modules.add(name)  # one that cannot be found here may be meant to fail

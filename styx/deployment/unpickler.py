@@ -15,8 +15,6 @@ from importlib.util import resolve_name
 from io import BytesIO
 from typing import Any
 
-import msgspec
-
 from styx.app import App
 from styx.deployment.classes import set_attributes
 from styx.deployment.declaration import Declaration, declare
@@ -27,16 +25,15 @@ from styx.operator import Operator
 
 
 class AppUnpickler(pickle.Unpickler):
-    """Unpickles one app."""
+    """Unpickles one app. Afterwards `named_modules` has the modules that objects of it were found in by their names."""
 
     def __init__(self, payload: bytes) -> None:
-        imports, stream = msgspec.msgpack.decode(payload, type=tuple[bool, bytes])
-        super().__init__(BytesIO(stream))
+        super().__init__(BytesIO(payload))
+        self.named_modules: set[str] = set()
         self._app: App = App.__new__(App)
         self._operators: dict[int, Operator] = {}
         self._modules: dict[int, types.ModuleType] = {}
-        # Python is slower with builtins that are not its own: only where functions import the app's modules.
-        self._builtins: dict[str, Any] = dict(vars(builtins)) if imports else vars(builtins)
+        self._builtins: dict[str, Any] = {**vars(builtins)}
 
     def unpickled(self) -> App:
         """The app; raises `PackageRefused` if something of it cannot be built here."""
@@ -82,6 +79,7 @@ class AppUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str, /) -> Any:
         """What is installed under a name; raises `UnpicklingError` for the app's own, which only this process has."""
+        self.named_modules.add(module)
         loaded = sys.modules.get(module)
         if loaded is not None and is_user_code(loaded):
             raise pickle.UnpicklingError(
@@ -101,8 +99,7 @@ class AppUnpickler(pickle.Unpickler):
             parent, _, child = name.rpartition(".")
             if parent in shipped:
                 setattr(shipped[parent], child, module)
-        if shipped:
-            self._builtins["__import__"] = _Importer(shipped)
+        self._builtins["__import__"] = _Importer(shipped)
 
     def _make_decoders(self) -> None:
         """Puts decoders where a module's global stands for one; elsewhere, what stands for it does its work."""

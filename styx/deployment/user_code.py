@@ -62,19 +62,19 @@ def finds_user_code(name: str) -> bool:
     return _is_user_code(name, tuple(places))
 
 
-def is_foreign(name: str) -> bool:
-    """Whether a module that is not the app's own code has to be installed where the app runs."""
-    top = name.partition(".")[0]
-    return top not in sys.stdlib_module_names and top not in _OWN and top != "__main__"
-
-
 def dependencies(modules: Iterable[str]) -> list[Dependency]:
-    """The distributions that these foreign modules belong to, with their versions, sorted by name."""
+    """The distributions that installed modules belong to, with their versions, sorted by name.
+
+    Without the standard library, and without what every process has that unpacks a package.
+    """
     owners = metadata.packages_distributions()
     found: dict[str, set[str]] = {}
     for name in modules:
-        for distribution in _owners(name, owners) or [""]:
-            found.setdefault(distribution or name.partition(".")[0], set()).add(name.partition(".")[0])
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names or top in _OWN or top == "__main__":
+            continue
+        for distribution in _owners(name, owners) or [top]:
+            found.setdefault(distribution, set()).add(top)
     return sorted(Dependency(name, installed_version(name) or "", sorted(tops)) for name, tops in found.items())
 
 

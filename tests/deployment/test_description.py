@@ -53,6 +53,15 @@ def test_an_app_described() -> None:
     assert msgspec.json.decode(msgspec.json.encode(description), type=AppDescription) == description
 
 
+def test_a_description_has_no_memory_addresses() -> None:
+    thing = Operator("thing")
+
+    @thing.register
+    async def look(ctx: Context, what: Any = object()) -> None: ...  # noqa: B008
+
+    assert describe(App("one", [thing])).operators["thing"].functions == {"look": ["what: Any = <object object>"]}
+
+
 @pytest.mark.parametrize(
     ("new", "reason"),
     [

@@ -185,6 +185,40 @@ TOTAL = Total(1)
     assert run(unpack(pack(load({"tpost.py": text}, "tpost").app, SECRET), SECRET)) == [2, 5, True]
 
 
+def test_functions_that_use_each_other_in_a_long_chain(load: Load) -> None:
+    chain = "".join(f"def f{i}(): return f{i + 1}\n" for i in range(220))
+    text = one_function("return callable(f0())", before=chain + "def f220(): pass\n")
+    limit = sys.getrecursionlimit()
+    assert run(unpack(pack(load({"tchain.py": text}, "tchain").app, SECRET), SECRET)) is True
+    assert sys.getrecursionlimit() == limit
+
+
+def test_operators_that_call_each_other(load: Load) -> None:
+    text = """
+from __future__ import annotations
+from decimal import Decimal
+from styx import App, Operator
+
+thing, other, unused = Operator("thing"), Operator("other"), Operator("unused")
+
+@thing.register
+async def run(ctx):
+    assert unused.name == "unused"
+    return await ctx.call(other, double, key="x", params=("1.5",))
+
+@other.register
+async def double(ctx, value: Decimal) -> Decimal:
+    return value * 2 if value > 10 else await ctx.call(thing, again, key=ctx.key, params=(value,))
+
+@thing.register
+async def again(ctx, value: Decimal) -> Decimal:
+    return value + 1
+
+app = App("two", [thing, other])
+"""
+    assert run(unpack(pack(load({"ttwo.py": text}, "ttwo").app, SECRET), SECRET)) == "2.5"
+
+
 # What cannot be packed -------------------------------------------------------------------------------------
 
 
@@ -198,6 +232,7 @@ TOTAL = Total(1)
             "class Odd:\n    def __reduce__(self): return 'odd'\nodd = Odd()",
             "tbad.odd.*by its name",
         ),
+        ("return mine.name", "class Mine(Operator): ...\nmine = Mine('m')", "only an Operator itself can be packed"),
     ],
 )
 def test_what_cannot_be_packed_is_named(load: Load, body: str, before: str, reason: str) -> None:
