@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from styx.cluster.worker.prefetch import PrefetchingStore, objects_of
 from styx.externals.record import decode_external
 from styx.log.base import LogReader, Stream
 from styx.log.kafka.reader import KafkaReader
@@ -37,7 +38,8 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
 
     answer: StateLoaded | StateUnusable
     try:
-        answer = load_state(wanted, n_slots, reader, store, scan)
+        with PrefetchingStore(store, objects_of(wanted.manifest, wanted.slots)) as objects:
+            answer = load_state(wanted, n_slots, reader, objects, scan)
     except Unusable as error:
         answer = StateUnusable(wanted.generation, str(error))
     _, epochs_end = reader.bounds(Stream.EPOCHS, EPOCHS_PARTITION)

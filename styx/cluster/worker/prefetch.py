@@ -1,0 +1,79 @@
+"""Fetches the objects that a load will ask for ahead of it, so that it decodes one while others are on their way.
+
+A `Store` for reading only: what was not announced is fetched when it is asked for. Blocks; for a background thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Final, Self
+
+from styx.protocol import Manifest, ObjectRef
+from styx.store.base import Store
+
+FETCHES_MAX: Final = 8
+"""Objects on their way at once."""
+AHEAD_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Objects fetched, or on their way, and not yet asked for; one is always let in."""
+
+
+class PrefetchingStore:
+    """Fetches `objects` in the order in which they will be asked for; to be used as a context manager."""
+
+    def __init__(self, store: Store, objects: Sequence[ObjectRef]) -> None:
+        self._store = store
+        self._coming = list(reversed(objects))
+        self._ahead: dict[str, tuple[int, Future[bytes]]] = {}
+        self._bytes = 0
+        self._threads = ThreadPoolExecutor(FETCHES_MAX, thread_name_prefix="styx-prefetch")
+
+    def __enter__(self) -> Self:
+        self._fetch()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def get(self, name: str) -> bytes:
+        """As `Store.get`."""
+        known = self._ahead.pop(name, None)
+        if known is None:
+            return self._store.get(name)
+        size, fetched = known
+        try:
+            return fetched.result()
+        finally:
+            self._bytes -= size
+            self._fetch()
+
+    def _fetch(self) -> None:
+        while self._coming and (not self._ahead or self._bytes + self._coming[-1].size <= AHEAD_BYTES_MAX):
+            ref = self._coming.pop()
+            self._bytes += ref.size
+            self._ahead[ref.name] = (ref.size, self._threads.submit(self._store.get, ref.name))
+
+    def put(self, name: str, data: bytes) -> None:
+        """As `Store.put`."""
+        self._store.put(name, data)
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        """As `Store.put_new`."""
+        return self._store.put_new(name, data)
+
+    def list(self, prefix: str) -> list[str]:
+        """As `Store.list`."""
+        return self._store.list(prefix)
+
+    def delete(self, name: str) -> None:
+        """As `Store.delete`."""
+        self._store.delete(name)
+
+
+def objects_of(manifest: Manifest | None, slots: Sequence[int]) -> list[ObjectRef]:
+    """The objects of these slots, in the order in which a load asks for them."""
+    by_slot = {} if manifest is None else {slot.part.slot: slot.objects for slot in manifest.slots}
+    return [ref for slot in slots for ref in by_slot.get(slot, ())]
