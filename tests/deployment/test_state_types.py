@@ -1,0 +1,61 @@
+"""What happens to state that an earlier version stored when a later one has another state type."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import styx
+from styx import App, Context, Operator
+
+
+class Before(msgspec.Struct):
+    balance: int
+    note: str = ""
+
+
+class WithDefault(msgspec.Struct):
+    balance: int
+    currency: str = "EUR"
+
+
+class WithoutDefault(msgspec.Struct):
+    balance: int
+    currency: str
+
+
+def version(state_type: Any) -> App:
+    account = Operator("account", state_type=state_type)
+
+    @account.register
+    async def open(ctx: Context, balance: int) -> None:
+        await ctx.put(state_type(balance))
+
+    @account.register
+    async def look(ctx: Context) -> Any:
+        return await ctx.get()
+
+    return App("bank", [account])
+
+
+async def request(app: App, directory: Path, function: str, *arguments: Any) -> styx.Reply:
+    async with styx.embedded(app, data_dir=directory) as client:
+        return await client.request("account", "ada", function, *arguments)
+
+
+def test_new_fields_have_defaults_and_old_ones_are_left_out(tmp_path: Path) -> None:
+    assert asyncio.run(request(version(Before), tmp_path, "open", 5)).error is None
+    assert asyncio.run(request(version(WithDefault), tmp_path, "look")).result == {"balance": 5, "currency": "EUR"}
+
+
+def test_state_that_does_not_fit_aborts_and_stays(tmp_path: Path) -> None:
+    assert asyncio.run(request(version(Before), tmp_path, "open", 5)).error is None
+    error = asyncio.run(request(version(WithoutDefault), tmp_path, "look")).error
+    assert error is not None
+    assert error.type == "UnsupportedValue"
+    assert "stored state of account['ada'] does not fit its state_type" in error.message
+    assert "`currency`" in error.message
+    assert asyncio.run(request(version(Before), tmp_path, "look")).result == {"balance": 5, "note": ""}
