@@ -83,10 +83,9 @@ def _load(ctx: Context, replace: bool, pairs: list[tuple[Any, msgspec.Raw]]) -> 
 
 def _checked_keys(ctx: Context, pairs: list[tuple[Any, msgspec.Raw]]) -> list[Key]:
     operator, n_slots = ctx._operator, ctx._env.n_slots
-    check, partition_of, name = operator.key_type.check, operator.partition_of, operator.name
+    check, name = operator.key_type.check, operator.name
     keys = [check(key, name) for key, _ in pairs]
-    slots = [partition_of(key, n_slots) % n_slots for key in keys]
-    slot = partition_of(ctx.key, n_slots) % n_slots
+    slot, *slots = operator.slots_of([ctx.key, *keys], n_slots)
     if slots.count(slot) != len(slots):
         strange = next(key for key, other in zip(keys, slots, strict=True) if other != slot)
         raise BadKey(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -184,6 +184,14 @@ class Operator:
         except Exception as error:  # noqa: BLE001 - the app's own function
             raise BadKey(f"partition_key of operator {self.name!r} failed for {shown(key)}: {error}") from None
         return value % (self.n_partitions or n_slots)
+
+    def slots_of(self, keys: Sequence[Key], n_slots: int) -> list[int]:
+        """The slot of each checked key, at a smaller cost than key by key; raises as `partition_of`."""
+        n_partitions = self.n_partitions or n_slots
+        try:
+            return [value % n_partitions % n_slots for value in map(self._partition_hash, keys)]
+        except Exception:  # noqa: BLE001 - the app's own function; key by key, the error names the one it failed for
+            return [self.partition_of(key, n_slots) % n_slots for key in keys]
 
     def __repr__(self) -> str:
         return f"Operator({self.name!r})"

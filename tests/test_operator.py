@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from styx import App, ConfigurationError, Context, Operator
-from styx.errors import UnknownFunction, UnknownOperator
+from styx.errors import BadKey, UnknownFunction, UnknownOperator
 from styx.operator import PARTITIONS_MAX
 
 
@@ -171,3 +171,15 @@ def test_a_wrong_annotation_fails_when_the_app_is_built() -> None:
 def test_what_an_app_has_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
         App("bank", []).operators["new"] = Operator("new")  # type: ignore[index]
+
+
+def test_slots_of_many_keys_are_those_of_each() -> None:
+    for operator in (Operator("o"), Operator("o", 7), Operator("o", 3, partition_key=lambda key: key[0])):
+        keys = [f"k{n}" for n in range(100)]
+        assert operator.slots_of(keys, 4) == [operator.partition_of(key, 4) % 4 for key in keys]
+
+
+def test_a_partition_key_that_fails_for_one_of_many_keys_names_it() -> None:
+    operator = Operator("o", partition_key=lambda key: key[3])
+    with pytest.raises(BadKey, match=r"partition_key of operator 'o' failed for 'abc'"):
+        operator.slots_of(["abcd", "abc"], 4)

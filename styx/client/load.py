@@ -134,6 +134,7 @@ class _Load:
         """Puts each pair into the chunk of its group; gives every chunk that has no room for the next one."""
         target, chunks = self._target, self._open
         place, pairs_max, bytes_max = target.place, target.pairs_max, target.bytes_max
+        index = self._index
         for pair in pairs:
             group, key, encoded = place(pair)
             chunk = chunks.get(group)
@@ -144,10 +145,10 @@ class _Load:
                 chunks[group] = chunk
                 yield full
             chunk.keys.append(key)
-            chunk.indices.append(self._index)
+            chunk.indices.append(index)
             chunk.pairs.append(encoded)
             chunk.size += len(encoded)
-            self._index += 1
+            self._index = index = index + 1
 
     async def _launch(self, chunk: Chunk) -> bool:
         """Sends a chunk as soon as there is room; whether the load goes on."""

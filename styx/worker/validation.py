@@ -28,9 +28,10 @@ def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
                 found.append(tid)
                 break
         if bulk is not None:
-            if not written.isdisjoint(bulk.entities()):
+            loaded = list(bulk.entities())
+            if not written.isdisjoint(loaded):
                 found.append(tid)
-            written.update(bulk.entities())
+            written.update(loaded)
         for entity, cell in cells.items():
             if cell.values is not None:
                 written.add(entity)

@@ -83,7 +83,7 @@ async def test_shutdown_finishes_what_is_in_flight_and_then_calls_the_hook(engin
         while True:  # until it no longer accepts
             try:
                 _, writer = await asyncio.open_connection(address.hostname, address.port)
-            except ConnectionRefusedError:
+            except (ConnectionRefusedError, ConnectionResetError):  # reset: it was in the queue when that was closed
                 break
             writer.close()
             await asyncio.sleep(0.001)
