@@ -118,7 +118,7 @@ class RequestEndpoint:
         if self._engine.app is not self._app:
             # Another version has been deployed: operators, functions and parameters may be different ones.
             self._app = self._engine.app
-            pass
+            self._routes.clear()
         route = self._routes.get((wanted.operator, wanted.function)) or self._new_route(wanted)
         key = address.key_of(wanted.key, route.operator, headers.get(b"styx-key-type"))
         return route, list(key) if isinstance(key, tuple) else key
