@@ -45,6 +45,7 @@ class KafkaReader:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
         self._session: KafkaSession | None = None
+        self._connecting = asyncio.Lock()
 
     def bounds(self, stream: Stream, partition: int) -> tuple[int, int]:
         """The first retained offset and the one behind the last record."""
@@ -204,15 +205,16 @@ class KafkaReader:
                     await self._session.refresh()
 
     async def _connected(self) -> KafkaSession:
-        if self._session is None:
-            session = KafkaSession(self._address)
-            try:
-                await session.open(self._topics)
-            except BaseException:
-                await session.close()
-                raise
-            self._session = session
-        return self._session
+        async with self._connecting:
+            if self._session is None:
+                session = KafkaSession(self._address)
+                try:
+                    await session.open(self._topics)
+                except BaseException:
+                    await session.close()
+                    raise
+                self._session = session
+            return self._session
 
     async def _disconnect(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -228,6 +230,7 @@ class KafkaReader:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
+                self._connecting = asyncio.Lock()
                 self._thread = Thread(target=self._loop.run_forever, name="styx-kafka-reader", daemon=True)
                 self._thread.start()
             return asyncio.run_coroutine_threadsafe(question, self._loop)

@@ -6,8 +6,9 @@ that is safe.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final, TypeVar
 
 from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
 from aiokafka.errors import AuthenticationFailedError, KafkaError, SaslAuthenticationFailed
@@ -21,7 +22,12 @@ REQUEST_SECONDS: Final = 15.0
 RETRY_SECONDS: Final = 0.1
 """Between two attempts at something that passes by itself."""
 
+CLOSE_SECONDS_MAX: Final = 2.0
+"""How long closing waits for a connection that is being made."""
+
 _UNKNOWN_LEADER: Final = -1
+
+T = TypeVar("T")
 
 
 class KafkaSession:
@@ -35,6 +41,7 @@ class KafkaSession:
             request_timeout_ms=int(REQUEST_SECONDS * 1000),
             retry_backoff_ms=int(RETRY_SECONDS * 1000),
         )
+        self._connecting: set[asyncio.Task[Any]] = set()
 
     async def open(self, topics: Iterable[str] = ()) -> None:
         """Connects and learns who leads the partitions of `topics`; to be closed even when it raises.
@@ -43,7 +50,7 @@ class KafkaSession:
         """
         wanted = list(topics)
         try:
-            await self._client.bootstrap()
+            await self._to_its_end(self._client.bootstrap())
             if wanted:
                 await self._client.set_topics(wanted)
         except (AuthenticationFailedError, SaslAuthenticationFailed) as error:
@@ -52,6 +59,9 @@ class KafkaSession:
             raise ConnectionError(f"{self} cannot be reached: {error}") from None
 
     async def close(self) -> None:
+        """Disconnects; what is being asked fails."""
+        if self._connecting:
+            await asyncio.wait(self._connecting, timeout=CLOSE_SECONDS_MAX)
         await self._client.close()
 
     def track(self, topic: str) -> None:
@@ -91,7 +101,9 @@ class KafkaSession:
         """
         self._any_broker()
         try:
-            node: int = await self._client.coordinator_lookup(CoordinationType.TRANSACTION, transactional_id)
+            node: int = await self._to_its_end(
+                self._client.coordinator_lookup(CoordinationType.TRANSACTION, transactional_id)
+            )
         except KafkaError as error:
             if error.retriable:
                 return None
@@ -100,9 +112,18 @@ class KafkaSession:
 
     async def _send(self, node: int, request: Any, group: ConnectionGroup) -> Any:
         try:
+            if not await self._to_its_end(self._client.ready(node, group=group)):
+                raise ConnectionError(f"{self}, broker {node} cannot be reached")
             return await self._client.send(node, request, group=group)
         except KafkaError as error:
             raise ConnectionError(f"{self}, broker {node}: {error}") from None
+
+    async def _to_its_end(self, connecting: Coroutine[Any, Any, T]) -> T:
+        """aiokafka loses sight of a connection if it is cancelled while it makes it; so only the waiting is."""
+        task = asyncio.create_task(connecting)
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+        return await asyncio.shield(task)
 
     def _any_broker(self) -> int:
         node: int | None = self._client.get_random_node()

@@ -133,10 +133,11 @@ async def _described(session: KafkaSession, names: Mapping[str, Any]) -> dict[st
 
 
 def _check(there: Mapping[str, _Topic], wanted: Mapping[str, TopicSettings]) -> None:
-    for name, topic in there.items():
-        if topic.n_partitions != wanted[name].n_partitions:
+    for name, each in wanted.items():
+        n_partitions = there[name].n_partitions if name in there else each.n_partitions
+        if n_partitions != each.n_partitions:
             raise ConfigurationError(
-                f"The topic {name} exists with {topic.n_partitions} partitions, but {wanted[name].n_partitions} are "
+                f"The topic {name} exists with {n_partitions} partitions, but {each.n_partitions} are "
                 "configured. The number is fixed when an app is first deployed: configure the same, or delete all "
                 "topics of the app and its snapshots to begin anew, or choose another app name."
             )

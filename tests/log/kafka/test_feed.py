@@ -1,0 +1,216 @@
+"""Feeding requests from a real broker: assignment, pauses, gaps, lag, and what ends it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from styx.log.base import LogCorrupt, LogTruncated
+from styx.log.kafka.appender import Appender
+from styx.log.kafka.ends import LogEnds
+from styx.log.kafka.feed import RequestFeed
+from styx.log.kafka.topics import Topics
+from styx.sequencer.sequencer import Arrival
+from tests.log.kafka.blocking import record, records
+from tests.log.kafka.conftest import N_SLOTS
+from tests.real_services import RealKafka
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+class Delivered:
+    """What a feed delivered; `on_delivery` may be replaced by a test."""
+
+    def __init__(self) -> None:
+        self.arrivals: list[tuple[int, Arrival]] = []
+        self.on_delivery: Callable[[], None] = lambda: None
+        self._news = asyncio.Event()
+
+    def __call__(self, slot: int, arrivals: list[Arrival]) -> None:
+        self.arrivals += [(slot, arrival) for arrival in arrivals]
+        self._news.set()
+        self.on_delivery()
+
+    def of(self, slot: int) -> list[int]:
+        return [int(arrival.payload) for each, arrival in self.arrivals if each == slot]
+
+    async def until(self, done: Callable[[], bool]) -> None:
+        while not done():
+            self._news.clear()
+            await self._news.wait()
+
+
+@pytest.fixture
+def delivered() -> Delivered:
+    return Delivered()
+
+
+@pytest.fixture
+async def failure() -> asyncio.Future[BaseException]:
+    """What the feed fails with; a second failure would raise."""
+    return asyncio.get_running_loop().create_future()
+
+
+@pytest.fixture
+async def feed(
+    kafka: RealKafka, topics: Topics, delivered: Delivered, failure: asyncio.Future[BaseException]
+) -> AsyncIterator[RequestFeed]:
+    feed = RequestFeed(kafka.bootstrap, topics.requests, deliver=delivered, on_failure=failure.set_result)
+    await feed.start()
+    yield feed
+    await feed.stop()
+
+
+async def test_slots_are_delivered_from_their_offsets_on(
+    feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics
+) -> None:
+    for slot in range(3):
+        await appender.append(topics.requests, slot, records(range(100)))
+    feed.assign({0: 0, 2: 90})
+    await delivered.until(lambda: len(delivered.arrivals) >= 110)
+    await appender.append(topics.requests, 2, [record(100)])
+    await delivered.until(lambda: len(delivered.arrivals) >= 111)
+    assert delivered.of(0) == list(range(100))
+    assert delivered.of(2) == list(range(90, 101))
+    assert [arrival.offset for slot, arrival in delivered.arrivals if slot == 2] == list(range(90, 101))
+    assert all(arrival.timestamp_us > 1_700_000_000_000_000 for _, arrival in delivered.arrivals)
+
+
+async def test_nothing_of_an_old_assignment_comes_after_a_new_one(
+    feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("styx.log.kafka.feed.SLOT_BYTES_MAX", 1000)
+    monkeypatch.setattr("styx.log.kafka.batch.BATCH_BYTES_MAX", 500)
+    for slot in range(N_SLOTS):
+        await appender.append(topics.requests, slot, records(range(200)))
+    assigned = 0
+
+    def assign_again() -> None:
+        nonlocal assigned
+        if assigned < 50:
+            assigned += 1
+            delivered.arrivals.clear()
+            feed.assign({assigned % N_SLOTS: assigned})
+
+    delivered.on_delivery = assign_again
+    feed.assign(dict.fromkeys(range(N_SLOTS), 0))
+    await delivered.until(lambda: assigned == 50 and len(delivered.arrivals) >= 150)
+    assert {slot for slot, _ in delivered.arrivals} == {50 % N_SLOTS}
+    assert delivered.of(50 % N_SLOTS) == list(range(50, 200))
+
+
+async def test_an_assignment_while_a_request_waits_at_the_broker(
+    feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The broker would hold the request, and with it the connection, for longer than this test may take.
+    monkeypatch.setattr("styx.log.kafka.feed.WAIT_MS", 400_000)
+    await appender.append(topics.requests, 1, records(range(5)))
+    feed.assign({0: 0})
+    await asyncio.sleep(0.05)
+    feed.assign({1: 0})
+    await delivered.until(lambda: len(delivered.arrivals) >= 5)
+    assert delivered.of(1) == list(range(5))
+
+
+async def test_a_paused_slot_waits_and_then_goes_on(
+    feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics
+) -> None:
+    for slot in (0, 1):
+        await appender.append(topics.requests, slot, records(range(50)))
+    feed.assign({0: 0, 1: 0})
+    feed.pause(0)
+    await delivered.until(lambda: len(delivered.of(1)) >= 50)
+    await appender.append(topics.requests, 1, [record(50)])
+    await delivered.until(lambda: len(delivered.of(1)) >= 51)
+    assert delivered.of(0) == []
+    feed.resume(0)
+    await delivered.until(lambda: len(delivered.of(0)) >= 50)
+    assert delivered.of(0) == list(range(50))
+
+
+async def test_pauses_amid_deliveries_lose_and_double_nothing(
+    feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("styx.log.kafka.feed.SLOT_BYTES_MAX", 1000)
+    monkeypatch.setattr("styx.log.kafka.batch.BATCH_BYTES_MAX", 500)
+    loop = asyncio.get_running_loop()
+
+    def pause_other() -> None:
+        slot = delivered.arrivals[-1][0]
+        feed.pause(1 - slot)
+        loop.call_soon(feed.resume, 1 - slot)
+
+    delivered.on_delivery = pause_other
+    for slot in (0, 1):
+        await appender.append(topics.requests, slot, records(range(300)))
+    feed.assign({0: 0, 1: 0})
+    await delivered.until(lambda: len(delivered.arrivals) >= 600)
+    assert delivered.of(0) == delivered.of(1) == list(range(300))
+
+
+@pytest.mark.usefixtures("frequent_commits")
+async def test_control_records_are_passed_over(
+    feed: RequestFeed, delivered: Delivered, owner_of: Callable[[str], Appender], topics: Topics
+) -> None:
+    owner = owner_of("worker")
+    await owner.start(topics)
+    feed.assign({0: 0})
+    for number in range(30):
+        await owner.append(topics.requests, 0, [record(number)])
+    await delivered.until(lambda: len(delivered.arrivals) >= 30)
+    assert delivered.of(0) == list(range(30))
+    assert delivered.arrivals[-1][1].offset > 30
+
+
+async def test_lag_counts_what_is_not_delivered(
+    feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("styx.log.kafka.batch.BATCH_BYTES_MAX", 500)
+    monkeypatch.setattr("styx.log.kafka.feed.SLOT_BYTES_MAX", 600)
+    await appender.append(topics.requests, 0, records(range(100)))
+    delivered.on_delivery = lambda: feed.pause(0)
+    feed.assign({0: 0})
+    await delivered.until(lambda: bool(delivered.arrivals))
+    assert feed.lag() == {0: 100 - len(delivered.arrivals)}
+    delivered.on_delivery = lambda: None
+    feed.resume(0)
+    await delivered.until(lambda: len(delivered.arrivals) >= 100)
+    assert feed.lag() == {0: 0}
+
+
+async def test_released_requests_end_it(
+    kafka: RealKafka,
+    feed: RequestFeed,
+    delivered: Delivered,
+    appender: Appender,
+    topics: Topics,
+    failure: asyncio.Future[BaseException],
+) -> None:
+    await appender.append(topics.requests, 0, records(range(10)))
+    ends = LogEnds(kafka.bootstrap, topics)
+    await ends.open()
+    await ends.release({(topics.requests, 0): 5})
+    await ends.close()
+    feed.assign({0: 4, 1: 0})
+    assert isinstance(await failure, LogTruncated)
+    assert delivered.arrivals == []
+
+
+async def test_requests_that_are_gone_end_it(feed: RequestFeed, failure: asyncio.Future[BaseException]) -> None:
+    feed.assign({0: 3})
+    assert isinstance(await failure, LogCorrupt)
+
+
+async def test_what_deliver_raises_ends_it(
+    feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, failure: asyncio.Future[BaseException]
+) -> None:
+    delivered.on_delivery = _fail
+    await appender.append(topics.requests, 0, [record(1)])
+    feed.assign({0: 0})
+    assert "ZeroDivisionError" in str(await failure)
+
+
+def _fail() -> None:
+    raise ZeroDivisionError("on purpose")
