@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from styx import __version__
-from styx.cli import call, dev, new
+from styx.cli import call, coordinator, dev, gateway, new, worker
 from styx.cli.demo import command as demo
 from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, USAGE, CommandFailed
 from styx.errors import ConfigurationError, StyxError
@@ -33,7 +33,15 @@ _EPILOGUE = """
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted; see each command.
 STYX_DEBUG=1 in the environment shows the traceback of an error.
 """
-_COMMANDS = {"demo": demo, "new": new, "dev": dev, "call": call}
+_COMMANDS = {
+    "demo": demo,
+    "new": new,
+    "dev": dev,
+    "call": call,
+    "coordinator": coordinator,
+    "worker": worker,
+    "gateway": gateway,
+}
 """Each command is the function of its name in its module, and `EXAMPLES` there ends its help."""
 _NO_EXTRAS = sys.stdlib_module_names | {"styx"}
 """Packages that an installation without its extras has all the same."""

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable
+from functools import partial
 from typing import Final
 
 from styx.app import App
@@ -27,6 +28,7 @@ from styx.transport import Connection, Hello, Security, dial
 RECONNECT_SECONDS: Final = 0.5
 """Before another attempt to reach the coordinator or Kafka."""
 DIAL_SECONDS_MAX: Final = 2.0
+INCARNATION_BYTES: Final = 8
 PING_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 3.0
 """A coordinator that is silent for longer is gone, whatever its half of the connection says."""
@@ -56,13 +58,141 @@ class GatewayProcess:
         self.n_slots = 0
         self.version = 0
         self.connected = False
-        self._name = name
         self._security = security
         self._coordinator = coordinator
         self._log = log
-        self._incarnation = secrets.token_hex(8)
+        self._hello = Hello(
+            cluster=security.cluster, role=GATEWAY, name=name, incarnation=secrets.token_hex(INCARNATION_BYTES)
+        )
         self._deployment: Deployment | None = None
         self._engine: ClusterEngine | None = None
-        self._starting: asyncio.Task[None] | None = None
-        self._away: str | None = "the gateway has not heard from the coordinator yet"
-        self._ended: asyncio.Future[None] = asyncio.get_event_loop_policy().get_event_loop().create_future()
+        self._waits_for: str | None = f"the gateway waits for the coordinator at {coordinator}"
+
+    async def run(self) -> None:
+        """Serves what the coordinator says; raises `ConfigurationError` if that becomes another deployment."""
+        while True:
+            link = await self._reach_coordinator()
+            heard: asyncio.Queue[bytes | None] = asyncio.Queue()
+            link.start(
+                partial(_put, heard),
+                partial(self._lost, heard),
+                ping_seconds=PING_SECONDS,
+                silence_seconds=SILENCE_SECONDS,
+            )
+            self.connected = True
+            try:
+                while (payload := await heard.get()) is not None:
+                    await self._hear(payload)
+            finally:
+                self.connected = False
+                link.abort("the gateway no longer listens")
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def close(self) -> None:
+        """Disconnects from Kafka; what is under way may still commit."""
+        if self._engine is not None:
+            await self._engine.close()
+
+    @property
+    def ready(self) -> bool:
+        """As `Engine.ready`."""
+        return self._engine is not None and self._engine.ready
+
+    @property
+    def unavailable_reason(self) -> str | None:
+        """As `Engine.unavailable_reason`."""
+        return self._waits_for if self._engine is None else self._engine.unavailable_reason
+
+    @property
+    def in_flight(self) -> int:
+        """As `Engine.in_flight`."""
+        return 0 if self._engine is None else self._engine.in_flight
+
+    def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
+        """As `Engine.submit_request`."""
+        if self._engine is None:
+            raise KafkaUnreachable(f"{self._waits_for}; nothing was sent, try again soon")
+        return self._engine.submit_request(request)
+
+    def metrics(self) -> str:
+        """As `Engine.metrics`."""
+        return "" if self._engine is None else self._engine.metrics()
+
+    # The coordinator ---------------------------------------------------------------------------------------
+
+    async def _reach_coordinator(self) -> Connection:
+        failures = 0
+        while True:
+            try:
+                return await dial(self._coordinator, self._security, self._hello, DIAL_SECONDS_MAX)
+            except OSError as error:
+                failures += 1
+                if failures == 1:
+                    _log.warning("waiting for the coordinator: %s", error)
+                await asyncio.sleep(RECONNECT_SECONDS)
+
+    def _lost(self, heard: asyncio.Queue[bytes | None], _: Connection, reason: str) -> None:
+        if self._deployment is not None:
+            _log.warning("the connection to the coordinator is lost: %s", reason)
+        heard.put_nowait(None)
+
+    async def _hear(self, payload: bytes) -> None:
+        message = gateway_hears.decode(payload)
+        if isinstance(message, Serve):
+            self._take_deployment(message.deployment)
+        else:
+            await self._take_code(message)
+
+    def _take_deployment(self, deployment: Deployment) -> None:
+        known = self._deployment
+        if known is not None and (known.app, known.n_slots) != (deployment.app, deployment.n_slots):
+            raise ConfigurationError(
+                f"the coordinator at {self._coordinator} now coordinates app {deployment.app!r} with "
+                f"{deployment.n_slots} slots; this gateway serves {known.app!r} with {known.n_slots}: start it anew"
+            )
+        self._deployment = deployment
+        if self._engine is None:
+            self._waits_for = f"no version of app {deployment.app!r} has been deployed yet: styx deploy MODULE:APP"
+
+    async def _take_code(self, code: Code) -> None:
+        assert self._deployment is not None, "the coordinator says what to serve before it sends code"
+        try:
+            app = unpack(code.package, self._security.secret)
+        except Exception as error:  # noqa: BLE001 - other people's code: it can raise anything
+            problem = f"version {code.version} of the app cannot be served here: {type(error).__name__}: {error}"
+            _log.error("%s", problem)
+            if self._engine is None:
+                self._waits_for = problem
+            return
+        if self._engine is None:
+            await self._connect(app)
+        else:
+            self._engine.set_app(app)
+        self.app = app
+        if self.version != code.version:
+            _log.info("serving version %d of app %s", code.version, app.name)
+        self.version = code.version
+
+    async def _connect(self, app: App) -> None:
+        assert self._deployment is not None
+        failures = 0
+        while True:
+            engine = ClusterEngine(app, self._log, self._deployment.limits)
+            try:
+                await engine.start()
+            except (KafkaUnreachable, ConfigurationError, OSError) as error:
+                # The coordinator has made the topics: what a broker does not know of them yet, it soon will.
+                failures += 1
+                self._waits_for = f"the gateway waits for Kafka: {error}"
+                if failures == 1:
+                    _log.warning("%s", self._waits_for)
+                await asyncio.sleep(RECONNECT_SECONDS)
+                continue
+            self.limits, self.n_slots = self._deployment.limits, engine.n_slots
+            self._engine = engine
+            return
+
+
+def _put(heard: asyncio.Queue[bytes | None], _: Connection, payloads: list[bytes]) -> None:
+    for payload in payloads:
+        heard.put_nowait(payload)

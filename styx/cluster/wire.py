@@ -37,6 +37,9 @@ GATEWAY: Final = "gateway"
 OPERATOR: Final = "operator"
 """Roles in a `Hello`. An operator is a command of a person's: deploy, scale."""
 
+HEARTBEATS_PER_SILENCE: Final = 6
+"""So often a worker gives a sign of life in the time after which its silence means death."""
+
 
 class Deployment(msgspec.Struct, array_like=True, frozen=True):
     """What all processes of a deployment have in common."""

@@ -23,6 +23,7 @@ from styx.cluster.coordinator.links import Links, WorkerLink
 from styx.cluster.options import CoordinatorOptions
 from styx.cluster.wire import (
     GATEWAY,
+    HEARTBEATS_PER_SILENCE,
     OPERATOR,
     WORKER,
     Answer,
@@ -64,8 +65,6 @@ from styx.store.base import Store
 from styx.transport import Connection
 
 TICK_SECONDS: Final = 0.05
-HEARTBEATS_PER_SILENCE: Final = 6
-"""So often a worker gives a sign of life in the time after which its silence means death."""
 PING_SECONDS: Final = 0.25
 
 _log = logging.getLogger("styx.coordinator")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import Any, Final
 
 from styx.app import App
@@ -18,6 +19,7 @@ from styx.cluster.worker.session import WorkerSession
 from styx.deployment.package import pack, read_header
 from styx.log.kafka.topics import topics_of
 from styx.transport import Connection, Listener, dial, listen
+from styx.transport.address import format_address
 
 REGISTER_RETRY_SECONDS: Final = 0.1
 """Before another attempt to reach the coordinator, or to register with one that is not ready."""
@@ -50,7 +52,7 @@ class WorkerProcess:
         # Peers learn the address from the coordinator; until there is a registration nobody is answered.
         self._listener = await listen(options.host, options.port, options.security, self.node.hello(), self._accept)
         port = self._listener.address.rpartition(":")[2]
-        self.node.listens_at = f"{options.advertise or options.host}:{port}"
+        self.node.listens_at = format_address(options.advertise or options.host, int(port))
         try:
             while True:
                 await self._registration()
@@ -58,6 +60,15 @@ class WorkerProcess:
             self._end_session()
             self.background.stop()
             await self._listener.close()
+
+    def stuck(self) -> str | None:
+        """What shows that the protocol makes no progress here, None if it does or there is no registration."""
+        if self.session is None:
+            return None
+        silent_s = time.monotonic() - self.session.beat_at_s
+        if silent_s <= self.session.silence_max_s:
+            return None
+        return f"its protocol has made no pass for {silent_s:.1f} s"
 
     def _accept(self, connection: Connection) -> None:
         if self.session is None:

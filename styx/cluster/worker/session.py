@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
 from styx.app import App
-from styx.cluster.wire import Code, CodeTaken, Heartbeat, Welcome, encode, worker_hears
+from styx.cluster.wire import HEARTBEATS_PER_SILENCE, Code, CodeTaken, Heartbeat, Welcome, encode, worker_hears
 from styx.cluster.worker.generation import Generation
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.passes import Passes
@@ -67,6 +68,8 @@ class WorkerSession:
         self._ended = ended
         self._number = welcome.worker
         self._heartbeat_s = welcome.heartbeat_s
+        self.silence_max_s = welcome.heartbeat_s * HEARTBEATS_PER_SILENCE
+        self.beat_at_s = time.monotonic()
         self._beat_due = False
         self._apps: dict[int, App] = {}
         self._generation: Generation | None = None
@@ -165,6 +168,7 @@ class WorkerSession:
     def _after_pass(self) -> None:
         if self._beat_due:
             self._beat_due = False
+            self.beat_at_s = time.monotonic()
             self._link.send(encode(self._heartbeat()))
         generation = self._generation
         if generation is None or generation.feed is None:

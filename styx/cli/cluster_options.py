@@ -1,0 +1,45 @@
+"""Options that processes of a cluster have in common: where they listen, and where coordinator, log and store are.
+
+Declarations for the parser, and nothing heavy behind them. Secrets are none of them: whoever lists processes would see
+them. `styx.cli.cluster_setup` reads those from the environment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+COORDINATOR_DEFAULT: Final = "127.0.0.1:7070"
+SECRETS_HELP: Final = """\
+In the environment only:
+  STYX_SECRET, or STYX_SECRET_FILE    the cluster's secret, the same everywhere
+  STYX_S3_ACCESS_KEY, STYX_S3_SECRET_KEY    of the store, if it is s3://
+  STYX_KAFKA_USERNAME, STYX_KAFKA_PASSWORD    of the log, if it asks for them
+  STYX_TLS_CERTIFICATE, STYX_TLS_KEY, STYX_TLS_AUTHORITY    PEM files, for TLS
+"""
+
+LogUrl = Annotated[str, Parameter(name="--log", help="The log: kafka://HOST:PORT[,HOST:PORT].", env_var="STYX_LOG")]
+CoordinatorAddress = Annotated[str, Parameter(help="The coordinator's HOST:PORT.", env_var="STYX_COORDINATOR")]
+ClusterName = Annotated[str, Parameter(help="The cluster's name, the same everywhere.", env_var="STYX_CLUSTER")]
+HttpHost = Annotated[str, Parameter(help="Address of /healthz, /readyz and /metrics.", env_var="STYX_HTTP_HOST")]
+HttpPort = Annotated[
+    int | None, Parameter(help="Their port; 0 takes a free one, none has none.", env_var="STYX_HTTP_PORT")
+]
+CLUSTER_DEFAULT: Final = "styx"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """Where log and store are."""
+
+    log: LogUrl
+    store: Annotated[str, Parameter(help="The store: s3://BUCKET/PREFIX or file:///PATH.", env_var="STYX_STORE")]
+    s3_endpoint: Annotated[
+        str | None, Parameter(help="The S3 server, http://HOST:PORT or https://HOST.", env_var="STYX_S3_ENDPOINT")
+    ] = None
+    s3_region: Annotated[
+        str | None, Parameter(help="The bucket's region, if the server does not tell.", env_var="STYX_S3_REGION")
+    ] = None

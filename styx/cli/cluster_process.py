@@ -1,0 +1,63 @@
+"""One process of a cluster from its start to its end: its log lines, its event loop, its signals.
+
+What the process does is a coroutine that it is given. Decides nothing but when that ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from styx.cli.serving import SWITCH_INTERVAL_S, run_loop
+from styx.garbage import tune_collector
+
+
+def run_process(name: str, main: Coroutine[Any, Any, None]) -> None:
+    """Runs `main` to its end, as whoever owns the process; raises what it raises."""
+    log_to_stderr(name)
+    tune_collector()
+    # Threads that write and read wait this long for the interpreter beside a busy event loop.
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    run_loop(main)
+
+
+def log_to_stderr(name: str) -> None:
+    """One line for each thing worth telling: when, how bad, by which process, what."""
+    logging.basicConfig(
+        level=logging.WARNING, format=f"%(asctime)s %(levelname)s {name.replace('%', '%%')} %(name)s: %(message)s"
+    )
+    logging.getLogger("styx").setLevel(logging.INFO)
+    # It tells of each attempt to reach a broker that is away; the engine says once that the log is.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+
+
+async def until_told(
+    work: Coroutine[Any, Any, None], before_end: Callable[[], Awaitable[object]] | None = None
+) -> None:
+    """Runs `work` until SIGTERM or SIGINT, then awaits `before_end()` and cancels it. A second signal waits no longer.
+
+    Raises what `work` raises.
+    """
+    loop = asyncio.get_running_loop()
+    working = asyncio.ensure_future(work)
+    told: asyncio.Queue[None] = asyncio.Queue()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.put_nowait, None)
+    first = asyncio.ensure_future(told.get())
+    try:
+        await asyncio.wait([working, first], return_when=asyncio.FIRST_COMPLETED)
+        if before_end is not None and not working.done():
+            ending, second = asyncio.ensure_future(before_end()), asyncio.ensure_future(told.get())
+            await asyncio.wait([ending, second, working], return_when=asyncio.FIRST_COMPLETED)
+            second.cancel()
+            ending.cancel()
+    finally:
+        first.cancel()
+        working.cancel()
+        await asyncio.wait([working])
+    if not working.cancelled():
+        working.result()

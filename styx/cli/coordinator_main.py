@@ -1,0 +1,31 @@
+"""What `styx coordinator` runs: coordinates until it is told to stop, and takes a last snapshot then."""
+
+from __future__ import annotations
+
+import logging
+
+from styx.app import App
+from styx.cli.cluster_process import until_told
+from styx.cluster.coordinator.process import CoordinatorProcess
+from styx.cluster.facts_server import FactsAddress, facts_server, metrics_page, well
+from styx.cluster.options import CoordinatorOptions, ProcessOptions
+
+_log = logging.getLogger("styx.coordinator")
+
+
+async def coordinate(options: ProcessOptions, wanted: CoordinatorOptions, app: App | None, facts: FactsAddress) -> None:
+    """Coordinates until SIGTERM or SIGINT; raises what `CoordinatorProcess.run` raises."""
+    process = CoordinatorProcess(options, wanted, app)
+    pages = {
+        "/healthz": lambda: well(None),
+        "/readyz": lambda: well(process.away),
+        "/metrics": lambda: metrics_page(""),
+    }
+
+    async def last_snapshot() -> None:
+        _log.info("stopping: taking a last snapshot")
+        complete = await process.last_snapshot()
+        _log.info("stopping: %s", "the snapshot is stored" if complete else "there is no new snapshot")
+
+    async with facts_server(facts, pages):
+        await until_told(process.run(), last_snapshot)

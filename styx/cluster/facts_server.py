@@ -1,0 +1,134 @@
+"""A small HTTP server beside a process's work: whether it is well, what it counts, what it knows. Reads, never changes.
+
+For supervisors, scrapers and `styx status`. It listens on this machine alone unless it is told otherwise: it asks
+nobody who they are, and shows no request, no key and no state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping
+from contextlib import asynccontextmanager
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import uvicorn
+
+from styx.errors import ConfigurationError
+
+JSON: Final = b"application/json"
+METRICS: Final = b"text/plain; version=0.0.4; charset=utf-8"
+CONNECTIONS_MAX: Final = 64
+"""Requests at once; further ones are answered with 503."""
+BACKLOG_MAX: Final = 64
+"""Connections that wait to be accepted."""
+END_SECONDS_MAX: Final = 1
+"""How long an answer under way may take at the end."""
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class FactsAddress(NamedTuple):
+    """Where to listen; port 0 takes a free one, None: nowhere."""
+
+    host: str
+    port: int | None
+
+
+class Page(NamedTuple):
+    """An answer."""
+
+    body: bytes
+    status: int = 200
+    content_type: bytes = JSON
+
+
+def well(problem: str | None) -> Page:
+    """The answer to a probe: 200, or 503 with what is wrong."""
+    if problem is None:
+        return Page(b'{"status":"ok"}')
+    return Page(msgspec.json.encode({"status": "unavailable", "reason": problem}), 503)
+
+
+def metrics_page(text: str) -> Page:
+    """Prometheus' text format."""
+    return Page(text.encode(), 200, METRICS)
+
+
+@asynccontextmanager
+async def facts_server(address: FactsAddress, pages: Mapping[str, Callable[[], Page]]) -> AsyncIterator[str | None]:
+    """Serves `pages` by path meanwhile; gives the URL, None if it is to listen nowhere.
+
+    Raises `ConfigurationError` if it cannot listen there.
+    """
+    if address.port is None:
+        yield None
+        return
+    listening = _listen(address.host, address.port)
+    server = _Server(_config(_Application(pages)))
+    serving = asyncio.create_task(server.serve([listening]), name="styx-facts")
+    host, port = listening.getsockname()[:2]
+    try:
+        yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    finally:
+        server.should_exit = True
+        await asyncio.wait([serving])
+        listening.close()
+
+
+class _Application:
+    def __init__(self, pages: Mapping[str, Callable[[], Page]]) -> None:
+        self._pages = pages
+
+    async def __call__(self, scope: MutableMapping[str, Any], _: object, send: Send) -> None:
+        page = self._page(scope)
+        headers = [(b"content-type", page.content_type), (b"content-length", b"%d" % len(page.body))]
+        await send({"type": "http.response.start", "status": page.status, "headers": headers})
+        await send({"type": "http.response.body", "body": page.body})
+
+    def _page(self, scope: MutableMapping[str, Any]) -> Page:
+        make = self._pages.get(scope["path"])
+        if make is None:
+            return Page(msgspec.json.encode({"error": "not found", "there is": sorted(self._pages)}), 404)
+        if scope["method"] not in ("GET", "HEAD"):
+            return Page(b'{"error":"only GET"}', 405)
+        return make()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handling: its process has its own."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _config(application: _Application) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS_MAX,
+        timeout_graceful_shutdown=END_SECONDS_MAX,
+        backlog=BACKLOG_MAX,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG_MAX)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ConfigurationError(
+            f"cannot listen on {host}:{port} for facts: {why}; choose another --http-port, 0 for any free one, or none"
+        ) from None
+    listening.setblocking(False)
+    return listening
