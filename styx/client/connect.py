@@ -35,7 +35,10 @@ def connect(url: str, app: App | str | None = None) -> Client:
 def connect_sync(url: str, app: App | str | None = None) -> SyncClient:
     """The same as `connect`, blocking; use it as `with connect_sync(...) as client`."""
     connect(url, app)  # a wrong URL, or a missing extra, fails here rather than on the client's thread
-    from styx.client.sync import SyncClient
+    try:
+        from styx.client.sync import SyncClient
+    except ImportError as error:
+        raise ConfigurationError(lacking("the blocking client", error.name, "client")) from None
 
     return SyncClient(lambda: connect(url, app))
 

@@ -34,6 +34,7 @@ from styx.kafka_requests.routing import AppRouter, Router, TableRouter
 from styx.kafka_requests.waiters import fail
 from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.log.kafka.address import parse_kafka_url
+from styx.log.kafka.topics import topics_of
 from styx.messages import Reply, Request
 from styx.operator import Operator
 
@@ -45,27 +46,28 @@ class KafkaClient(Client):
 
     `app`: the app, or only its name; then the routing table that its deployment has published is used.
 
-    Raises `ConfigurationError` for a URL that is none; entering raises `KafkaUnreachable`, a `ConnectionError`, or
-    `ConfigurationError` if there is no such app.
+    Raises `ConfigurationError` for a URL that is none, or a name that no app in a cluster can have. Entering raises
+    `KafkaUnreachable`, a `ConnectionError`, or `ConfigurationError` if there is no such app.
     """
 
     def __init__(self, url: str, app: App | str, limits: Limits | None = None) -> None:
         self._address = parse_kafka_url(url)
         self._app = app
+        self._name = app.name if isinstance(app, App) else app
+        topics_of(self._name)
         self._limits = limits or Limits()
         self._requester: Requester | None = None
         self._router: Router | None = None
 
     async def __aenter__(self) -> Self:
         app = self._app
-        name = app.name if isinstance(app, App) else app
-        requester = Requester(self._address, name, self._limits)
+        requester = Requester(self._address, self._name, self._limits)
         await requester.start()
         try:
             if isinstance(app, App):
                 self._router = AppRouter(app, requester.n_slots)
             else:
-                table = await read_routing_table(self._address, f"styx.{name}.directory", name)
+                table = await read_routing_table(self._address, self._name)
                 self._router = TableRouter(table, requester.n_slots)
         except BaseException:
             await requester.close()

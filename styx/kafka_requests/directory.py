@@ -17,6 +17,7 @@ from styx.errors import ConfigurationError
 from styx.kafka_requests.errors import KafkaUnreachable
 from styx.kafka_requests.replies import stop_consumer
 from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.topics import topics_of
 
 ROUTING_KEY: Final = b"routing"
 READ_SECONDS_MAX: Final = 10.0
@@ -24,11 +25,12 @@ READ_SECONDS_MAX: Final = 10.0
 _POLL_SECONDS: Final = 1.0
 
 
-async def read_routing_table(address: KafkaAddress, topic: str, app_name: str) -> RoutingTable:
+async def read_routing_table(address: KafkaAddress, app_name: str) -> RoutingTable:
     """The routing table published last.
 
     Raises `KafkaUnreachable`, or `ConfigurationError` if there is none or it cannot be read.
     """
+    topic = topics_of(app_name).directory
     consumer = AIOKafkaConsumer(**address.options(), auto_offset_reset="earliest", enable_auto_commit=False)
     try:
         async with asyncio.timeout(READ_SECONDS_MAX):
@@ -49,8 +51,9 @@ async def read_routing_table(address: KafkaAddress, topic: str, app_name: str) -
         raise ConfigurationError(f"the routing table in the topic {topic} cannot be read: {error}") from None
 
 
-async def publish_routing_table(address: KafkaAddress, topic: str, table: RoutingTable) -> None:
+async def publish_routing_table(address: KafkaAddress, table: RoutingTable) -> None:
     """Makes `table` the one that clients read; raises `KafkaUnreachable`."""
+    topic = topics_of(table.app).directory
     producer = AIOKafkaProducer(**address.options(), acks="all", enable_idempotence=True)
     try:
         async with asyncio.timeout(READ_SECONDS_MAX):

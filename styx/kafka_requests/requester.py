@@ -26,6 +26,7 @@ from styx.kafka_requests.replies import Records, ReplyReader
 from styx.kafka_requests.waiters import Waiter, Waiters
 from styx.limits import Limits
 from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.topics import topics_of
 from styx.messages import Reply, ReplyRecord, Request, decode_reply, encode_request
 
 WRONG_PARTITION: Final = "WrongPartition"
@@ -38,7 +39,7 @@ _log = logging.getLogger("styx.kafka_requests")
 class Requester:
     """Sends requests of the app `app_name` and waits for their replies, on the event loop it is made on.
 
-    `n_slots` is known after `start`.
+    `n_slots` is known after `start`. Raises `ConfigurationError` for a name that no app in a cluster can have.
     """
 
     def __init__(
@@ -52,10 +53,10 @@ class Requester:
         self.n_slots = 0
         self._address = address
         self._app_name = app_name
-        self._topics = f"styx.{app_name}.requests", f"styx.{app_name}.replies"
+        self._topics = topics = topics_of(app_name)
         self._loop = asyncio.get_running_loop()
         self._waiters = Waiters(self._loop, self.limits.in_flight_max, self._late)
-        self._producer = RequestProducer(address, self._topics[0], self._task_ended)
+        self._producer = RequestProducer(address, topics.requests, self._task_ended)
         self._replies: ReplyReader | None = None
         self._reply_to = 0
         self._fault: str | None = None
@@ -64,16 +65,17 @@ class Requester:
 
     async def start(self) -> None:
         """Connects; raises `KafkaUnreachable`, or `ConfigurationError` if the app is not deployed there."""
+        topics = self._topics
         try:
             await self._producer.start()
-            n_slots, n_replies = await self._producer.partition_counts(*self._topics)
+            n_slots, n_replies = await self._producer.partition_counts(topics.requests, topics.replies)
             if not n_slots or not n_replies:
                 raise ConfigurationError(
                     f"there is no app {self._app_name!r} at {self._producer}: "
-                    f"it lacks the topic {self._topics[0] if not n_slots else self._topics[1]}; is the app deployed?"
+                    f"it lacks the topic {topics.replies if n_slots else topics.requests}; is the app deployed?"
                 )
             self._reply_to = secrets.randbelow(n_replies)
-            self._replies = ReplyReader(self._address, self._topics[1], self._reply_to, self._answer, self._task_ended)
+            self._replies = ReplyReader(self._address, topics.replies, self._reply_to, self._answer, self._task_ended)
             await self._replies.start()
         except BaseException:
             await self._producer.close()

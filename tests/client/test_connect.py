@@ -8,6 +8,7 @@ import pytest
 import styx
 from styx import App, ConfigurationError
 from styx.client.http import HttpClient
+from styx.client.kafka import KafkaClient
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8080", "https://example.test/prefix/", "http://[::1]:80"])
@@ -15,6 +16,20 @@ def test_http(url: str) -> None:
     assert isinstance(styx.connect(url), HttpClient)
     assert isinstance(styx.connect(url, app="bank"), HttpClient)
     assert isinstance(styx.connect(url, App("bank", operators=[])), HttpClient)
+
+
+@pytest.mark.parametrize("app", ["bank", App("bank", operators=[])])
+def test_kafka(app: App | str) -> None:
+    assert isinstance(styx.connect("kafka://127.0.0.1:9092,127.0.0.1:9093", app), KafkaClient)
+
+
+@pytest.mark.parametrize(
+    ("url", "app", "why"),
+    [("kafka://x/y", "bank", "not a Kafka address"), ("kafka://x", "big bank", "it must be 1 to")],
+)
+def test_kafka_refused(url: str, app: str, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        styx.connect(url, app)
 
 
 @pytest.mark.parametrize("connect", [styx.connect, styx.connect_sync])
@@ -43,3 +58,19 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch, connect: Any, module: st
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ConfigurationError, match=rf"HTTP client lacks {module}: pip install 'styx-dataflow\[client\]'"):
         connect("http://127.0.0.1:8080")
+
+
+def test_missing_kafka_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "styx.client.kafka")
+    for name in [name for name in sys.modules if name.startswith("styx.kafka_requests")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "aiokafka", None)
+    with pytest.raises(ConfigurationError, match=r"Kafka client lacks aiokafka: pip install 'styx-dataflow\[kafka\]'"):
+        styx.connect("kafka://127.0.0.1:9092", "bank")
+
+
+def test_missing_extra_of_the_blocking_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "styx.client.sync", raising=False)
+    monkeypatch.setitem(sys.modules, "anyio.from_thread", None)
+    with pytest.raises(ConfigurationError, match=r"the blocking client lacks anyio.*styx-dataflow\[client\]"):
+        styx.connect_sync("kafka://127.0.0.1:9092", "bank")

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from styx.kafka_requests.replies import stop_consumer
+from styx.log.kafka.topics import ensure_topics, topics_of
 from styx.messages import ReplyRecord, Request, decode_request, encode_reply
 
 REPLY_PARTITIONS = 4
@@ -17,20 +17,7 @@ REPLY_PARTITIONS = 4
 
 async def create_topics(bootstrap: str, app: str, n_slots: int = 4) -> None:
     """The topics that a deployment has."""
-    partitions = {"requests": n_slots, "replies": REPLY_PARTITIONS, "directory": 1}
-    wanted = [
-        NewTopic(f"styx.{app}.{kind}", count, 1, topic_configs={"max.message.bytes": "8388608"})
-        for kind, count in partitions.items()
-    ]
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    try:
-        await admin.create_topics(wanted)
-        # The broker that is asked next learns of them a little later.
-        while not {topic.name for topic in wanted} <= set(await admin.list_topics()):  # noqa: ASYNC110 - nobody says
-            await asyncio.sleep(0.01)
-    finally:
-        await admin.close()
+    await ensure_topics(bootstrap, topics_of(app), n_slots, REPLY_PARTITIONS)
 
 
 class FakeWorker:
@@ -53,7 +40,7 @@ class FakeWorker:
         )
         await self._producer.start()
         await self._consumer.start()
-        self._consumer.assign([TopicPartition(f"styx.{self.app}.requests", slot) for slot in range(self._n_slots)])
+        self._consumer.assign([TopicPartition(topics_of(self.app).requests, slot) for slot in range(self._n_slots)])
         self._task = asyncio.create_task(self._work())
         return self
 
@@ -78,7 +65,7 @@ class FakeWorker:
                 await self._send(partition, replies)
 
     async def _send(self, partition: int, replies: list[ReplyRecord]) -> None:
-        topic = f"styx.{self.app}.replies"
+        topic = topics_of(self.app).replies
         batch = self._producer.create_batch()
         for reply in replies:
             record: dict[str, Any] = {

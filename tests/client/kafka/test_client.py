@@ -36,7 +36,7 @@ def app(worker: FakeWorker) -> App:
 
 @pytest.fixture
 async def published(address: KafkaAddress, app: App) -> None:
-    await publish_routing_table(address, f"styx.{app.name}.directory", routing_table(describe(app)))
+    await publish_routing_table(address, routing_table(describe(app)))
 
 
 @pytest.fixture(params=["app", "name"])
@@ -110,7 +110,7 @@ async def test_not_deployed(url: str, app: App) -> None:
 async def test_the_newest_table_counts(address: KafkaAddress, url: str, app: App, published: None) -> None:
     few = Operator("few", n_partitions=1)
     table = routing_table(describe(App(app.name, operators=[few])))
-    await publish_routing_table(address, f"styx.{app.name}.directory", table)
+    await publish_routing_table(address, table)
     async with styx.connect(url, app.name) as client:
         assert {await client.call("few", str(number), "slot") for number in range(10)} == {0}
 

@@ -11,6 +11,7 @@ from styx.errors import ConfigurationError, RequestRejected
 from styx.kafka_requests.errors import KafkaUnreachable, OutcomeUnknown
 from styx.kafka_requests.requester import Requester
 from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.topics import topics_of
 from styx.messages import Reply, Request
 from tests.client.kafka.fake_worker import REPLY_PARTITIONS, FakeWorker
 from tests.real_services import RealKafka
@@ -126,10 +127,11 @@ async def test_garbage_and_foreign_replies(requester: Requester, worker: FakeWor
     waiting = request(requester, "silent")
     future = requester.submit_raw(waiting, 0)
     async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer:
+        replies = topics_of(worker.app).replies
         for partition in range(REPLY_PARTITIONS):
             for key in (None, b"\xff\xfe", b"somebody else's", waiting.request_id.encode()):
-                await producer.send(f"styx.{worker.app}.replies", key=key, value=b"\xc1", partition=partition)
-            await producer.send(f"styx.{worker.app}.replies", key=waiting.request_id.encode(), partition=partition)
+                await producer.send(replies, key=key, value=b"\xc1", partition=partition)
+            await producer.send(replies, key=waiting.request_id.encode(), partition=partition)
     async with asyncio.timeout(TIMEOUT):
         while requester.counters.garbage < 2:  # noqa: ASYNC110 - nobody announces it
             await asyncio.sleep(0.01)
