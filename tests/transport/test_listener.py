@@ -55,7 +55,8 @@ async def test_a_peer_of_another_cluster(security: Security) -> None:
         os.urandom(4) + bytes(100_000),
     ],
 )
-async def test_garbage_is_refused(security: Security, garbage: bytes) -> None:
+async def test_garbage_is_refused_without_waiting(security: Security, garbage: bytes, monkeypatch: Any) -> None:
+    monkeypatch.setattr(listener, "HANDSHAKE_SECONDS_MAX", 1000.0)
     async with listening(security) as (serving, connections), raw_peer(serving) as raw:
         raw.send(garbage)
         answer = await raw.read_to_end()
