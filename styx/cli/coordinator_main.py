@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 
+import msgspec
+
 from styx.app import App
 from styx.cli.cluster_process import until_told
 from styx.cluster.coordinator.process import CoordinatorProcess
-from styx.cluster.facts_server import FactsAddress, facts_server, metrics_page, well
+from styx.cluster.coordinator.status import status_of
+from styx.cluster.facts_server import FactsAddress, Page, facts_server, metrics_page, well
 from styx.cluster.options import CoordinatorOptions, ProcessOptions
 
 _log = logging.getLogger("styx.coordinator")
@@ -19,6 +22,7 @@ async def coordinate(options: ProcessOptions, wanted: CoordinatorOptions, app: A
     pages = {
         "/healthz": lambda: well(None),
         "/readyz": lambda: well(process.away),
+        "/status": lambda: Page(msgspec.json.encode(status_of(process))),
         "/metrics": lambda: metrics_page(""),
     }
 

@@ -19,6 +19,7 @@ class WorkerLink:
     connection: Connection
     joined: bool = False
     heartbeat: Heartbeat | None = None
+    heard_at_s: float = 0.0
     taken: set[int] = field(default_factory=set)
     refused: dict[int, str] = field(default_factory=dict)
 
@@ -29,6 +30,7 @@ class Links:
     def __init__(self, first: int) -> None:
         self.workers: dict[int, WorkerLink] = {}
         self.gateways: list[Connection] = []
+        self.operators: list[Connection] = []
         self._next = first
 
     def register(self, connection: Connection) -> WorkerLink:
@@ -40,7 +42,9 @@ class Links:
 
     def close(self) -> None:
         """Cuts all of them; nobody is told."""
-        for connection in [*(link.connection for link in self.workers.values()), *self.gateways]:
+        workers = [link.connection for link in self.workers.values()]
+        for connection in [*workers, *self.gateways, *self.operators]:
             connection.abort("the coordinator begins anew")
         self.workers.clear()
         self.gateways.clear()
+        self.operators.clear()

@@ -50,6 +50,7 @@ class CoordinatorProcess:
         self.session: CoordinatorSession | None = None
         self.address = ""
         self.away: str | None = "it begins"
+        self.app_name = coordinator.app
         self.topics = topics_of(coordinator.app)
         _check(coordinator)
         self._options = options
@@ -132,7 +133,7 @@ class CoordinatorProcess:
             self.session = session
             session.start(started, package)
             if self._package:
-                session.deploy(self._package, _logged)
+                session.deploy(self._package, self._deployed)
             await over
         finally:
             if self.session is not None:
@@ -140,6 +141,11 @@ class CoordinatorProcess:
                 self.session = None
             appender.abort()
             background.stop()
+
+    def _deployed(self, done: bool, text: str) -> None:
+        # Once: what was deployed since must not be undone by losing the log for a moment.
+        self._package = b""
+        (_log.info if done else _log.error)("the app that the coordinator was started with: %s", text)
 
     def _read(self, store: Store) -> tuple[Started, list[str]]:
         """(what to begin from; names of manifests that are of no use)."""
@@ -222,7 +228,3 @@ def _explained(error: BaseException) -> BaseException:
 def _noted(error: BaseException, what: str) -> BaseException:
     error.add_note(f"while {what}")
     return error
-
-
-def _logged(done: bool, text: str) -> None:
-    (_log.info if done else _log.error)("the app that the coordinator was started with: %s", text)

@@ -20,6 +20,8 @@ from styx.cluster.coordinator import versions
 from styx.cluster.coordinator.deploying import Deploying, Stage
 from styx.cluster.coordinator.effects import Effects
 from styx.cluster.coordinator.links import Links, WorkerLink
+from styx.cluster.coordinator.rates import Rates
+from styx.cluster.coordinator.snapshot_watch import SnapshotWatch
 from styx.cluster.options import CoordinatorOptions
 from styx.cluster.wire import (
     GATEWAY,
@@ -90,7 +92,9 @@ class CoordinatorSession:
         )
         # Numbers must differ between lives of a coordinator: a worker may still dial a peer of an older one.
         self.links = Links(secrets.randbits(40) << 10)
-        self.snapshot_at_s: float | None = None
+        self.snapshots = SnapshotWatch(store, background)
+        self.rates = Rates()
+        self.transactions = 0
         self.effects = make_effects(self.give)
         self.deploying: Deploying | None = None
         self.active: tuple[int, PackageHeader, bytes] | None = None
@@ -116,6 +120,7 @@ class CoordinatorSession:
         if self._timer is not None:
             self._timer.cancel()
         self.effects.stop()
+        self.snapshots.stop()
         self.links.close()
 
     # The core ----------------------------------------------------------------------------------------------
@@ -125,24 +130,28 @@ class CoordinatorSession:
         if self._stopped:
             return
         try:
+            completed = self.core.snapshots_completed
             for effect in self.core.step(event):
                 if isinstance(effect, TellWorker):
                     link = self.links.workers.get(effect.worker)
                     if link is not None:
                         link.connection.send(encode(effect.message))
-                    if isinstance(effect.message, SnapshotEnded) and effect.message.complete:
-                        self.snapshot_at_s = time.time()
+                    if isinstance(effect.message, SnapshotEnded) and not effect.message.complete:
+                        self.snapshots.failed(time.monotonic(), effect.message.epoch)
                 elif isinstance(effect, Expel):
                     self._expel(effect)
                 elif isinstance(effect, Refuse):
                     raise EngineFailed(effect.reason)
                 else:
                     self.effects.do(effect)
+            if self.core.snapshots_completed > completed:
+                self.snapshots.completed(time.monotonic())
         except BaseException as error:  # noqa: BLE001 - a coordinator that has lost an event must not go on
             self._failed(error)
 
     def _tick(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
+        self.rates.sample(time.monotonic(), self.core.epoch, self.transactions)
         self.give(Tick(time.monotonic()))
         if self.deploying is not None:
             self._deploy_further(self.deploying)
@@ -167,7 +176,7 @@ class CoordinatorSession:
         elif role == GATEWAY:
             self._accept_gateway(connection)
         elif role == OPERATOR:
-            connection.start(self._hear_operator, lambda *_: None, ping_seconds=PING_SECONDS)
+            self._accept_operator(connection)
         else:
             connection.abort(f"the coordinator has nothing to say to a {role}")
 
@@ -204,9 +213,19 @@ class CoordinatorSession:
         if self.active is not None:
             connection.send(encode(Code(self.active[0], self.active[2])))
 
+    def _accept_operator(self, connection: Connection) -> None:
+        operators = self.links.operators
+        operators.append(connection)
+        connection.start(
+            self._hear_operator,
+            lambda *_: operators.remove(connection) if connection in operators else None,
+            ping_seconds=PING_SECONDS,
+        )
+
     def _hear(self, link: WorkerLink, message: CoordinatorHears) -> None:
         if isinstance(message, Heartbeat):
-            link.heartbeat = message
+            self.transactions += message.ended - (0 if link.heartbeat is None else link.heartbeat.ended)
+            link.heartbeat, link.heard_at_s = message, time.monotonic()
             self.give(Heard(link.number))
         elif isinstance(message, CodeTaken):
             self._code_taken(link, message)

@@ -1,0 +1,41 @@
+"""What a person tells the coordinator: deploy, roll back, scale. One message, one answer; never tried again here."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Final
+
+from styx.cluster.wire import OPERATOR, Answer, Deploy, Rollback, Scale, encode, operator_hears
+from styx.transport import Connection, Hello, Security, dial
+
+DIAL_SECONDS_MAX: Final = 5.0
+PING_SECONDS: Final = 0.25
+SILENCE_SECONDS: Final = 3.0
+"""A coordinator that is silent for longer is gone."""
+
+
+async def ask(address: str, security: Security, message: Deploy | Rollback | Scale) -> Answer:
+    """What the coordinator at `address` answers; waits for as long as that takes it.
+
+    Raises `OSError` if it cannot be reached or ends the connection before it answers: the message may then have had
+    its effect.
+    """
+    hello = Hello(cluster=security.cluster, role=OPERATOR, name="operator", incarnation=secrets.token_hex(8))
+    link = await dial(address, security, hello, DIAL_SECONDS_MAX)
+    answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+    def hear(_: Connection, payloads: list[bytes]) -> None:
+        if not answer.done():
+            answer.set_result(operator_hears.decode(payloads[0]))
+
+    def lost(_: Connection, reason: str) -> None:
+        if not answer.done():
+            answer.set_exception(ConnectionError(f"the coordinator at {address} gave no answer: {reason}"))
+
+    link.start(hear, lost, ping_seconds=PING_SECONDS, silence_seconds=SILENCE_SECONDS)
+    link.send(encode(message))
+    try:
+        return await answer
+    finally:
+        link.abort("the answer is there")
