@@ -74,6 +74,7 @@ class RequestProducer:
         self._wake = asyncio.Event()
         self._broken: str | None = None
         self._away_since_s: float | None = None
+        self._back_since_s = 0.0
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._tasks: list[asyncio.Task[None]] = []
@@ -217,7 +218,11 @@ class RequestProducer:
 
     def _lose_stuck(self, now_s: float) -> None:
         """Gives up on batches that aiokafka has lost sight of, should that happen."""
-        stuck = [slot for slot, batch in self._under_way.items() if now_s - batch.since_s > STUCK_SECONDS]
+        stuck = [
+            slot
+            for slot, batch in self._under_way.items()
+            if now_s - max(batch.since_s, self._back_since_s) > STUCK_SECONDS
+        ]
         for slot in stuck:
             self._lose(slot)
             self._idle_slots[slot] = None
@@ -259,14 +264,15 @@ class RequestProducer:
             await asyncio.sleep(PROBE_SECONDS)
             asked_s = self._loop.time()
             alive = await self._answers()
-            if alive:
-                self._lose_stuck(self._loop.time())
             if alive and self._away_since_s is not None:
                 _log.warning("%s answers again", self)
                 self._away_since_s = None
+                self._back_since_s = self._loop.time()
             elif not alive and self._away_since_s is None:
                 _log.warning("%s does not answer; requests wait", self)
                 self._away_since_s = asked_s
+            if alive:
+                self._lose_stuck(self._loop.time())
 
     async def _answers(self) -> bool:
         if self._producer is None or self._broken is not None:

@@ -6,7 +6,7 @@ import pytest
 from aiokafka.errors import KafkaError
 
 from styx.kafka_requests import producer as producer_module
-from styx.kafka_requests.producer import RequestProducer
+from styx.kafka_requests.producer import STUCK_SECONDS, RequestProducer
 from tests.client.kafka.fake_producer import FakeKafka, started, turns, waiter
 
 pytestmark = pytest.mark.anyio
@@ -135,18 +135,30 @@ async def test_away_without_any_request(
     assert producer.away_reason is None
 
 
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def time(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(producer: RequestProducer, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(producer, "_loop", clock)
+    return clock
+
+
 async def test_a_batch_without_an_outcome_is_given_up_while_kafka_answers(
-    kafka_fake: FakeKafka, producer: RequestProducer, monkeypatch: pytest.MonkeyPatch
+    kafka_fake: FakeKafka, producer: RequestProducer, clock: Clock
 ) -> None:
     producer.send(waiter(b"a"))
     await turns()
-    monkeypatch.setattr(producer_module, "STUCK_SECONDS", -1.0)
-    kafka_fake.alive = False
+    clock.now_s += STUCK_SECONDS - 1
     await turns()
     assert kafka_fake.started == 1
-    kafka_fake.alive = True
-    await turns(3)
-    monkeypatch.setattr(producer_module, "STUCK_SECONDS", 60.0)
+    clock.now_s += 2
     await turns()
     assert kafka_fake.started == 2
     producer.send(waiter(b"b"))
@@ -157,3 +169,20 @@ async def test_a_batch_without_an_outcome_is_given_up_while_kafka_answers(
     producer.send(waiter(b"c"))
     await turns()
     assert len(kafka_fake.batches) == 2
+
+
+async def test_a_batch_is_not_given_up_because_kafka_was_away(
+    kafka_fake: FakeKafka, producer: RequestProducer, clock: Clock
+) -> None:
+    producer.send(waiter(b"a"))
+    await turns()
+    kafka_fake.alive = False
+    await turns()
+    clock.now_s += STUCK_SECONDS + 1
+    await turns()
+    kafka_fake.alive = True
+    await turns()
+    assert kafka_fake.started == 1
+    clock.now_s += STUCK_SECONDS + 1
+    await turns()
+    assert kafka_fake.started == 2
