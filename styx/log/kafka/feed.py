@@ -155,15 +155,20 @@ class RequestFeed:
             bytes_max=FETCH_BYTES_MAX,
             partition_bytes_max=SLOT_BYTES_MAX,
         )
-        self._answers(leader)
+        refused = []
         for slot, chunk in chunks.items():
-            if chunk.code == OFFSET_OUT_OF_RANGE:
-                await self._explain(slot, wanted[slot])
-            else:
-                check(self._session, self._topic, slot, chunk.code)
             # Meanwhile, or in `deliver`: assigned anew, paused, or fetched from the next leader already.
-            if positions is self._positions and slot not in self._paused and positions[slot] == wanted[slot]:
+            if positions is not self._positions or slot in self._paused or positions[slot] != wanted[slot]:
+                continue
+            if chunk.code:
+                refused.append((slot, chunk.code))
+            else:
                 self._take(slot, wanted[slot], chunk)
+        for slot, code in refused:
+            if code == OFFSET_OUT_OF_RANGE:
+                await self._explain(slot, wanted[slot])
+            check(self._session, self._topic, slot, code)
+        self._answers(leader)
 
     def _sender(self, leader: int) -> Callable[[Any], Awaitable[Any]]:
         send = self._session.send_coordinator if self._second_connection else self._session.send
@@ -200,17 +205,18 @@ class RequestFeed:
 
     async def _wait_for_broker(self, leader: int, error: ConnectionError) -> None:
         now = asyncio.get_running_loop().time()
-        if leader not in self._away_since:
+        if not self._away_since:
             _log.warning("%s; requests are read again when it answers", error)
         since = self._away_since.setdefault(leader, now)
         await asyncio.sleep(min(AWAY_SECONDS_MAX, RETRY_SECONDS + now - since))
         await self._session.refresh()
 
     def _answers(self, leader: int) -> None:
-        if self._away_since and (since := self._away_since.pop(leader, None)) is not None:
-            self._away_since.pop(_NOBODY, None)
-            seconds = asyncio.get_running_loop().time() - since
-            _log.warning("%s, broker %s answers again after %.1f s", self._session, leader, seconds)
+        """Its partitions had no leader, perhaps, before they had this one."""
+        since = [self._away_since.pop(each) for each in (leader, _NOBODY) if each in self._away_since]
+        if since and not self._away_since:
+            seconds = asyncio.get_running_loop().time() - min(since)
+            _log.warning("%s answers again after %.1f s", self._session, seconds)
 
     def _fail(self, error: BaseException) -> None:
         if self._positions:

@@ -16,6 +16,7 @@ from aiokafka.structs import TopicPartition
 
 from styx.errors import ConfigurationError
 from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.client_log import calm
 
 REQUEST_SECONDS: Final = 15.0
 """One exchange with a broker; then its connection is given up."""
@@ -34,6 +35,7 @@ class KafkaSession:
     """For one event loop. `address` may be a plain HOST:PORT,HOST:PORT."""
 
     def __init__(self, address: KafkaAddress | str) -> None:
+        calm()
         self.address = KafkaAddress(address) if isinstance(address, str) else address
         self._client = AIOKafkaClient(
             **self.address.options(),

@@ -14,6 +14,7 @@ from styx.errors import ConfigurationError
 from styx.log.base import Stream
 from styx.log.kafka.address import KafkaAddress
 from styx.log.kafka.errors import NO_ERROR, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION, name_of, passes
+from styx.log.kafka.offsets import END, list_offsets
 from styx.log.kafka.session import REQUEST_SECONDS, RETRY_SECONDS, KafkaSession
 
 APP_NAME_MAX: Final = 200
@@ -109,6 +110,7 @@ async def ensure_topics(
                 there = await _described(session, wanted)
             # Somebody else may have created them at the same time.
             _check(there, wanted)
+            await _led(session, wanted)
     except TimeoutError:
         raise TimeoutError(f"{session} gave the topics of the app no leaders within {CREATE_SECONDS_MAX} s") from None
     finally:
@@ -130,6 +132,19 @@ async def _described(session: KafkaSession, names: Mapping[str, Any]) -> dict[st
         elif code != UNKNOWN_TOPIC_OR_PARTITION and not passes(code):
             raise ConfigurationError(f"{session} does not show the topic {name}: {name_of(code)}")
     return described
+
+
+async def _led(session: KafkaSession, wanted: Mapping[str, TopicSettings]) -> None:
+    """Until the leaders know that they are, which is some time after everybody else does."""
+    for name in wanted:
+        session.track(name)
+    while True:
+        await session.refresh()
+        try:
+            await list_offsets(session, [(name, each) for name in wanted for each in session.partitions(name)], END)
+            return
+        except ConnectionError:
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 def _check(there: Mapping[str, _Topic], wanted: Mapping[str, TopicSettings]) -> None:
