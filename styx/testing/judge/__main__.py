@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from styx.client.connect import connect
@@ -19,10 +20,12 @@ from styx.testing.judge.app import app
 from styx.testing.judge.claimed_order import problems
 from styx.testing.judge.record import record
 from styx.testing.judge.recorded import Recorded, load
-from styx.testing.judge.workload import MODELS, Workload
+from styx.testing.judge.workload import MODELS, Model, Workload
 
 CRASH_EVERY_SECONDS = 0.5
-"""An engine of our own loses power so often."""
+"""An engine of our own loses power so long after it has recovered."""
+SNAPSHOT_SECONDS = 0.2
+"""Shorter than that, so that a recovery does not begin with the first transaction each time."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -67,8 +70,10 @@ def judge(recorded: Recorded, folder: Path) -> int:
     return 0 if verdict.valid else 2
 
 
-def _run(options: argparse.Namespace, model: str) -> int:
-    workload = Workload(model, options.keys, options.seed)  # type: ignore[arg-type]
+def _run(options: argparse.Namespace, model: Model) -> int:
+    # Numbers by the time, so that no run meets what an earlier one left in the deployment.
+    first = time.time_ns() // 1_000 if options.url else 0
+    workload = Workload(model, options.keys, options.seed, first)
     sizes = {"processes": options.processes, "transactions": options.transactions}
     recorded = asyncio.run(_remote(options.url, workload, sizes) if options.url else _own(workload, sizes))
     recorded.save(options.out)
@@ -82,7 +87,7 @@ async def _remote(url: str, workload: Workload, sizes: dict[str, int]) -> Record
 
 async def _own(workload: Workload, sizes: dict[str, int]) -> Recorded:
     with tempfile.TemporaryDirectory() as data_dir:
-        async with embedded_cluster(app, data_dir) as cluster:
+        async with embedded_cluster(app, data_dir, snapshot_interval=SNAPSHOT_SECONDS) as cluster:
 
             async def crash() -> None:
                 while True:

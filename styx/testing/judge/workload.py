@@ -36,12 +36,16 @@ class Transaction(NamedTuple):
 
 
 class Workload:
-    """An endless supply of transactions over `keys` entities at a time."""
+    """An endless supply of transactions over `keys` entities at a time, whose numbers begin with `first`.
 
-    def __init__(self, model: Model, keys: int, seed: int) -> None:
+    Two workloads on one deployment must not meet: one entity in `TRANSACTIONS_PER_KEY` transactions is new.
+    """
+
+    def __init__(self, model: Model, keys: int, seed: int, first: int = 0) -> None:
         self.model: Final = model
         self._write = "append" if model == "list-append" else "w"
         self._keys = keys
+        self._first = first
         self._rng = Random(seed)
         self._values = count(1)
         self._drawn = count()
@@ -49,7 +53,7 @@ class Workload:
     def draw(self) -> Transaction:
         """The next transaction."""
         rng = self._rng
-        first = next(self._drawn) // TRANSACTIONS_PER_KEY
+        first = self._first + next(self._drawn) // TRANSACTIONS_PER_KEY
         numbers = range(first, first + self._keys)
         return Transaction(
             root=rng.choice(numbers),

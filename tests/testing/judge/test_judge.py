@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Callable, Container
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from styx.testing.judge.__main__ import judge, main
 from styx.testing.judge.app import app
 from styx.testing.judge.claimed_order import problems
 from styx.testing.judge.record import record
-from styx.testing.judge.recorded import Recorded
+from styx.testing.judge.recorded import Recorded, Recorder
 from styx.testing.judge.workload import MODELS, Model, Workload
 from styx.worker.slot import Slot
 
@@ -110,6 +111,19 @@ def test_an_engine_that_overlooks_conflicts_is_caught(
     assert verdict.anomalies
     assert problems(recorded)
     assert judge(recorded, tmp_path) == 1
+
+
+@pytest.mark.parametrize("foreign", [["w", 0, 1], ["append", 0, 1], ["r", 0, [1]], ["r", 0, 1]])
+def test_a_history_that_adya_cannot_read_is_not_called_valid(model: Model, tmp_path: Path, foreign: list[Any]) -> None:
+    recorder = Recorder(model)
+    write = "append" if model == "list-append" else "w"
+    for place in (1, 2):
+        # Where the foreign step is one of this model, its value is there twice.
+        value = [[write, 0, 1], ["r", 1, None], foreign]
+        recorder.begin(0, value)
+        recorder.commit(0, value, (1, 1, place))
+    recorder.recorded().save(tmp_path)
+    assert adya.check(recorder.recorded(), tmp_path).valid is False
 
 
 def test_the_command_records_and_judges_and_judges_again(
