@@ -30,7 +30,7 @@ PORTS: Final = range(20_000, 30_000)
 PORT_TRIES_MAX: Final = 100
 INSTALL_SECONDS_MAX: Final = 1800
 """Building MinIO takes a few minutes on two idle cores."""
-COMMAND_SECONDS_MAX: Final = 120
+COMMAND_SECONDS_MAX: Final = 200
 """Longer than the script itself waits for a start and for a stop."""
 
 
