@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -18,26 +18,34 @@ from tests.transport.peers import SECRET, End, hello_of
 
 pytestmark = pytest.mark.anyio
 
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]
-
 
 @asynccontextmanager
 async def impostor(first: bytes, then_close: bool) -> AsyncIterator[str]:
-    """The address of something else than a listener: sends some bytes, and perhaps hangs up."""
+    """The address of something else than a listener: sends some bytes, and perhaps hangs up. Otherwise the test
+    fails unless the dialer does.
+    """
+    over = asyncio.Event()
+    writers: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
         writer.write(first)
-        if then_close:
-            await reader.read(100)
-            writer.close()
-        else:
-            await reader.read(-1)
-            writer.transport.abort()
+        try:
+            await reader.read(100 if then_close else -1)
+        except ConnectionResetError:
+            pass
+        writer.close()
+        over.set()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
+    try:
         yield "{}:{}".format(*server.sockets[0].getsockname())
-        await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):  # of no consequence unless it hangs
+            await over.wait()
+    finally:
+        for writer in writers:
+            writer.transport.abort()
+        server.close()
 
 
 @pytest.mark.parametrize(
