@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+PATIENCE_MAX = 16
+"""How many times longer than usual a worker may be silent at most, where silence has proved to mean little."""
+CALM_SILENCES = 20
+"""So many times the silence allowed, without anybody being silent for too long, and the patience is halved again."""
+
 
 class Membership:
     """`members` take part in the current generation; everybody else in `live` is standing by.
@@ -26,6 +31,8 @@ class Membership:
         self._heard: set[int] = set()
         self._before: frozenset[int] = frozenset()
         self._first_joined_s: float | None = None
+        self._patience = 1
+        self._calm_since_s = 0.0
 
     @property
     def live(self) -> frozenset[int]:
@@ -63,7 +70,17 @@ class Membership:
         self._heard = set()
         if self._silence_max_s is None:
             return []
-        return [w for w, heard_s in self._live.items() if now_s - heard_s > self._silence_max_s]
+        allowed_s = self._silence_max_s * self._patience
+        silent = [w for w, heard_s in self._live.items() if now_s - heard_s > allowed_s]
+        if silent:
+            # On a machine that is overloaded every worker seems dead after a while; replacing them, and loading their
+            # slots anew, would be all that is ever done.
+            self._patience = min(2 * self._patience, PATIENCE_MAX)
+            self._calm_since_s = now_s
+        elif self._patience > 1 and now_s - self._calm_since_s > CALM_SILENCES * allowed_s:
+            self._patience //= 2
+            self._calm_since_s = now_s
+        return silent
 
     def enough(self, now_s: float) -> bool:
         """A generation may begin: everybody wanted is there, or the wait for the first one is over."""

@@ -15,7 +15,7 @@ from styx.protocol import Manifest, ObjectRef, PendingTransaction, SlotPart, ToC
 from styx.sequencer.epoch_record import EpochPlan
 from styx.sequencer.sequencer import Arrival
 from styx.worker.messages import Frame
-from styx.worker.slot import Delta
+from styx.worker.slot import Delta, Table
 
 # Events --------------------------------------------------------------------------------------------------------
 
@@ -57,9 +57,9 @@ class Proceed:
 
 @dataclass(slots=True)
 class LoadedSlot:
-    """A slot as a snapshot has it: its state as deltas, oldest first."""
+    """A slot as a snapshot has it."""
 
-    deltas: list[Delta]
+    tables: dict[str, Table]
     next_offset: int
     pending: list[PendingTransaction]
 

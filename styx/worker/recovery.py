@@ -25,7 +25,7 @@ from styx.sequencer.epoch_record import (
 )
 from styx.store.base import NotFound, Store
 from styx.worker.events import LoadedSlot, LoadState, StateLoaded
-from styx.worker.slot import Delta
+from styx.worker.slot import Delta, state_of
 from styx.worker.snapshot_object import decode_delta
 
 Scan = Callable[[LoadState, LogReader], set[int]]
@@ -73,7 +73,7 @@ def answered_in_own_partition(wanted: LoadState, log: LogReader) -> set[int]:
 
 def _load_slot(slot: SlotManifest | None, store: Store) -> LoadedSlot:
     if slot is None:
-        return LoadedSlot([], 0, [])
+        return LoadedSlot({}, 0, [])
     deltas: list[Delta] = []
     for ref in slot.objects:
         try:
@@ -82,7 +82,8 @@ def _load_slot(slot: SlotManifest | None, store: Store) -> LoadedSlot:
             raise Unusable(f"snapshot object {ref.name} is missing from the store") from None
         deltas.append(decode_delta(ref, data))
     pending: list[PendingTransaction] = list(slot.part.pending)
-    return LoadedSlot(deltas, slot.part.next_offset, pending)
+    # Here, on the loading thread: a worker that applied it itself would be silent meanwhile.
+    return LoadedSlot(state_of(deltas), slot.part.next_offset, pending)
 
 
 def _plans(wanted: LoadState, n_slots: int, log: LogReader) -> list[EpochPlan]:

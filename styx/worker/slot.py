@@ -10,7 +10,7 @@ never touch a slot directly: their writes arrive here at commit. Paper sections 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from styx.worker.footprint import Footprint
 
@@ -75,13 +75,9 @@ class Slot:
             self.delta = merge([self.uploading, self.delta])
             self.uploading = None
 
-    def load(self, deltas: Iterable[Delta]) -> None:
-        """Replaces the state by what snapshot objects, oldest first, say it is."""
-        merged = merge(deltas)
-        self.tables = {
-            operator: {key: value for key, value in entries.items() if value is not None}
-            for operator, entries in merged.items()
-        }
+    def load(self, tables: dict[str, Table]) -> None:
+        """Replaces the state, for good: the tables are the slot's from here on."""
+        self.tables = tables
         self.delta = {}
         self.uploading = None
         self.footprints = {}
@@ -94,6 +90,17 @@ class Slot:
             if operator != IDEMPOTENCY_TABLE
             for key, value in table.items()
         }
+
+
+def state_of(deltas: Iterable[Delta]) -> dict[str, Table]:
+    """The tables that snapshot objects, oldest first, describe."""
+    tables: dict[str, Table] = {}
+    for operator, entries in merge(deltas).items():
+        deleted = [key for key, value in entries.items() if value is None]
+        for key in deleted:
+            del entries[key]
+        tables[operator] = cast(Table, entries)
+    return tables
 
 
 def merge(deltas: Iterable[Delta]) -> Delta:

@@ -7,6 +7,7 @@ Paper section 7.1.
 from __future__ import annotations
 
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -15,11 +16,13 @@ from styx.errors import EngineFailed
 from styx.protocol import ObjectRef
 from styx.worker.slot import Delta, merge
 
-MAGIC = b"STYXDLT1"
+MAGIC = b"STYXDLT2"
 DIGEST_BYTES = 16
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(dict[str, list[tuple[Any, bytes | None]]]).decode
+_decode = msgspec.msgpack.Decoder(tuple[str, list[tuple[Any, bytes | None]]]).decode
+BLOCK_ENTRIES = 4096
+"""Entries that are encoded and decoded at once: other threads, the protocol's above all, run in between."""
 
 
 class ObjectCorrupt(EngineFailed):
@@ -40,8 +43,14 @@ def generation_of(name: str) -> int:
 
 
 def encode_delta(delta: Delta) -> bytes:
-    """The object's bytes: magic, digest of the rest, entries."""
-    body = _encode({operator: list(entries.items()) for operator, entries in delta.items() if entries})
+    """The object's bytes: magic, digest of the rest, blocks of entries, each with its length in 4 bytes before it."""
+    parts: list[bytes] = []
+    for operator, entries in delta.items():
+        rest = iter(entries.items())
+        while block := list(islice(rest, BLOCK_ENTRIES)):
+            data = _encode((operator, block))
+            parts += (len(data).to_bytes(4, "big"), data)
+    body = b"".join(parts)
     return MAGIC + blake2b(body, digest_size=DIGEST_BYTES).digest() + body
 
 
@@ -57,10 +66,16 @@ def decode_delta(ref: ObjectRef, data: bytes) -> Delta:
     header = data[: len(MAGIC) + DIGEST_BYTES]
     if header != MAGIC + ref.digest or len(data) != ref.size or digest != ref.digest:
         raise ObjectCorrupt(f"snapshot object {ref.name} is damaged: its checksum does not match its manifest's")
-    return {
-        operator: {(tuple(key) if isinstance(key, list) else key): value for key, value in entries}
-        for operator, entries in _decode(body).items()
-    }
+    delta: Delta = {}
+    position = 0
+    while position < len(body):
+        end = position + 4 + int.from_bytes(body[position : position + 4], "big")
+        operator, entries = _decode(body[position + 4 : end])
+        table = delta.setdefault(operator, {})
+        for key, value in entries:
+            table[tuple(key) if type(key) is list else key] = value
+        position = end
+    return delta
 
 
 def merge_objects(deltas: list[Delta], whole: bool) -> Delta:

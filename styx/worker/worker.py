@@ -258,7 +258,7 @@ class Worker:
         self._replies.answered = loaded.answered
         for index, part in loaded.slots.items():
             slot = self.slots[index] = Slot(index)
-            slot.load(part.deltas)
+            slot.load(part.tables)
             memory = self._memories[index] = ReplyMemory(slot, self.limits.idempotency_keys_max)
             self._intake.add_slot(index, part.next_offset, part.pending, memory)
         self.executor.slots = self.slots

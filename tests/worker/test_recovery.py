@@ -56,8 +56,8 @@ def _objects(part: SlotPart) -> list[ObjectRef]:
 def test_a_worker_loads_its_slots_and_the_epochs_behind_the_snapshot() -> None:
     loaded = Deployment().load([1])
     assert (loaded.generation, loaded.epoch, loaded.counter) == (2, 0, 1)
-    assert {slot: (part.deltas, part.next_offset) for slot, part in loaded.slots.items()} == {
-        1: ([{"entity": {"a1": b"\x05"}}], 1)
+    assert {slot: (part.tables, part.next_offset) for slot, part in loaded.slots.items()} == {
+        1: ({"entity": {"a1": b"\x05"}}, 1)
     }
     assert [(plan.epoch, set(plan.batches)) for plan in loaded.plans] == [(1, {0, 1})]
 
@@ -71,7 +71,7 @@ def test_only_replies_behind_the_snapshot_can_be_given_again() -> None:
 def test_without_a_snapshot_everything_is_replayed_from_nothing() -> None:
     loaded = Deployment().load([0], snapshot=False)
     assert (loaded.epoch, loaded.counter) == (-1, 0)
-    assert (loaded.slots[0].deltas, loaded.slots[0].next_offset) == ([], 0)
+    assert (loaded.slots[0].tables, loaded.slots[0].next_offset) == ({}, 0)
     assert [plan.epoch for plan in loaded.plans] == [0, 1]
 
 

@@ -64,7 +64,7 @@ def test_after_a_reload_the_same_are_forgotten(rng: Random) -> None:
     remembered = list(slot.table(IDEMPOTENCY_TABLE).items())
     rng.shuffle(remembered)
     again = Slot(0)
-    again.load([{IDEMPOTENCY_TABLE: dict(remembered)}])
+    again.load({IDEMPOTENCY_TABLE: dict(remembered)})
     reloaded = ReplyMemory(again, 5)
     assert keys(again) == keys(slot)
     assert again.delta == {}, "sorting is no change"

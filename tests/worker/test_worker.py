@@ -52,7 +52,7 @@ class Alone:
         self.told: list[object] = []
         self.records: list[EpochRecord] = []
         self.say(Recover(1, dict.fromkeys(range(n_slots), 0), None))
-        slots = {slot: LoadedSlot([], 0, list(pending) if slot == 0 else []) for slot in range(n_slots)}
+        slots = {slot: LoadedSlot({}, 0, list(pending) if slot == 0 else []) for slot in range(n_slots)}
         self.step(StateLoaded(1, -1, 0, slots, [], set()))
 
     def step(self, event: Event) -> list[Effect]:

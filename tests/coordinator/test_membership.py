@@ -1,0 +1,72 @@
+"""Who counts as there: the rules of silence, of waiting for workers, and of standing by."""
+
+from __future__ import annotations
+
+from styx.coordinator.membership import CALM_SILENCES, PATIENCE_MAX, Membership
+
+
+def crowd(workers: int, wanted: int = 2, grace_s: float | None = None) -> Membership:
+    membership = Membership(wanted, grace_s, silence_max_s=1.0)
+    for worker in range(workers):
+        membership.join(worker, f"address {worker}", 0.0)
+    return membership
+
+
+def test_each_false_alarm_makes_the_next_one_later() -> None:
+    membership = crowd(1)
+    now_s, silences = 0.0, []
+    for _ in range(7):
+        membership.join(0, "", now_s)
+        began_s = now_s
+        while not membership.silent(now_s):
+            now_s += 0.25
+        membership.leave([0])
+        silences.append(now_s - began_s)
+    assert silences == [1.25, 2.25, 4.25, 8.25, 16.25, 16.25, 16.25]
+    assert PATIENCE_MAX == 16
+
+
+def test_patience_wears_off_when_nobody_is_silent() -> None:
+    membership = crowd(2)
+    assert membership.silent(1.5) == [0, 1]
+    membership.leave([0])
+    now_s = 1.5
+    while now_s < 1.5 + 2 * CALM_SILENCES + 1:
+        now_s += 0.5
+        membership.hear(1)
+        assert membership.silent(now_s) == []
+    assert membership.silent(now_s + 1.25) == [1], "once more after one second"
+
+
+def test_members_are_those_of_before_then_the_lowest() -> None:
+    membership = crowd(4)
+    assert membership.convene() == {0, 1}
+    membership.place()
+    membership.leave([0])
+    membership.dissolve()
+    assert membership.convene() == {1, 2}
+    assert membership.settled
+
+
+def test_it_is_settled_with_as_many_as_there_are() -> None:
+    membership = crowd(1)
+    membership.convene()
+    assert membership.settled
+    membership.join(1, "", 1.0)
+    assert not membership.settled
+    membership.wanted = 1
+    assert membership.settled
+
+
+def test_enough_are_all_wanted_or_any_after_the_wait_or_any_once_placed() -> None:
+    assert not crowd(0, grace_s=0.0).enough(100.0)
+    assert crowd(2).enough(0.0)
+    waiting = crowd(1, grace_s=5.0)
+    assert not waiting.enough(4.9)
+    assert waiting.enough(5.0)
+    survivor = crowd(2)
+    survivor.convene()
+    survivor.place()
+    survivor.leave([0])
+    assert survivor.enough(0.0)
+    assert not crowd(1).enough(1e9), "without a limit it waits for ever"
