@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from styx import __version__
-from styx.cli import call, coordinator, dev, gateway, new, worker
+from styx.cli import call, coordinator, deploy, dev, gateway, new, scale, status, worker
 from styx.cli.demo import command as demo
 from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, USAGE, CommandFailed
+from styx.cli.up import command as up
 from styx.errors import ConfigurationError, StyxError
 from styx.extras import lacking
 
@@ -27,6 +28,11 @@ First steps:
   styx dev shop:app                   serve it, durable in .styx
   styx call account ada deposit 100   send it a request
 
+A cluster on Kafka and an object store:
+  styx up shop:app --log … --store …  all of it on this machine
+  styx status                         how it is
+  styx coordinator, worker, gateway   its processes one by one
+
 Every option can also be given as the environment variable that its help names.
 """
 _EPILOGUE = """
@@ -38,6 +44,10 @@ _COMMANDS = {
     "new": new,
     "dev": dev,
     "call": call,
+    "up": up,
+    "status": status,
+    "deploy": deploy,
+    "scale": scale,
     "coordinator": coordinator,
     "worker": worker,
     "gateway": gateway,
@@ -69,14 +79,14 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command; returns its exit code and prints its errors."""
     app = application()
     try:
-        status = app(
+        code = app(
             list(arguments),
             exit_on_error=False,
             print_error=False,
             result_action="return_value",
         )
         sys.stdout.flush()  # a closed pipe shows here rather than in the interpreter's last moments
-        return SUCCESS if status is None else int(status)
+        return SUCCESS if code is None else int(code)
     except BrokenPipeError:
         # Whoever read the output has seen enough; what is still buffered must not fail a second time at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -86,9 +96,9 @@ def run(arguments: Sequence[str]) -> int:
             import traceback
 
             traceback.print_exception(error)
-        message, status = _explain(error)
+        message, code = _explain(error)
         print(f"styx: {message}", file=sys.stderr)
-        return status
+        return code
 
 
 def _explain(error: BaseException) -> tuple[str, int]:

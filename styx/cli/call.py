@@ -23,6 +23,7 @@ Exit codes:
   2    rejected before it ran: no such operator or function, or the arguments
        do not fit
 """
+URL_DEFAULT: Final = "http://127.0.0.1:8080"
 
 
 def call(
@@ -31,7 +32,10 @@ def call(
     function: Annotated[str, Parameter(help="The function's name, such as transfer.")],
     /,
     *arguments: Annotated[str, Parameter(help="The function's arguments: JSON, or text as it stands.")],
-    url: Annotated[str, Parameter(help="The gateway.", env_var="STYX_URL")] = "http://127.0.0.1:8080",
+    url: Annotated[
+        str | None,
+        Parameter(help="The gateway; by default that of styx up here, or port 8080.", env_var="STYX_URL"),
+    ] = None,
     timeout: Annotated[
         float, Parameter(help="Seconds to wait for the reply.", env_var="STYX_TIMEOUT")
     ] = TIMEOUT_SECONDS_DEFAULT,
@@ -55,6 +59,11 @@ def call(
         raise usage_error(
             f"--timeout is a number of seconds above 0 and up to {TIMEOUT_SECONDS_MAX:g}, got {timeout:g}"
         )
+    if url is None:
+        from styx.cli.run_directory import local_cluster
+
+        local = local_cluster()
+        url = URL_DEFAULT if local is None else local.gateway_urls[0]
     # A key always, so that a request without a reply can be asked for again.
     same_key = idempotency_key or _new_key()
     request = GatewayRequest(operator, key, function, json_arguments(arguments), timeout, same_key)

@@ -13,11 +13,13 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from styx.cli.serving import SWITCH_INTERVAL_S, run_loop
+from styx.cli.supervised import end_with_supervisor
 from styx.garbage import tune_collector
 
 
 def run_process(name: str, main: Coroutine[Any, Any, None]) -> None:
     """Runs `main` to its end, as whoever owns the process; raises what it raises."""
+    end_with_supervisor()
     log_to_stderr(name)
     tune_collector()
     # Threads that write and read wait this long for the interpreter beside a busy event loop.

@@ -33,15 +33,27 @@ def opening_lines(app: App, url: str, options: ServingOptions, start: Start) -> 
     lines = [f"Serving {app.name} at {url}"]
     if options.host in _ANY_ADDRESS:
         lines[0] += " and at every other address of this machine"
-    functions = [spec for operator in app.operators.values() for spec in operator.functions.values()]
-    routes = [f"/v1/{spec.operator}/{{key}}/{spec.name}" for spec in functions]
-    width = max(map(len, routes), default=0)
-    lines += [f"  POST {route:<{width}}  ({_parameters(spec)})" for route, spec in zip(routes, functions, strict=True)]
+    lines += function_lines(app)
     lines += [f"Docs  {url}/docs", f"Data  {options.data_dir} ({_recovered(start)})"]
-    if functions:
-        lines.append(f"Try   {_example(functions[0], url)}")
+    words = example(app, url)
+    if words:
+        lines.append(f"Try   {words}")
     lines.append("Ctrl-C stops it: requests in flight are finished and a snapshot is stored.")
     return lines
+
+
+def function_lines(app: App) -> list[str]:
+    """What can be called over HTTP, and with which parameters."""
+    functions = _functions(app)
+    routes = [f"/v1/{spec.operator}/{{key}}/{spec.name}" for spec in functions]
+    width = max(map(len, routes), default=0)
+    return [f"  POST {route:<{width}}  ({_parameters(spec)})" for route, spec in zip(routes, functions, strict=True)]
+
+
+def example(app: App, url: str) -> str:
+    """A command that calls the app's first function; empty if it has none."""
+    functions = _functions(app)
+    return _example(functions[0], url) if functions else ""
 
 
 def closing_line(epoch: int | None, data_dir: Path) -> str:
@@ -58,6 +70,10 @@ def _recovered(start: Start) -> str:
     if start.snapshot_epoch is not None and start.replayed:
         source += f" and {start.replayed} epochs of the log"
     return f"recovered up to epoch {start.epoch} from {source} in {start.seconds:.2f} s"
+
+
+def _functions(app: App) -> list[FunctionSpec]:
+    return [spec for operator in app.operators.values() for spec in operator.functions.values()]
 
 
 def _parameters(spec: FunctionSpec) -> str:

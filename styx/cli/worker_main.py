@@ -2,28 +2,59 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from dataclasses import replace
+from typing import Final
 
 from styx.app import App
 from styx.cli.cluster_process import until_told
 from styx.cluster.facts_server import FactsAddress, facts_server, metrics_page, well
 from styx.cluster.options import ProcessOptions
 from styx.cluster.worker.process import WorkerProcess
+from styx.store.base import Store
+
+STORE_RETRY_SECONDS: Final = 1.0
+"""Before another attempt to open a store that is out of reach."""
 
 _log = logging.getLogger("styx.worker")
 
 
 async def work(options: ProcessOptions, app: App | None, facts: FactsAddress) -> None:
     """Works until SIGTERM or SIGINT; raises what `WorkerProcess` raises."""
-    process = WorkerProcess(options, app)
-    pages = {
-        "/healthz": lambda: well(process.stuck()),
-        "/readyz": lambda: well(process.stuck() if process.session else "it is not registered with the coordinator"),
-        "/metrics": lambda: metrics_page(""),
-    }
+    made: list[WorkerProcess] = []
+
+    async def run() -> None:
+        store = await _opened(options)
+        made.append(WorkerProcess(replace(options, open_store=lambda: store), app))
+        await made[0].run()
+
+    def stuck() -> str | None:
+        return made[0].stuck() if made else None
+
+    def unready() -> str | None:
+        return stuck() if made and made[0].session else "it is not registered with the coordinator"
 
     async def leave() -> None:
         _log.info("stopping: the other workers take over")
 
+    pages = {
+        "/healthz": lambda: well(stuck()),
+        "/readyz": lambda: well(unready()),
+        "/metrics": lambda: metrics_page(""),
+    }
     async with facts_server(facts, pages):
-        await until_told(process.run(), leave)
+        await until_told(run(), leave)
+
+
+async def _opened(options: ProcessOptions) -> Store:
+    """The store, as soon as it is there."""
+    failures = 0
+    while True:
+        try:
+            return await asyncio.to_thread(options.open_store)
+        except OSError as error:
+            failures += 1
+            if failures == 1:
+                _log.warning("waiting for the store: %s", error)
+            await asyncio.sleep(STORE_RETRY_SECONDS)

@@ -132,7 +132,7 @@ class GatewayProcess:
                 await asyncio.sleep(RECONNECT_SECONDS)
 
     def _lost(self, heard: asyncio.Queue[bytes | None], _: Connection, reason: str) -> None:
-        if self._deployment is not None:
+        if self.connected and self._deployment is not None:
             _log.warning("the connection to the coordinator is lost: %s", reason)
         heard.put_nowait(None)
 

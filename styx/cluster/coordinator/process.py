@@ -22,8 +22,8 @@ from styx.cluster.wire import COORDINATOR, Deployment
 from styx.coordinator import metadata
 from styx.coordinator.events import Started
 from styx.deployment.description import routing_table
-from styx.deployment.package import pack
-from styx.deployment.package_format import PackageHeader
+from styx.deployment.package import pack, read_header
+from styx.deployment.package_format import PackageHeader, PackageRefused
 from styx.errors import ConfigurationError, EngineFailed
 from styx.log.kafka.appender import Appender
 from styx.log.kafka.batch import RECORD_BYTES_MAX
@@ -169,6 +169,13 @@ class CoordinatorProcess:
                 f"the store lacks version {started.app_version} of the app, which the log says was running: "
                 "restore the store from a copy"
             )
+        try:
+            read_header(package, self._options.security.secret)
+        except PackageRefused as error:
+            raise ConfigurationError(
+                f"version {started.app_version} of the app, which the store holds, cannot be used: {error}. "
+                "Start with the secret that this deployment was made with"
+            ) from None
         return package
 
     def _session(

@@ -1,0 +1,68 @@
+"""`styx deploy`: an app's code to a running cluster, or back to the version before."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+EXAMPLES: Final = """\
+Examples:
+  styx deploy bank:app
+  styx deploy bank:app --coordinator 10.0.0.7:7070
+  styx deploy --rollback
+
+In the environment only:
+  STYX_SECRET, or STYX_SECRET_FILE    the cluster's secret; not needed for a
+  cluster that styx up runs from this directory
+
+Exit codes:
+  0    it runs
+  1    it was refused, or the coordinator did not answer
+  2    there is no such App, or an option is wrong
+"""
+
+
+def deploy(
+    target: Annotated[
+        str | None,
+        Parameter(name="MODULE:APP", help="The App: bank:app, shop.bank:app or src/bank.py:app."),
+    ] = None,
+    /,
+    *,
+    rollback: Annotated[bool, Parameter(negative=(), help="Run the version before the present one again.")] = False,
+    coordinator: Annotated[
+        str | None,
+        Parameter(help="The coordinator's HOST:PORT, by default the one of styx up here.", env_var="STYX_COORDINATOR"),
+    ] = None,
+    cluster: Annotated[str | None, Parameter(help="The cluster's name.", env_var="STYX_CLUSTER")] = None,
+    timeout: Annotated[float, Parameter(help="Seconds to wait for the answer.", env_var="STYX_TIMEOUT")] = 120.0,
+) -> None:
+    """Run another version of the app from now on.
+
+    Every worker must be able to run it, and no entity may be lost: an operator
+    that has state keeps its name, its key type and its number of partitions.
+    Requests go on meanwhile; each runs on one version, the same again in a replay.
+    """
+    from styx.cli.exit_codes import CommandFailed, usage_error
+
+    if rollback == (target is not None):
+        raise usage_error("give either MODULE:APP or --rollback")
+    if not 0 < timeout < float("inf"):
+        raise usage_error(f"--timeout is a number of seconds above 0, got {timeout:g}")
+
+    from styx.cli.app_target import load_app
+    from styx.cli.operator_link import operator_link
+    from styx.cluster.wire import Deploy, Rollback
+    from styx.deployment.package import pack
+
+    link = operator_link(coordinator, cluster)
+    if target is None:
+        message: Deploy | Rollback = Rollback()
+    else:
+        message = Deploy(pack(load_app(target), link.security.secret))
+    answer = link.ask(message, timeout)
+    if not answer.done:
+        running = f"version {answer.version} goes on" if answer.version else "nothing runs yet"
+        raise CommandFailed(f"not deployed: {answer.text}\n{running}")
+    print(answer.text)

@@ -1,0 +1,52 @@
+"""Where the coordinator is that a command means, and the secret to speak to it with: as given, else the local one's.
+
+Decides only which cluster is meant; `styx.cluster.operator_client` speaks to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import NamedTuple
+
+from styx.cli.cluster_options import CLUSTER_DEFAULT, COORDINATOR_DEFAULT
+from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, security_of
+from styx.cli.exit_codes import CommandFailed
+from styx.cli.run_directory import cluster_at, local_cluster
+from styx.cluster.operator_client import ask
+from styx.cluster.wire import Answer, Deploy, Rollback, Scale
+from styx.transport import Security
+
+
+class OperatorLink(NamedTuple):
+    """A coordinator's address, and what proves that this command may speak to it."""
+
+    coordinator: str
+    security: Security
+
+    def ask(self, message: Deploy | Rollback | Scale, seconds_max: float) -> Answer:
+        """The coordinator's answer; raises `CommandFailed` if there is none in time."""
+        return asyncio.run(self._asked(message, seconds_max))
+
+    async def _asked(self, message: Deploy | Rollback | Scale, seconds_max: float) -> Answer:
+        try:
+            async with asyncio.timeout(seconds_max):
+                return await ask(self.coordinator, self.security, message)
+        except TimeoutError:
+            raise CommandFailed(
+                f"the coordinator at {self.coordinator} has not answered within {seconds_max:g} s and goes on.\n"
+                "See: styx status"
+            ) from None
+        except OSError as error:
+            raise CommandFailed(f"{error}\nSee: styx status") from None
+
+
+def operator_link(coordinator: str | None, cluster: str | None) -> OperatorLink:
+    """The link that options and environment name. Raises `CommandFailed` and `ConfigurationError`."""
+    local = local_cluster() if coordinator is None else cluster_at(coordinator)
+    environment = dict(os.environ)
+    if local is not None and not environment.get(SECRET_VARIABLE) and not environment.get(SECRET_FILE_VARIABLE):
+        environment[SECRET_FILE_VARIABLE] = local.secret_file
+    address = coordinator or (local.coordinator if local is not None else COORDINATOR_DEFAULT)
+    name = cluster or (local.cluster if local is not None else CLUSTER_DEFAULT)
+    return OperatorLink(address, security_of(name, environment))

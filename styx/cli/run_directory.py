@@ -1,0 +1,111 @@
+"""The directory in which `styx up` leaves what other commands need to find its cluster: addresses, secret, pids.
+
+One for each app, held with a lock for as long as its `styx up` runs; what a killed one has left is not a cluster.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from styx.cli.exit_codes import USAGE, CommandFailed
+from styx.data_directory import DataDirectory, DataDirectoryInUse
+
+ROOT: Final = Path(".styx/run")
+_FACTS: Final = "cluster.json"
+_SECRET: Final = "secret"
+_LOCK: Final = "lock"
+
+
+class RunFacts(msgspec.Struct, kw_only=True):
+    """Where the parts of a cluster on this machine are; `pids` by process name."""
+
+    app: str
+    cluster: str
+    coordinator: str
+    facts_url: str
+    gateway_urls: list[str]
+    secret_file: str
+    pids: dict[str, int] = {}
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Makes and holds the directory meanwhile; the secret stays in it, for the store is of no use without.
+
+    Raises `CommandFailed`.
+    """
+    try:
+        lock = DataDirectory(directory)
+    except DataDirectoryInUse as error:
+        raise CommandFailed(
+            f"styx up runs there already (process {error.pid}, {directory}): stop it, or choose another --run-dir"
+        ) from None
+    except OSError as error:
+        raise CommandFailed(f"cannot write to {directory}: {error.strerror}; choose another --run-dir") from None
+    with lock:
+        try:
+            yield
+        finally:
+            (directory / _FACTS).unlink(missing_ok=True)
+
+
+def secret_file(directory: Path) -> Path:
+    """Where the cluster's secret is."""
+    return directory / _SECRET
+
+
+def write_secret(directory: Path, secret: str) -> None:
+    """Writes the cluster's secret, for its owner's eyes."""
+    path = secret_file(directory)
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secret)
+
+
+def write_facts(directory: Path, facts: RunFacts) -> None:
+    """Writes them in one step: a reader finds the old ones or the new ones."""
+    new = directory / (_FACTS + ".new")
+    new.write_bytes(msgspec.json.format(msgspec.json.encode(facts)))
+    new.replace(directory / _FACTS)
+
+
+def local_cluster(root: Path | None = None) -> RunFacts | None:
+    """The cluster that a `styx up` started in this directory runs, None if there is none.
+
+    Raises `CommandFailed` if there are several.
+    """
+    found = [facts for file in sorted((root or ROOT).glob(f"*/{_FACTS}")) if (facts := _running(file)) is not None]
+    if len(found) > 1:
+        which = "\n".join(f"    {f.app}: coordinator {f.coordinator}, gateway {f.gateway_urls[0]}" for f in found)
+        raise CommandFailed(f"several clusters run here; say which one with --coordinator or --url:\n{which}", USAGE)
+    return found[0] if found else None
+
+
+def cluster_at(coordinator: str, root: Path | None = None) -> RunFacts | None:
+    """The local cluster with this coordinator, None if there is none."""
+    for file in sorted((root or ROOT).glob(f"*/{_FACTS}")):
+        facts = _running(file)
+        if facts is not None and facts.coordinator == coordinator:
+            return facts
+    return None
+
+
+def _running(file: Path) -> RunFacts | None:
+    try:
+        lock = os.open(file.with_name(_LOCK), os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return msgspec.json.decode(file.read_bytes(), type=RunFacts)
+        finally:
+            os.close(lock)
+    except (OSError, msgspec.DecodeError):
+        pass
+    return None

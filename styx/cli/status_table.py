@@ -1,0 +1,112 @@
+"""A cluster's state as text for people: a few lines, and one row a worker. Decides what to say; prints nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from styx.cluster.coordinator.status import SnapshotStatus, Status, WorkerStatus
+from styx.limits import MIB
+
+_COLUMNS = (
+    "worker", "slots", "step", "epoch", "backlog", "unfinished", "lag", "keys", "memory", "heard",
+)  # fmt: skip
+
+
+def status_lines(status: Status) -> RenderableType:
+    """What `styx status` shows."""
+    lines = [Text(f"{'app':<10}{status.app}, {_version(status)}")]
+    if status.waiting is not None:
+        return Group(*lines, Text(f"{'state':<10}the coordinator waits: {status.waiting}", style="yellow"))
+    running = status.phase == "running"
+    state = "running" if running else f"{status.phase}: {status.phase_text}"
+    lines.append(Text(f"{'state':<10}{state}, generation {status.generation}", style="" if running else "yellow"))
+    lines.append(
+        Text(
+            f"{'speed':<10}epoch {status.epoch}, {status.epochs_per_second:,.1f} epochs/s, "
+            f"{status.transactions_per_second:,.0f} transactions/s"
+        )
+    )
+    if status.snapshot is not None:
+        lines += _snapshot(status.snapshot)
+    members = [worker for worker in status.workers if worker.member]
+    standby = [worker for worker in status.workers if not worker.member]
+    missing = "" if len(members) == status.workers_wanted else f", {status.workers_wanted} wanted"
+    lines.append(
+        Text(
+            f"{'workers':<10}{len(members)} share {status.n_slots} slots{missing}, {len(standby)} stand by",
+            style="yellow" if missing else "",
+        )
+    )
+    lines.append(Text(f"{'gateways':<10}{', '.join(status.gateways) or 'none'}"))
+    problems = [
+        Text(f"{worker.name} cannot run version {version}: {problem}", style="red")
+        for worker in status.workers
+        for version, problem in worker.problems.items()
+    ]
+    return Group(*lines, *problems, _table([*members, *standby])) if status.workers else Group(*lines, *problems)
+
+
+def slots_text(slots: Iterable[int]) -> str:
+    """Slot numbers as ranges: 0-3, 7."""
+    ranges: list[list[int]] = []
+    for slot in sorted(slots):
+        if ranges and ranges[-1][1] == slot - 1:
+            ranges[-1][1] = slot
+        else:
+            ranges.append([slot, slot])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def _version(status: Status) -> str:
+    version = (
+        f"version {status.app_version}" if status.app_version else "no version deployed yet: styx deploy MODULE:APP"
+    )
+    return version if status.deploying is None else f"{version}; a deployment is under way: {status.deploying}"
+
+
+def _snapshot(snapshot: SnapshotStatus) -> list[Text]:
+    if snapshot.epoch is None:
+        newest = "none yet"
+    elif snapshot.age_s is None:
+        newest = f"epoch {snapshot.epoch}, from before this coordinator"
+    else:
+        newest = f"epoch {snapshot.epoch}, {_seconds(snapshot.age_s)} ago"
+    lines = [Text(f"{'snapshot':<10}{newest}; {snapshot.completed} stored, {snapshot.failures} failed")]
+    if snapshot.failing_s is not None:
+        why = snapshot.store_problem or "a worker could not store its part; its log says why"
+        text = f"{'':<10}snapshots are failing since {_seconds(snapshot.failing_s)}: {why}"
+        lines.append(Text(text, style="red"))
+    return lines
+
+
+def _table(workers: list[WorkerStatus]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in _COLUMNS:
+        table.add_column(column, justify="left" if column in ("worker", "slots", "step") else "right", no_wrap=True)
+    for worker in workers:
+        table.add_row(*_row(worker))
+    return table
+
+
+def _row(worker: WorkerStatus) -> list[str]:
+    owns = slots_text(worker.slots) if worker.member else "stands by"
+    if worker.heard_s is None:
+        return [worker.name, owns, "not heard of yet", *[""] * 7]
+    counts = (worker.epoch, worker.backlog, worker.unfinished, worker.lag, worker.keys)
+    return [
+        worker.name,
+        owns,
+        worker.step,
+        *(f"{count:,}" for count in counts),
+        f"{worker.memory / MIB:,.0f} MiB",
+        f"{worker.heard_s:.1f} s ago",
+    ]
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,1 @@
+"""`styx up`: a whole cluster on this machine as child processes, supervised."""

@@ -1,0 +1,121 @@
+"""`styx up`: options, and what is said before and after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from styx.cli.cluster_options import CLUSTER_DEFAULT, SECRETS_HELP, ClusterName, DataOptions
+
+EXAMPLES: Final = f"""\
+Examples:
+  styx up bank:app --workers 2 --log kafka://127.0.0.1:9092 --store s3://styx/bank
+  styx up bank:app --log kafka://127.0.0.1:9092 --store file:///var/lib/bank
+  styx status
+  styx scale 3
+  styx deploy bank:app
+
+{SECRETS_HELP}\
+  A secret is made up if none is set.
+
+Exit codes:
+  0    stopped by Ctrl-C or SIGTERM, everything stored
+  1    a process could not be kept running, or the app was refused
+  2    there is no such App, or an option is wrong
+"""
+WORKERS_MAX: Final = 256
+
+
+def up(
+    target: Annotated[
+        str,
+        Parameter(
+            name="MODULE:APP",
+            help="The App: bank:app, shop.bank:app or src/bank.py:app. ':app' may be left out.",
+            env_var="STYX_APP",
+        ),
+    ],
+    /,
+    *,
+    data: DataOptions,
+    workers: Annotated[int, Parameter(help="Worker processes; styx scale changes it.", env_var="STYX_WORKERS")] = 2,
+    gateways: Annotated[int, Parameter(help="Gateway processes, on consecutive ports.", env_var="STYX_GATEWAYS")] = 1,
+    host: Annotated[
+        str, Parameter(help="Address of the gateways; 0.0.0.0 for all.", env_var="STYX_HOST")
+    ] = "127.0.0.1",
+    port: Annotated[int, Parameter(help="The first gateway's port; 0 takes free ones.", env_var="STYX_PORT")] = 8080,
+    coordinator_port: Annotated[
+        int, Parameter(help="The coordinator's port; 0 takes a free one.", env_var="STYX_COORDINATOR_PORT")
+    ] = 0,
+    http_port: Annotated[
+        int, Parameter(help="Port of the coordinator's facts; 0 takes a free one.", env_var="STYX_HTTP_PORT")
+    ] = 0,
+    slots: Annotated[
+        int, Parameter(help="Parts that the entities are spread over. For ever.", env_var="STYX_SLOTS")
+    ] = 16,
+    snapshot_interval: Annotated[
+        float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
+    ] = 10.0,
+    silence: Annotated[
+        float, Parameter(help="Seconds of silence after which a worker counts as dead.", env_var="STYX_SILENCE")
+    ] = 1.0,
+    replication: Annotated[
+        int, Parameter(help="Copies that Kafka keeps of each topic.", env_var="STYX_REPLICATION")
+    ] = 1,
+    reply_partitions: Annotated[
+        int, Parameter(help="Partitions of the replies. For ever.", env_var="STYX_REPLY_PARTITIONS")
+    ] = 16,
+    keep_log: Annotated[
+        bool, Parameter(help="Release no requests and no epoch records, for audits.", env_var="STYX_KEEP_LOG")
+    ] = False,
+    cluster: ClusterName = CLUSTER_DEFAULT,
+    run_dir: Annotated[
+        Path | None, Parameter(help="Where other commands find it; .styx/run/APP by default.", env_var="STYX_RUN_DIR")
+    ] = None,
+) -> None:
+    """Run a whole cluster on this machine, and keep it running.
+
+    Starts a coordinator, workers and a gateway as processes of their own,
+    deploys the app, and starts again whatever dies. Log and store are yours.
+    Ctrl-C or SIGTERM finishes the requests in flight and stores a snapshot.
+    status, scale, deploy and call find it when run in the same directory.
+    """
+    from styx.cli.coordinator import check_numbers
+    from styx.cli.exit_codes import usage_error
+
+    check_numbers(slots, workers, snapshot_interval, silence, 0.0, replication, reply_partitions)
+    for option, number in (("--port", port), ("--coordinator-port", coordinator_port), ("--http-port", http_port)):
+        if not 0 <= number <= 65_535 - gateways:
+            raise usage_error(f"{option} is a number from 0 to {65_535 - gateways}, got {number}")
+    if not 1 <= gateways <= WORKERS_MAX or workers > WORKERS_MAX:
+        raise usage_error(f"--gateways and --workers are numbers from 1 to {WORKERS_MAX}, got {gateways} and {workers}")
+
+    from styx.cli.app_target import load_app
+
+    app = load_app(target)
+
+    from styx.cli.run_directory import ROOT
+    from styx.cli.up.free_ports import free_port
+    from styx.cli.up.main import run_cluster
+    from styx.cli.up.plan import UpPlan
+
+    plan = UpPlan(
+        app=app.name,
+        cluster=cluster,
+        workers=workers,
+        data=data,
+        host=host,
+        gateway_ports=[port + number if port else free_port() for number in range(gateways)],
+        coordinator_port=coordinator_port or free_port(),
+        facts_port=http_port or free_port(),
+        slots=slots,
+        snapshot_interval=snapshot_interval,
+        silence=silence,
+        replication=replication,
+        reply_partitions=reply_partitions,
+        keep_log=keep_log,
+        directory=run_dir or ROOT / app.name,
+    )
+    run_cluster(plan, app)

@@ -1,0 +1,90 @@
+"""What `styx up` runs: a supervisor in its run directory, and the lines that it prints around it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from typing import Final
+
+from styx.app import App
+from styx.cli.cluster_process import log_to_stderr
+from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, process_options, secret_of, security_of
+from styx.cli.dev_server import example, function_lines
+from styx.cli.exit_codes import usage_error
+from styx.cli.run_directory import held, secret_file, write_secret
+from styx.cli.up.plan import UpPlan, child_environment
+from styx.cli.up.supervisor import Supervisor
+from styx.deployment.package import pack
+
+SECRET_BYTES: Final = 32
+
+
+def run_cluster(plan: UpPlan, app: App) -> None:
+    """Runs the cluster until it is told to stop; raises `CommandFailed`, or `ConfigurationError` at the start."""
+    log_to_stderr("up")
+    with held(plan.directory):
+        environment = _with_secret(plan)
+        security = security_of(plan.cluster, environment)
+        # What is wrong with log or store is said once, here, and not by each of the children.
+        process_options("up", security, plan.coordinator, plan.data, plan.host, 0, environment=environment)
+        package = pack(app, security.secret)
+        secret = security.secret.decode("utf-8", "surrogateescape")
+        write_secret(plan.directory, secret)
+
+        async def run() -> None:
+            supervisor = Supervisor(plan, security, child_environment(secret, environment), say)
+            await supervisor.run(package, lambda text, pids: say(*opening_lines(app, plan, text, pids)))
+
+        gateways = _count(len(plan.gateway_ports), "gateway")
+        say(f"Starting a coordinator, {_count(plan.workers, 'worker')} and {gateways} …")
+        asyncio.run(run())
+        say("Stopped.")
+
+
+def _with_secret(plan: UpPlan) -> dict[str, str]:
+    """The environment with a secret: the one that is set, else that of the last time, else a new one.
+
+    Raises `CommandFailed` if one is set that is not that of the last time.
+    """
+    environment, known = dict(os.environ), secret_file(plan.directory)
+    if not environment.get(SECRET_VARIABLE) and not environment.get(SECRET_FILE_VARIABLE):
+        if known.exists():
+            environment[SECRET_FILE_VARIABLE] = str(known)
+        else:
+            environment[SECRET_VARIABLE] = secrets.token_hex(SECRET_BYTES)
+    elif known.exists() and known.read_bytes().strip() != secret_of(environment):
+        raise usage_error(
+            f"the secret that is set is not the one in {known}, which this cluster was made with.\n"
+            f"Unset {SECRET_VARIABLE} and {SECRET_FILE_VARIABLE}; or remove the file, if the store is a new one."
+        )
+    return environment
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def opening_lines(app: App, plan: UpPlan, running: str, pids: dict[str, int]) -> list[str]:
+    """What is served, where, with which data, and by which processes."""
+    url = plan.gateway_urls[0]
+    lines = [f"Serving {app.name} at {' and '.join(plan.gateway_urls)}", *function_lines(app)]
+    lines += [
+        f"Docs   {url}/docs",
+        f"Log    {plan.data.log}",
+        f"Store  {plan.data.store}",
+        f"Code   {running}",
+        f"Secret {secret_file(plan.directory)}: keep it with the store, whose code it signs",
+        f"Pids   up {os.getpid()}, " + ", ".join(f"{name} {pid}" for name, pid in pids.items()),
+        f"Facts  {plan.facts_url}/status, or: styx status",
+    ]
+    words = example(app, url)
+    if words:
+        lines.append(f"Try    {words}")
+    lines.append("Ctrl-C stops it: requests in flight are finished and a snapshot is stored.")
+    return lines
+
+
+def say(*lines: str) -> None:
+    """Prints lines for people, at once."""
+    print(*lines, sep="\n", flush=True)

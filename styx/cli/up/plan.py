@@ -1,0 +1,94 @@
+"""What `styx up` is to run: numbers, addresses, and from them each process's arguments and environment. Data only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from styx.cli.cluster_options import DataOptions
+from styx.cli.cluster_setup import ANY_ADDRESS, SECRET_FILE_VARIABLE, SECRET_VARIABLE
+from styx.transport.address import format_address
+
+KEPT: Final = ("STYX_S3_", "STYX_KAFKA_", "STYX_TLS_", "STYX_DEBUG")
+"""What children inherit of this command's own variables; the rest would be taken for options of theirs."""
+LOOPBACK: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpPlan:
+    """A cluster on this machine. Times in seconds."""
+
+    app: str
+    cluster: str
+    workers: int
+    data: DataOptions
+    host: str
+    gateway_ports: list[int]
+    coordinator_port: int
+    facts_port: int
+    slots: int
+    snapshot_interval: float
+    silence: float
+    replication: int
+    reply_partitions: int
+    keep_log: bool
+    directory: Path
+
+    @property
+    def coordinator(self) -> str:
+        """Where workers, gateways and commands reach the coordinator."""
+        return format_address(LOOPBACK, self.coordinator_port)
+
+    @property
+    def facts_url(self) -> str:
+        """Where the coordinator tells of the cluster."""
+        return f"http://{LOOPBACK}:{self.facts_port}"
+
+    @property
+    def gateway_urls(self) -> list[str]:
+        """Where requests go, seen from this machine."""
+        host = LOOPBACK if self.host in ANY_ADDRESS else self.host
+        return [f"http://{format_address(host, port)}" for port in self.gateway_ports]
+
+    def coordinator_words(self, workers: int) -> list[str]:
+        """The coordinator's arguments."""
+        return [
+            *("coordinator", "--app-name", self.app, "--workers", str(workers), *self._data()),
+            *("--host", LOOPBACK, "--port", str(self.coordinator_port)),
+            *("--http-host", LOOPBACK, "--http-port", str(self.facts_port)),
+            *("--slots", str(self.slots), "--snapshot-interval", str(self.snapshot_interval)),
+            *("--silence", str(self.silence), "--replication", str(self.replication)),
+            *("--reply-partitions", str(self.reply_partitions)),
+            *(["--keep-log"] if self.keep_log else []),
+            *("--cluster", self.cluster),
+        ]
+
+    def worker_words(self, name: str) -> list[str]:
+        """A worker's arguments."""
+        return ["worker", "--name", name, *self._data(), *self._member()]
+
+    def gateway_words(self, name: str, port: int) -> list[str]:
+        """A gateway's arguments."""
+        words = ["gateway", "--name", name, "--log", self.data.log, "--host", self.host, "--port", str(port)]
+        return [*words, *self._member()]
+
+    def _data(self) -> list[str]:
+        words = ["--log", self.data.log, "--store", self.data.store]
+        if self.data.s3_endpoint:
+            words += ["--s3-endpoint", self.data.s3_endpoint]
+        if self.data.s3_region:
+            words += ["--s3-region", self.data.s3_region]
+        return words
+
+    def _member(self) -> list[str]:
+        return ["--coordinator", self.coordinator, "--cluster", self.cluster]
+
+
+def child_environment(secret: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What children find in their environment: the secret, and nothing that would change an option of theirs."""
+    kept = {name: value for name, value in environment.items() if not name.startswith("STYX_") or name.startswith(KEPT)}
+    kept.pop(SECRET_FILE_VARIABLE, None)
+    return {**kept, SECRET_VARIABLE: secret}
