@@ -1,6 +1,8 @@
-"""Which worker owns which slot: as even as it can be, and moving as few slots as that allows.
+"""Which worker owns which slot: spread evenly, and otherwise where it was.
 
-Pure arithmetic; the same input gives the same placement. Never looks at load. Paper section 7.2.
+Evenly holds for the first slots alone too, however many of them: an operator with fewer partitions than there are slots
+uses the first ones only. Pure arithmetic; the same input gives the same placement. Never looks at load. Paper section
+7.2.
 """
 
 from __future__ import annotations
@@ -9,21 +11,15 @@ from collections.abc import Iterable, Mapping
 
 
 def place(n_slots: int, workers: Iterable[int], before: Mapping[int, int]) -> dict[int, int]:
-    """Owners by slot. A worker keeps what it had `before`, up to its fair share; the rest goes to who has least."""
+    """Owners by slot. A slot stays where it was `before` unless that worker has its share of the slots up to it."""
     members = sorted(workers)
-    share, larger = divmod(n_slots, len(members))
     counts = dict.fromkeys(members, 0)
     owners: dict[int, int] = {}
     for slot in range(n_slots):
+        share = -(-(slot + 1) // len(members))
         owner = before.get(slot)
-        if owner is None or owner not in counts:
-            continue
-        if counts[owner] < share or (counts[owner] == share and larger):
-            larger -= counts[owner] == share
-            counts[owner] += 1
-            owners[slot] = owner
-    for slot in range(n_slots):
-        if slot not in owners:
-            owners[slot] = min(members, key=lambda worker: (counts[worker], worker))
-            counts[owners[slot]] += 1
-    return dict(sorted(owners.items()))
+        if owner is None or owner not in counts or counts[owner] >= share:
+            owner = min(members, key=lambda worker: (counts[worker], worker))
+        owners[slot] = owner
+        counts[owner] += 1
+    return owners

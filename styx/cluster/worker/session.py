@@ -51,6 +51,9 @@ from styx.worker.worker import Worker
 WAITING_RECORDS_MAX: Final = 20_000
 """Requests of one slot that have arrived and are in no epoch; beyond, that slot is fetched no further for a while."""
 
+PEER_LOSS_SECONDS: Final = 0.1
+"""Between the loss of a connection to a peer and the report of it."""
+
 _decode_frame = msgspec.msgpack.Decoder(Frame).decode
 _log = logging.getLogger("styx.worker")
 
@@ -72,6 +75,7 @@ class WorkerSession:
         self.beat_at_s = time.monotonic()
         self._beat_due = False
         self._apps: dict[int, App] = {}
+        self._version = 0
         self._generation: Generation | None = None
         self._paused: set[int] = set()
         self._loop = asyncio.get_running_loop()
@@ -121,18 +125,24 @@ class WorkerSession:
             problem = f"{type(error).__name__}: {error}"
             _log.error("version %d of the app cannot run here: %s", code.version, problem)
         else:
-            # The one that runs, and the one that may come next.
-            self._apps = {**dict(list(self._apps.items())[-1:]), code.version: app}
+            # The one that runs here, the last one that came, which may run elsewhere, and the one that may come next.
+            kept = {self._version, max(self._apps, default=code.version)}
+            self._apps = {version: self._apps[version] for version in kept & self._apps.keys()} | {code.version: app}
             problem = ""
         self._link.send(encode(CodeTaken(code.version, problem)))
 
     def _recover(self, message: Recover) -> None:
         if message.generation <= self.core.generation:
             return
+        if message.app_version not in self._apps:
+            # A worker that stands by is not told which of several deployments took effect; registering anew tells it.
+            self._ended(f"version {message.app_version} of the app is not here any more", None)
+            return
         if self._generation is not None:
             self._generation.end()
         self._paused = set()
         self._generation = Generation(self, message)
+        self._version = message.app_version
         self.core.run_app(self._apps[message.app_version])
         self._passes.give(CoordinatorSaid(message))
 
@@ -158,7 +168,8 @@ class WorkerSession:
     def _peer_lost(self, peer: int, reason: str) -> None:
         generation = self._generation
         if generation is not None and generation.connected:
-            self.broken(generation, peer, reason)
+            # If the peer is dead, the coordinator notices by itself, and one new generation is enough.
+            self._loop.call_later(PEER_LOSS_SECONDS, self.broken, generation, peer, reason)
 
     # Passes ------------------------------------------------------------------------------------------------
 
