@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 URL_DEFAULT: Final = "http://127.0.0.1:8081"
 WATCH_SECONDS: Final = 1.0
 """Between two looks."""
+PLAIN_COLUMNS: Final = 160
 
 EXAMPLES: Final = """\
 Examples:
@@ -40,8 +42,6 @@ def status(
     With --watch on a terminal the table changes in place; elsewhere each look is
     printed, with --json one line each.
     """
-    import sys
-
     from styx.cli.exit_codes import FAILURE, SUCCESS
     from styx.cli.run_directory import local_cluster
 
@@ -83,7 +83,9 @@ def _show(shown: Status, json: bool, one_line: bool) -> None:
 
     from styx.cli.status_table import status_lines
 
-    Console(highlight=False, soft_wrap=True).print(status_lines(shown))
+    # Elsewhere than on a terminal nobody knows the width, and nothing must be cut off.
+    width = None if sys.stdout.isatty() else PLAIN_COLUMNS
+    Console(highlight=False, width=width).print(status_lines(shown))
 
 
 def _live(url: str) -> None:

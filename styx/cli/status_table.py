@@ -12,9 +12,8 @@ from rich.text import Text
 from styx.cluster.coordinator.status import SnapshotStatus, Status, WorkerStatus
 from styx.limits import MIB
 
-_COLUMNS = (
-    "worker", "slots", "step", "epoch", "backlog", "unfinished", "lag", "keys", "memory", "heard",
-)  # fmt: skip
+_LEFT = ("worker", "slots", "step")
+_RIGHT = ("epoch", "backlog", "unfinished", "lag", "keys", "memory", "heard")
 
 
 def status_lines(status: Status) -> RenderableType:
@@ -85,9 +84,11 @@ def _snapshot(snapshot: SnapshotStatus) -> list[Text]:
 
 
 def _table(workers: list[WorkerStatus]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in _COLUMNS:
-        table.add_column(column, justify="left" if column in ("worker", "slots", "step") else "right", no_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for column in _LEFT:
+        table.add_column(column, no_wrap=column != "slots", overflow="fold")
+    for column in _RIGHT:
+        table.add_column(column, justify="right", no_wrap=True)
     for worker in workers:
         table.add_row(*_row(worker))
     return table
@@ -96,7 +97,7 @@ def _table(workers: list[WorkerStatus]) -> Table:
 def _row(worker: WorkerStatus) -> list[str]:
     owns = slots_text(worker.slots) if worker.member else "stands by"
     if worker.heard_s is None:
-        return [worker.name, owns, "not heard of yet", *[""] * 7]
+        return [worker.name, owns, "silent", *[""] * len(_RIGHT)]
     counts = (worker.epoch, worker.backlog, worker.unfinished, worker.lag, worker.keys)
     return [
         worker.name,
@@ -104,7 +105,7 @@ def _row(worker: WorkerStatus) -> list[str]:
         worker.step,
         *(f"{count:,}" for count in counts),
         f"{worker.memory / MIB:,.0f} MiB",
-        f"{worker.heard_s:.1f} s ago",
+        f"{worker.heard_s:.1f} s",
     ]
 
 

@@ -331,7 +331,7 @@ class CoordinatorSession:
             elif ready:
                 deploying.stage = Stage.SWITCHING
                 self.give(DeployWanted(deploying.version))
-        elif deploying.stage is Stage.SWITCHING and self.core.app_version == deploying.version:
+        elif deploying.stage is Stage.SWITCHING and self._switched(deploying.version):
             self._activate(deploying.version, deploying.package)
             self._deployed(deploying, True, f"version {deploying.version} runs")
 
@@ -367,6 +367,11 @@ class CoordinatorSession:
             for beat in beats
         )
 
+    def _switched(self, version: int) -> bool:
+        """The version runs, and a coordinator that starts anew would find it; the first one runs once it is there."""
+        durable = self.core.phase in (Phase.LOADING, Phase.RUNNING) or self.active is None
+        return self.core.app_version == version and durable
+
     def _deployed(self, deploying: Deploying, done: bool, text: str) -> None:
         self.deploying = None
         deploying.answer(done, text)
@@ -388,7 +393,7 @@ class CoordinatorSession:
             answer(False, f"{n_slots} slots can be shared by 1 to {n_slots} workers, not by {workers}")
             return
         self.give(WorkersWanted(workers))
-        answer(True, f"{workers} workers share the slots once they are there")
+        answer(True, f"workers wanted: {workers}; slots move once they are there")
 
 
 def _logged(done: bool, text: str) -> None:
