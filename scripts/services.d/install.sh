@@ -97,7 +97,7 @@ with_progress() { # NAME WORK COMMAND…
     shift 2
     "$@" >"$work/log" 2>&1 </dev/null &
     job=$!
-    trap 'kill $job 2>/dev/null; wait $job; rm -rf "$work"; exit 143' TERM INT
+    trap 'kill $job 2>/dev/null; wait $job || true; rm -rf "$work"; exit 143' TERM INT
     while kill -0 "$job" 2>/dev/null; do
         sleep 0.2
         if [ $(((SECONDS - begun) / PROGRESS_SECONDS)) -gt $told ]; then
