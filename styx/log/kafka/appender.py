@@ -47,19 +47,24 @@ _log = logging.getLogger(__name__)
 
 
 class Appender:
-    """For one event loop. `on_failure` is called at most once, on the loop; afterwards the appender is of no use."""
+    """For one event loop. `on_failure` is called at most once, on the loop; afterwards the appender is of no use.
+
+    With an `identity`, which a fence of its transactional id gave, it fences nobody and is fenced by the next fence.
+    """
 
     def __init__(
         self,
         address: KafkaAddress | str,
         *,
         transactional_id: str | None = None,
+        identity: ProducerIdentity | None = None,
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._session = KafkaSession(address)
         self._transactional_id = transactional_id
         self._on_failure = on_failure
+        self._given = identity
         self._identity = ProducerIdentity(-1, -1)
         self._transaction: Transaction | None = None
         self._lanes: dict[tuple[str, int], Lane] = {}
@@ -76,14 +81,14 @@ class Appender:
         """Appended but not yet acknowledged, for back-pressure."""
 
     async def start(self, topics: Sequence[str] = ()) -> None:
-        """Connects, and with a transactional id fences its former owner. Appending to one of `topics` takes no look-up.
+        """Connects; with a transactional id alone it fences its former owner. Appending to `topics` takes no look-up.
 
         Raises `ConnectionError`, `TimeoutError`, `ConfigurationError` and `AppendFailed`.
         """
         try:
             async with asyncio.timeout(START_SECONDS_MAX):
                 await self._session.open(topics)
-                self._identity = await initialize(self._session, self._transactional_id)
+                self._identity = self._given or await initialize(self._session, self._transactional_id)
         except TimeoutError:
             await self._session.close()
             raise TimeoutError(f"{self._session} was not ready for transactions within {START_SECONDS_MAX} s") from None
@@ -214,7 +219,7 @@ class Appender:
             self._fail(_unexpected(error))
 
     async def _commit(self) -> None:
-        """When everything sent is acknowledged. Until then nothing new is sent."""
+        """If everything sent is acknowledged; else what failed is repeated first, and newer batches with it."""
         assert self._transaction is not None
         while self._exchanges:
             await asyncio.wait(self._exchanges.values())
@@ -225,7 +230,7 @@ class Appender:
         self._commit_at = self._loop.time() + COMMIT_SECONDS
 
     async def _send_ready(self) -> None:
-        ready = {key: lane for key, lane in self._ready.items() if lane.batch is not None or not self._commit_due}
+        ready = dict(self._ready)
         if self._transaction is not None:
             await self._transaction.add(ready)
         by_node: defaultdict[int | None, list[Lane]] = defaultdict(list)

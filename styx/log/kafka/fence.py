@@ -11,7 +11,7 @@ from typing import Final
 
 from styx.log.kafka.address import KafkaAddress
 from styx.log.kafka.session import RETRY_SECONDS, KafkaSession
-from styx.log.kafka.transaction import initialize
+from styx.log.kafka.transaction import ProducerIdentity, initialize
 
 FENCE_SECONDS: Final = 30.0
 """How long fencing may take, a broker that is away included."""
@@ -19,8 +19,10 @@ FENCE_SECONDS: Final = 30.0
 
 async def fence(
     address: KafkaAddress | str, transactional_ids: Iterable[str], timeout_seconds: float = FENCE_SECONDS
-) -> None:
+) -> list[ProducerIdentity]:
     """When it returns, no appender that had one of the ids before can append any more; all they appended stands.
+
+    Returns the new identities, in the order of the ids: with one, an appender can append until the next fence.
 
     Raises `TimeoutError`, then some of the ids may be fenced; `ConfigurationError` and `AppendFailed` if refused.
     """
@@ -28,7 +30,7 @@ async def fence(
     try:
         async with asyncio.timeout(timeout_seconds):
             await _open(session)
-            await asyncio.gather(*(initialize(session, each) for each in sorted(set(transactional_ids))))
+            return await asyncio.gather(*(initialize(session, each) for each in transactional_ids))
     except TimeoutError:
         raise TimeoutError(f"{session} did not fence former appenders within {timeout_seconds} s") from None
     finally:

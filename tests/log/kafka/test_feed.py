@@ -85,26 +85,33 @@ async def test_nothing_of_an_old_assignment_comes_after_a_new_one(
     monkeypatch.setattr("styx.log.kafka.batch.BATCH_BYTES_MAX", 500)
     for slot in range(N_SLOTS):
         await appender.append(topics.requests, slot, records(range(200)))
-    assigned = 0
+    begin = 0
+    seen: list[bool] = []
 
     def assign_again() -> None:
-        nonlocal assigned
-        if assigned < 50:
-            assigned += 1
+        nonlocal begin
+        seen.extend(arrival.offset >= begin for _, arrival in delivered.arrivals)
+        if begin < 50:
+            begin += 1
             delivered.arrivals.clear()
-            feed.assign({assigned % N_SLOTS: assigned})
+            feed.assign(dict.fromkeys(range(N_SLOTS), begin))
 
     delivered.on_delivery = assign_again
     feed.assign(dict.fromkeys(range(N_SLOTS), 0))
-    await delivered.until(lambda: assigned == 50 and len(delivered.arrivals) >= 150)
-    assert {slot for slot, _ in delivered.arrivals} == {50 % N_SLOTS}
-    assert delivered.of(50 % N_SLOTS) == list(range(50, 200))
+    await delivered.until(lambda: len(delivered.arrivals) >= 150 * N_SLOTS)
+    assert all(seen)
+    assert [delivered.of(slot) for slot in range(N_SLOTS)] == [list(range(50, 200))] * N_SLOTS
 
 
 async def test_an_assignment_while_a_request_waits_at_the_broker(
-    feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, monkeypatch: pytest.MonkeyPatch
+    feed: RequestFeed,
+    delivered: Delivered,
+    appender: Appender,
+    topics: Topics,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # The broker would hold the request, and with it the connection, for longer than this test may take.
+    # The broker holds the request, and with it the connection, until the session gives the connection up.
     monkeypatch.setattr("styx.log.kafka.feed.WAIT_MS", 400_000)
     await appender.append(topics.requests, 1, records(range(5)))
     feed.assign({0: 0})
@@ -112,6 +119,7 @@ async def test_an_assignment_while_a_request_waits_at_the_broker(
     feed.assign({1: 0})
     await delivered.until(lambda: len(delivered.arrivals) >= 5)
     assert delivered.of(1) == list(range(5))
+    assert [each.getMessage() for each in caplog.records if each.name == "styx.log.kafka.feed"] == []
 
 
 async def test_a_paused_slot_waits_and_then_goes_on(
@@ -136,17 +144,27 @@ async def test_pauses_amid_deliveries_lose_and_double_nothing(
     monkeypatch.setattr("styx.log.kafka.feed.SLOT_BYTES_MAX", 1000)
     monkeypatch.setattr("styx.log.kafka.batch.BATCH_BYTES_MAX", 500)
     loop = asyncio.get_running_loop()
+    paused: set[int] = set()
+    in_a_pause = []
 
     def pause_other() -> None:
         slot = delivered.arrivals[-1][0]
+        if slot in paused:
+            in_a_pause.append(slot)
+        paused.add(1 - slot)
         feed.pause(1 - slot)
-        loop.call_soon(feed.resume, 1 - slot)
+        loop.call_soon(resume, 1 - slot)
+
+    def resume(slot: int) -> None:
+        paused.discard(slot)
+        feed.resume(slot)
 
     delivered.on_delivery = pause_other
     for slot in (0, 1):
         await appender.append(topics.requests, slot, records(range(300)))
     feed.assign({0: 0, 1: 0})
     await delivered.until(lambda: len(delivered.arrivals) >= 600)
+    assert in_a_pause == []
     assert delivered.of(0) == delivered.of(1) == list(range(300))
 
 
