@@ -163,6 +163,7 @@ class Recover(msgspec.Struct, array_like=True, tag=1, gc=False):
     """A new generation: drop everything, load the snapshot (None: start from nothing) and report.
 
     `owners` maps slots to workers, `addresses` workers to where their peers reach them; `app_version` is what runs.
+    `producers` are the identities to append with, by the worker's place among the members, where the log fences.
     """
 
     generation: int
@@ -170,6 +171,7 @@ class Recover(msgspec.Struct, array_like=True, tag=1, gc=False):
     manifest: Manifest | None
     addresses: dict[int, str] = {}
     app_version: int = 0
+    producers: list[tuple[int, int]] = []
 
 
 class Resume(msgspec.Struct, array_like=True, tag=2, gc=False):

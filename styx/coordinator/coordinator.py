@@ -114,6 +114,7 @@ class Coordinator:
         self._app_since = -1
         self._hold_next = False
         self._holding = False
+        self._swept = False
 
     @property
     def live(self) -> frozenset[int]:
@@ -155,9 +156,9 @@ class Coordinator:
         if isinstance(event, WorkerJoined):
             returned = self.membership.leave([event.worker])
             self.membership.join(event.worker, event.address, self._now_s)
-            if returned or self.phase is not Phase.RUNNING:
+            if returned or (self.phase is not Phase.RUNNING and not self.membership.settled):
                 self._new_generation()
-            else:
+            elif self.phase is Phase.RUNNING:
                 self._change()
         elif isinstance(event, WorkerLost):
             if self.membership.leave([event.worker]):
@@ -207,7 +208,7 @@ class Coordinator:
         self._loaded = set()
         self._barriers = None
         self._storing = None
-        self._hold_next = self._holding = False
+        self._hold_next = self._holding = self._swept = False
         self.phase = Phase.FENCING
         self._effects.append(
             AppendMarker(self.generation, -1 if manifest is None else manifest.epoch, self.app_version)
@@ -217,7 +218,7 @@ class Coordinator:
         if isinstance(event, ManifestStored):
             self._manifest_stored(event)
         elif self.phase is Phase.FENCING:
-            self._load()
+            self._load(event.producers)
 
     def _newest(self) -> Manifest | None:
         return self.ledger.manifests[0] if self.ledger.manifests else None
@@ -228,7 +229,7 @@ class Coordinator:
             return True
         return (-1 if manifest is None else manifest.epoch) == self._app_since
 
-    def _load(self) -> None:
+    def _load(self, producers: list[tuple[int, int]]) -> None:
         self.phase = Phase.LOADING
         manifest = self._newest()
         self.ledger.start_from(manifest)
@@ -240,7 +241,7 @@ class Coordinator:
         self.membership.place()
         self.owners = place(self.n_slots, members, self.owners)
         addresses = {worker: self.membership.addresses[worker] for worker in sorted(members)}
-        self._tell_all(Recover(self.generation, self.owners, manifest, addresses, self.app_version))
+        self._tell_all(Recover(self.generation, self.owners, manifest, addresses, self.app_version, producers))
 
     def _load_failed(self, message: LoadFailed) -> None:
         """An older snapshot and a longer replay give the same state; without one, nothing may be served."""
@@ -320,7 +321,6 @@ class Coordinator:
         # Only now: an older snapshot has proved to be enough. Data that is refused is left as it is.
         self._effects.extend(DeleteManifest(broken.generation, broken.epoch) for broken in self._unusable)
         self._unusable = []
-        self._effects.append(SweepObjects(self.ledger.referenced()))
         self._next_epoch()
         self._tell_all(Resume(self.generation))
         self._snapshot_wanted |= self.changing
@@ -404,6 +404,11 @@ class Coordinator:
             return
         self.snapshots_completed += 1
         self._effects.extend(self.ledger.complete(manifest))
+        if not self._swept:
+            # Not before: until a manifest of this generation is there, another coordinator may start from one that was
+            # on its way when an older generation ended, and that nobody here has heard of.
+            self._swept = True
+            self._effects.append(SweepObjects(self.ledger.referenced(), self.generation))
         if self._holding:
             self._changed(manifest)
             return

@@ -4,7 +4,7 @@ process.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from styx.protocol import Manifest, ToCoordinator, ToWorker
 
@@ -65,9 +65,14 @@ class Tick:
 
 @dataclass(slots=True)
 class MarkerAppended:
-    """The generation's marker is durable in the epochs stream: what an older generation appends behind it is void."""
+    """The generation's marker is durable in the epochs stream: what an older generation appends behind it is void.
+
+    `producers`: the identities (id, epoch) that its members append with, one a place. A worker that took one over by
+    itself could do so when its generation has ended, and then its appends would be as good as a member's.
+    """
 
     generation: int
+    producers: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -164,9 +169,12 @@ class DeleteObjects:
 
 @dataclass(slots=True)
 class SweepObjects:
-    """Delete every slot object that is not among these: uploads of snapshots that never became complete."""
+    """Delete every slot object of generations `before` this one that is not among `keep`: uploads of snapshots that
+    never became complete.
+    """
 
     keep: frozenset[str]
+    before: int
 
 
 @dataclass(slots=True)

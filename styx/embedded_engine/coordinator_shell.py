@@ -30,10 +30,10 @@ from styx.embedded_engine.external_log import ExternalLog
 from styx.embedded_engine.storage import Storage
 from styx.errors import EngineFailed
 from styx.log.base import Stream
-from styx.protocol import Commit, LockDecision, SnapshotEnded, Validate
+from styx.protocol import Commit, LockDecision, Resume, SnapshotEnded, Validate
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, encode
 from styx.worker.events import CoordinatorSaid
-from styx.worker.snapshot_object import SLOT_PREFIX
+from styx.worker.snapshot_object import SLOT_PREFIX, generation_of
 
 
 class CoordinatorShell:
@@ -81,7 +81,10 @@ class CoordinatorShell:
     def _tell(self, effect: TellWorker) -> None:
         message = effect.message
         counters = self._counters
-        if isinstance(message, Commit):
+        if isinstance(message, Resume) and self._unusable:
+            self._delete(self._unusable)
+            self._unusable = []
+        elif isinstance(message, Commit):
             counters.epochs += 1
             counters.locked += len(message.locked)
         elif isinstance(message, Validate):
@@ -137,14 +140,9 @@ class CoordinatorShell:
         self._background.submit("deleting what no snapshot needs", delete, lambda _: None, lambda _: None)
 
     def _sweep(self, effect: SweepObjects) -> None:
-        unusable, self._unusable = self._unusable, []
-        if unusable:
-            self._delete(unusable)
-        keep = effect.keep
-
         def sweep() -> None:
             for name in self._store.list(SLOT_PREFIX):
-                if name not in keep:
+                if name not in effect.keep and generation_of(name) < effect.before:
                     self._store.delete(name)
 
         self._background.submit("sweeping unfinished uploads", sweep, lambda _: None, lambda _: None)

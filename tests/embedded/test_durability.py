@@ -166,6 +166,9 @@ async def test_uploads_of_unfinished_snapshots_are_swept(tmp_path: Path) -> None
     left.write_bytes(b"half of a snapshot")
     async with styx.embedded(app, tmp_path) as client:
         assert client.entity("ledger", "a") == 1
+        assert left.exists(), "it goes when this generation has a snapshot of its own"
+        await client.call("ledger", "a", "add")
+        assert await client.engine.snapshot()
     assert not left.exists()
 
 

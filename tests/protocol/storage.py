@@ -15,7 +15,7 @@ from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.store import MemoryStore
-from styx.worker.snapshot_object import SLOT_PREFIX
+from styx.worker.snapshot_object import SLOT_PREFIX, generation_of
 
 T = TypeVar("T")
 
@@ -70,6 +70,9 @@ class Storage:
                 self.log.truncate(Stream.REPLIES, slot, effect.replies[slot])
             self.log.truncate(Stream.EPOCHS, EPOCHS_PARTITION, effect.epochs)
         else:
-            stored = set(self.store.list(SLOT_PREFIX))
-            for name in effect.names if isinstance(effect, DeleteObjects) else stored - effect.keep:
+            for name in effect.names if isinstance(effect, DeleteObjects) else self._swept(effect):
                 self.store.delete(name)
+
+    def _swept(self, effect: SweepObjects) -> list[str]:
+        stored = self.store.list(SLOT_PREFIX)
+        return [name for name in stored if name not in effect.keep and generation_of(name) < effect.before]

@@ -117,10 +117,11 @@ class Effects:
     async def _mark(self, effect: AppendMarker) -> None:
         # Whoever was a member in an older generation had one of the first places then.
         producers = [worker_producer(self._deployment.app, place) for place in range(self.members)]
+        identities: list[tuple[int, int]] = []
         failures = 0
         while effect.generation == self._generation:
             try:
-                await fence(self._address, producers, FENCE_SECONDS_MAX)
+                identities = list(await fence(self._address, producers, FENCE_SECONDS_MAX))
             except OSError as error:
                 failures += 1
                 if failures == 1:
@@ -132,7 +133,7 @@ class Effects:
             return
         marker = GenerationMarker(effect.generation, effect.snapshot_epoch, effect.app_version)
         await self._appender.append(self._topics.epochs, EPOCHS_PARTITION, [(None, encode_entry(marker), [])])
-        self._told(MarkerAppended(effect.generation))
+        self._told(MarkerAppended(effect.generation, identities))
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
@@ -176,12 +177,11 @@ class Effects:
             self._background.submit("deleting what no snapshot needs", delete, lambda _: None, lambda _: None)
 
     def _sweep(self, effect: SweepObjects) -> None:
-        keep, before = effect.keep, self._generation
 
         def sweep() -> None:
             for name in self._store.list(SLOT_PREFIX):
                 # A newer generation's objects are none of this one's business, should it no longer be the newest.
-                if name not in keep and generation_of(name) < before:
+                if name not in effect.keep and generation_of(name) < effect.before:
                     self._store.delete(name)
 
         self._background.submit("sweeping unfinished uploads", sweep, lambda _: None, lambda _: None)

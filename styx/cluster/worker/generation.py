@@ -18,6 +18,7 @@ from styx.cluster.worker.peers import Unreachable
 from styx.cluster.worker.reply_log import ReplyLog
 from styx.log.kafka.appender import Appender
 from styx.log.kafka.feed import RequestFeed
+from styx.log.kafka.transaction import ProducerIdentity
 from styx.protocol import Recover
 from styx.worker.events import LoadState, StateLoaded
 
@@ -45,6 +46,8 @@ class Generation:
         self.appender = Appender(
             node.log,
             transactional_id=worker_producer(session.deployment.app, place),
+            # Not taken over here: this generation may have ended long ago, and nobody would notice.
+            identity=ProducerIdentity(*recover.producers[place]),
             on_failure=lambda error: session.broken(self, -1, f"the log refuses appends: {error}"),
         )
         self.replies = ReplyLog(
