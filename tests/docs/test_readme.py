@@ -10,7 +10,8 @@ import pytest
 from tests.docs.snippets import ROOT, run, snippets
 
 pytestmark = pytest.mark.slow
-BANK, TESTING = snippets("README.md")
+BANK, _, TESTING = snippets("README.md")
+"""The one between needs a cluster: tests/cli/test_up_process.py runs it."""
 
 
 def test_the_first_code_keeps_its_state(tmp_path: Path) -> None:

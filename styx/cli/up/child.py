@@ -17,7 +17,7 @@ STOP_SECONDS_MAX: Final = 30.0
 
 
 class Child:
-    """`words` gives the arguments of each start; `say` gets lines for people; `changed` is called with each new pid."""
+    """`words` gives the arguments of each start; `say` gets lines for people; `changed` is called when `pid` is another one."""
 
     def __init__(
         self,
@@ -94,4 +94,6 @@ class Child:
         if self._stopping.is_set():
             self._process.kill()
         self._changed()
-        return await self._process.wait()
+        exit_code = await self._process.wait()
+        self._changed()
+        return exit_code

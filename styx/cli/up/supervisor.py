@@ -169,6 +169,8 @@ class Supervisor:
             self._worker_number += 1
             self._add_worker(f"worker-{self._worker_number}")
         members = set() if status is None else {worker.name for worker in status.workers if worker.member}
+        if status is None or status.phase != "running" or len(members) < wanted:
+            return  # who is to stay is not decided yet
         for name in [name for name in self._workers if name not in members][: len(self._workers) - wanted]:
             self._say(f"{name} stands by and is stopped")
             task = asyncio.ensure_future(self._workers.pop(name).stop())

@@ -1,0 +1,219 @@
+"""`styx up` as a person uses it, on real Kafka and a real S3 server: served, hurt, deployed to, scaled, stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil  # type: ignore[import-untyped]
+import pytest
+
+from tests.docs.snippets import ROOT, snippets
+from tests.real_services import RealKafka, RealMinio, free_port
+
+pytestmark = pytest.mark.slow
+STYX = [sys.executable, "-m", "styx"]
+SECONDS_MAX = 60.0
+"""For whatever is awaited; reached only by what will not happen."""
+APP = """
+from styx import App, Context, Operator
+
+account = Operator("account")
+
+@account.register
+async def credit(ctx: Context, amount: int) -> int:
+    balance = await ctx.get(0) + amount
+    await ctx.put(balance)
+    return balance
+
+app = App("{name}", operators=[account])
+"""
+
+
+class Ran(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+class Cluster:
+    """A running `styx up` of the app `shop` in its own directory."""
+
+    def __init__(self, directory: Path, kafka: RealKafka, minio: RealMinio, name: str) -> None:
+        self.directory = directory
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("STYX_")},
+            "STYX_S3_ENDPOINT": f"http://{minio.endpoint}",
+            "STYX_S3_ACCESS_KEY": minio.access_key,
+            "STYX_S3_SECRET_KEY": minio.secret_key,
+        }
+        self.name = name
+        self.port = free_port()
+        self.module(APP.format(name=name))
+        data = ["--log", f"kafka://{kafka.bootstrap}", "--store", f"s3://styx/{name}"]
+        words = [*STYX, "up", "shop:app", "--workers", "2", "--slots", "4", "--port", str(self.port), *data]
+        self.process = subprocess.Popen(
+            words, cwd=directory, env=self.environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        assert self.process.stdout is not None
+        self.lines: list[str] = []
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip())
+            if line.startswith("Ctrl-C"):
+                return
+        pytest.fail(f"it ended before it served: {self.lines}")
+
+    def module(self, text: str) -> None:
+        (self.directory / "shop.py").write_text(text)
+
+    def styx(self, *words: str) -> Ran:
+        ran = subprocess.run(
+            [*STYX, *words],
+            cwd=self.directory,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS_MAX,
+        )
+        return Ran(ran.returncode, ran.stdout.strip(), ran.stderr)
+
+    def credit(self, amount: int) -> int:
+        ran = self.styx("call", "account", "ada", "credit", str(amount))
+        assert ran.status == 0, ran
+        return int(ran.out)
+
+    def status(self) -> dict[str, Any]:
+        ran = self.styx("status", "--json")
+        return dict(json.loads(ran.out)) if ran.out else {}
+
+    def pids(self) -> dict[str, int]:
+        facts = json.loads((self.directory / f".styx/run/{self.name}/cluster.json").read_text())
+        return dict(facts["pids"])
+
+    def members(self) -> list[str]:
+        return sorted(worker["name"] for worker in self.status().get("workers", []) if worker["member"])
+
+    def end(self, by: signal.Signals) -> tuple[int, str]:
+        """Its exit code and its last words; all of its children are gone then."""
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        assert len(children) >= 3
+        self.process.send_signal(by)
+        out, _ = self.process.communicate(timeout=SECONDS_MAX)
+        _, alive = psutil.wait_procs(children, timeout=SECONDS_MAX)
+        assert alive == []
+        return self.process.returncode, out
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Waits until it holds; fails when it does not for long."""
+    end_s = time.monotonic() + SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < end_s, "it does not come"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, kafka: RealKafka, minio: RealMinio, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    name = request.node.name.removeprefix("test_")[:40]
+    cluster = Cluster(tmp_path, kafka, minio, name)
+    try:
+        yield cluster
+    finally:
+        # Children end by themselves when their supervisor is gone; what remains would be a fault, and is told.
+        children = psutil.Process(cluster.process.pid).children() if cluster.process.poll() is None else []
+        cluster.process.kill()
+        cluster.process.wait()
+        _, alive = psutil.wait_procs(children, timeout=SECONDS_MAX)
+        assert alive == []
+
+
+def test_life_of_a_cluster(cluster: Cluster) -> None:
+    assert cluster.lines[1].endswith(f"at http://127.0.0.1:{cluster.port}")
+    assert "Code   version 1 runs" in cluster.lines
+    secret = cluster.directory / f".styx/run/{cluster.name}/secret"
+    assert secret.stat().st_mode & 0o777 == 0o600
+    arguments = [" ".join(child.cmdline()) for child in psutil.Process(cluster.process.pid).children()]
+    assert len(arguments) == 4
+    assert not any(secret.read_text() in words for words in arguments), "anybody can list arguments"
+    assert cluster.credit(5) == 5
+
+    killed = cluster.pids()["worker-1"]
+    os.kill(killed, signal.SIGKILL)
+    assert cluster.credit(5) == 10
+    until(lambda: cluster.pids().get("worker-1", killed) != killed)
+    until(lambda: cluster.members() == ["worker-1", "worker-2"])
+    killed = cluster.pids()["coordinator"]
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: cluster.status().get("phase") == "running")
+    assert cluster.credit(5) == 15
+
+    status = cluster.status()
+    assert (status["phase"], status["app_version"], status["gateways"]) == ("running", 1, ["gateway"])
+    assert sorted(slot for worker in status["workers"] for slot in worker["slots"]) == [0, 1, 2, 3]
+    assert cluster.styx("status").out.startswith(f"app       {cluster.name}, version 1\nstate     running")
+
+    exit_code, words = cluster.end(signal.SIGINT)
+    assert exit_code == 0
+    assert words.splitlines()[-1] == "Stopped."
+    assert cluster.styx("status").status == 1
+    assert secret.exists(), "the store's code is signed with it"
+
+
+def test_deploying(cluster: Cluster) -> None:
+    assert cluster.credit(5) == 5
+    assert cluster.styx("deploy", "shop:app") == Ran(0, "version 1 is this very code; nothing to do", "")
+    cluster.module(APP.format(name=cluster.name).replace("+ amount", "+ 100 * amount"))
+    assert cluster.styx("deploy", "shop:app") == Ran(0, "version 2 runs", "")
+    assert cluster.credit(1) == 105
+    os.kill(cluster.pids()["coordinator"], signal.SIGKILL)
+    until(lambda: cluster.status().get("phase") == "running")
+    assert cluster.credit(1) == 205, "a coordinator that starts again does not go back to what up was started with"
+    assert cluster.styx("deploy", "--rollback") == Ran(0, "version 3 runs", "")
+    assert cluster.credit(1) == 206
+    cluster.module(APP.format(name=cluster.name).replace('Operator("account"', 'Operator("konto"'))
+    ran = cluster.styx("deploy", "shop:app")
+    assert (ran.status, ran.out) == (1, "")
+    assert "operator 'account' has state" in ran.err
+    assert "version 3 goes on" in ran.err
+    assert cluster.credit(1) == 207
+
+
+def test_scaling(cluster: Cluster) -> None:
+    assert cluster.credit(5) == 5
+    assert cluster.styx("scale", "3").status == 0
+    until(lambda: cluster.members() == ["worker-1", "worker-2", "worker-3"])
+    assert cluster.credit(5) == 10
+    assert cluster.styx("scale", "1").status == 0
+    until(lambda: len(cluster.pids()) == 3)
+    assert len(cluster.members()) == 1
+    assert cluster.credit(5) == 15
+    ran = cluster.styx("scale", "5")
+    assert (ran.status, ran.err) == (1, "styx: not scaled: 4 slots can be shared by 1 to 4 workers, not by 5\n")
+
+
+def test_children_end_with_a_killed_supervisor(cluster: Cluster) -> None:
+    assert cluster.credit(5) == 5
+    assert cluster.end(signal.SIGKILL)[0] == -signal.SIGKILL
+    ran = cluster.styx("status")
+    assert (ran.status, ran.out) == (1, ""), "what a killed one has left is not a cluster"
+
+
+def test_clients_of_the_readme(cluster: Cluster, kafka: RealKafka) -> None:
+    code = snippets("README.md")[1].code
+    for before, after in (
+        ("kafka://127.0.0.1:9092", f"kafka://{kafka.bootstrap}"),
+        ("http://127.0.0.1:8080", f"http://127.0.0.1:{cluster.port}"),
+        ('app="bank"', f'app="{cluster.name}"'),
+        ('"open"', '"credit"'),
+    ):
+        assert before in code
+        code = code.replace(before, after)
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    assert cluster.styx("call", "account", "carol", "credit", "0").out == "100"
