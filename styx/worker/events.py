@@ -7,6 +7,7 @@ Never leaves the process, so never encoded.
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -165,11 +166,15 @@ class EmitReplies:
 
 @dataclass(slots=True)
 class LoadState:
-    """Load these slots from the snapshot and the log, then feed their requests from `next_offset` on."""
+    """Load these slots from the snapshot and the log, then feed their requests from `next_offset` on.
+
+    The worker has the tables of `held` ones, as the snapshot has them.
+    """
 
     generation: int
     slots: list[int]
     manifest: Manifest | None
+    held: AbstractSet[int] = frozenset()
 
 
 @dataclass(slots=True)

@@ -44,7 +44,7 @@ def load_state(wanted: LoadState, n_slots: int, log: LogReader, store: Store, sc
     manifest = wanted.manifest
     by_slot = {} if manifest is None else {slot.part.slot: slot for slot in manifest.slots}
     try:
-        slots = {slot: _load_slot(by_slot.get(slot), store) for slot in wanted.slots}
+        slots = {slot: _load_slot(by_slot.get(slot), store, slot in wanted.held) for slot in wanted.slots}
         plans = _plans(wanted, n_slots, log)
         for slot in wanted.slots:
             _check_requests(slot, slots[slot].next_offset, plans, log)
@@ -71,11 +71,11 @@ def answered_in_own_partition(wanted: LoadState, log: LogReader) -> set[int]:
     return answered
 
 
-def _load_slot(slot: SlotManifest | None, store: Store) -> LoadedSlot:
+def _load_slot(slot: SlotManifest | None, store: Store, held: bool) -> LoadedSlot:
     if slot is None:
         return LoadedSlot({}, 0, [])
     deltas: list[Delta] = []
-    for ref in slot.objects:
+    for ref in () if held else slot.objects:
         try:
             data = store.get(ref.name)
         except NotFound:

@@ -63,7 +63,7 @@ from styx.worker.messages import ExternalDone, Failure, Frame
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
-from styx.worker.slot import IDEMPOTENCY_TABLE, Slot
+from styx.worker.slot import IDEMPOTENCY_TABLE, Slot, Table
 
 
 class Step(Enum):
@@ -93,6 +93,8 @@ class Worker:
         self.transactions_ended = 0
         self.reached = Step.LOADING
         self._effects: list[Effect] = []
+        self._held: dict[int, dict[str, Table]] = {}
+        self._held_at: tuple[int, int] | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -249,7 +251,11 @@ class Worker:
         self.executor.owners = dict(message.owners)
         self.reached = Step.LOADING
         mine = sorted(slot for slot, owner in message.owners.items() if owner == self.id)
-        self._effects.append(LoadState(self.generation, mine, message.manifest))
+        snapshot = None if message.manifest is None else (message.manifest.generation, message.manifest.epoch)
+        if snapshot is None or snapshot != self._held_at:
+            self._held = {}
+        self._held_at = snapshot
+        self._effects.append(LoadState(self.generation, mine, message.manifest, self._held.keys() & mine))
 
     def _load(self, loaded: StateLoaded) -> None:
         self.epoch = loaded.epoch
@@ -258,12 +264,17 @@ class Worker:
         self._replies.answered = loaded.answered
         for index, part in loaded.slots.items():
             slot = self.slots[index] = Slot(index)
-            slot.load(part.tables)
+            slot.load(self._held.get(index, part.tables))
             memory = self._memories[index] = ReplyMemory(slot, self.limits.idempotency_keys_max)
             self._intake.add_slot(index, part.next_offset, part.pending, memory)
         self.executor.slots = self.slots
+        self._hold()
         self.reached = Step.LOADED
         self._tell(Loaded(self.generation, max(self._plans, default=-1)))
+
+    def _hold(self) -> None:
+        """The state is that of a snapshot until the next epoch begins: a generation that starts from it loads less."""
+        self._held = {index: slot.tables for index, slot in self.slots.items()}
 
     # Sequencing --------------------------------------------------------------------------------------------
 
@@ -288,6 +299,7 @@ class Worker:
         elif not self._intake.has_work and self._joined < epoch:
             return
         self.reached = Step.EXECUTING
+        self._held, self._held_at = {}, None
         self.epoch = epoch
         self._reported = False
         self._replies.begin(epoch)
@@ -460,7 +472,11 @@ class Worker:
         self._locks = {}
         self._locked = frozenset()
         self._verdicts = {}
-        self.reached = Step.HOLDING if hold else Step.IDLE
+        self.reached = Step.IDLE
+        if hold:
+            self.reached = Step.HOLDING
+            self._held_at = (self.generation, self.epoch)
+            self._hold()
         if snapshot:
             for slot in self.slots.values():
                 self._store(slot)

@@ -9,10 +9,25 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from styx.limits import Limits
 from styx.messages import encode_request
-from styx.protocol import Commit, Conflicts, Done, Join, PendingTransaction, Recover, Resume, ToWorker, Validate
+from styx.protocol import (
+    Commit,
+    Conflicts,
+    Done,
+    Join,
+    Manifest,
+    PendingTransaction,
+    Recover,
+    Resume,
+    SlotManifest,
+    SlotPart,
+    SnapshotEnded,
+    ToWorker,
+    Validate,
+)
 from styx.sequencer import epoch_record
 from styx.sequencer.epoch_record import EpochRecord
 from styx.sequencer.sequencer import Arrival
@@ -126,7 +141,7 @@ def test_a_recovery_of_an_older_or_the_same_generation_is_void() -> None:
     alone = Alone()
     for generation in (0, 1):
         assert alone.say(Recover(generation, {0: 0}, None)) == []
-    assert alone.say(Recover(2, {0: 0}, None)) == [LoadState(2, [0], None)]
+    assert alone.say(Recover(2, {0: 0}, None)) == [LoadState(2, [0], None, set())]
     assert alone.worker.reached is Step.LOADING
 
 
@@ -185,3 +200,53 @@ def test_a_record_that_is_durable_for_another_epoch_is_not_this_ones() -> None:
     assert not any(isinstance(message, Done) for message in alone.told)
     alone.step(RecordDurable(1, 0))
     assert isinstance(alone.told[-1], Done)
+
+
+# Held snapshots ------------------------------------------------------------------------------------------------
+
+
+def held_epoch(alone: Alone) -> Manifest:
+    """An epoch that writes, closed with a held snapshot; the manifest of it."""
+    alone.say(Resume(1))
+    alone.arrive(0, "add 5")
+    while alone.worker.runnable:
+        alone.step(Proceed())
+    alone.step(RecordDurable(1, 0))
+    alone.say(Validate(1, 0, 1, [], [], [], []))
+    alone.say(Commit(1, 0, [], snapshot=True, hold=True))
+    assert alone.worker.reached is Step.HOLDING
+    return Manifest(1, 0, 1, [SlotManifest(SlotPart(0, 1, [], 1, {}, None), [])])
+
+
+def test_no_epoch_begins_while_a_snapshot_is_held() -> None:
+    alone = Alone()
+    held_epoch(alone)
+    alone.arrive(0, "add 1", first=1)
+    assert len(alone.records) == 1
+    alone.say(SnapshotEnded(1, 0, complete=False))
+    assert len(alone.records) == 2, "it has failed, and work goes on"
+
+
+def test_a_generation_on_the_held_snapshot_loads_only_what_the_worker_lacks() -> None:
+    alone = Alone()
+    manifest = held_epoch(alone)
+    [load] = alone.say(Recover(2, {0: 0, 1: 0}, manifest))
+    assert load == LoadState(2, [0, 1], manifest, {0})
+    slots = {0: LoadedSlot({}, 1, []), 1: LoadedSlot({}, 0, [])}
+    alone.step(StateLoaded(2, 0, 1, slots, [], set()))
+    assert alone.worker.slots[0].user_state() == {("entity", "a0"): b"\x05"}
+    [again] = alone.say(Recover(3, {0: 0, 1: 0}, manifest))
+    assert again == LoadState(3, [0, 1], manifest, {0, 1}), "no epoch has begun since"
+
+
+def test_what_is_held_is_forgotten_with_the_next_epoch_and_for_another_snapshot() -> None:
+    alone = Alone()
+    manifest = held_epoch(alone)
+    [load] = alone.say(Recover(2, {0: 0}, replace(manifest, epoch=7)))
+    assert load == LoadState(2, [0], replace(manifest, epoch=7), set())
+    alone = Alone()
+    manifest = held_epoch(alone)
+    alone.say(SnapshotEnded(1, 0, complete=False))
+    alone.arrive(0, "add 1", first=1)
+    effects = alone.say(Recover(2, {0: 0}, manifest))
+    assert effects == [LoadState(2, [0], manifest, set())]

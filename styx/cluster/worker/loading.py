@@ -37,8 +37,9 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
         return {tid for _, _, tid in reader.reply_tids_of(_reply_starts(wanted, len(reply_ends)))}
 
     answer: StateLoaded | StateUnusable
+    missing = [slot for slot in wanted.slots if slot not in wanted.held]
     try:
-        with PrefetchingStore(store, objects_of(wanted.manifest, wanted.slots)) as objects:
+        with PrefetchingStore(store, objects_of(wanted.manifest, missing)) as objects:
             answer = load_state(wanted, n_slots, reader, objects, scan)
     except Unusable as error:
         answer = StateUnusable(wanted.generation, str(error))
