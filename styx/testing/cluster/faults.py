@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import sys
 import tempfile
 import time
@@ -133,6 +134,8 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = [fault for fault in faults if fault not in SCENARIOS]
     if unknown:
         parser.error(f"there is no fault {unknown[0]!r}; there are {', '.join(SCENARIOS)}")
+    # It tells of each attempt to reach a broker that is away; that it is away is what the table is about.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     directory = Path(tempfile.mkdtemp(prefix="styx-faults-"))
     print(f"the processes' logs are in {directory}", flush=True)
     deadline_s = time.monotonic() + options.minutes * 60
