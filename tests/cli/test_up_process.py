@@ -128,7 +128,7 @@ def cluster(tmp_path: Path, kafka: RealKafka, minio: RealMinio, request: pytest.
         # Children end by themselves when their supervisor is gone; what remains would be a fault, and is told.
         children = psutil.Process(cluster.process.pid).children() if cluster.process.poll() is None else []
         cluster.process.kill()
-        cluster.process.wait()
+        cluster.process.communicate()
         _, alive = psutil.wait_procs(children, timeout=SECONDS_MAX)
         assert alive == []
 

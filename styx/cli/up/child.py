@@ -17,7 +17,7 @@ STOP_SECONDS_MAX: Final = 30.0
 
 
 class Child:
-    """`words` gives the arguments of each start; `say` gets lines for people; `changed` is called when `pid` is another one."""
+    """`words` gives the arguments of each start, `say` gets lines for people, `changed` hears that `pid` changed."""
 
     def __init__(
         self,

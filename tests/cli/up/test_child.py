@@ -1,0 +1,77 @@
+"""A supervised process: started again, given up, stopped; and ending with its supervisor."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from styx.cli.exit_codes import CommandFailed
+from styx.cli.up.child import Child
+
+pytestmark = pytest.mark.slow
+
+
+def child(words: list[str], said: list[str]) -> Child:
+    environment = {**os.environ, "STYX_SECRET": "0123456789abcdef"}
+    return Child("one", lambda: words, environment, said.append, lambda: None)
+
+
+def gateway() -> list[str]:
+    """Arguments of a process that waits for others for ever."""
+    return ["gateway", "--log", "kafka://127.0.0.1:1", "--coordinator", "127.0.0.1:1", "--port", "0"]
+
+
+async def other_pid(child: Child, than: int | None) -> int:
+    while child.pid is None or child.pid == than:  # noqa: ASYNC110 - a process is no event source
+        await asyncio.sleep(0.02)
+    return child.pid
+
+
+def test_started_again_and_stopped() -> None:
+    async def main() -> None:
+        said: list[str] = []
+        one = child(gateway(), said)
+        running = asyncio.ensure_future(one.run())
+        first = await other_pid(one, None)
+        os.kill(first, signal.SIGKILL)
+        await other_pid(one, first)
+        assert said == ["one was killed by SIGKILL; it starts again in 0.2 s"]
+        await one.stop()
+        await running
+        assert one.pid is None
+
+    asyncio.run(main())
+
+
+def test_given_up_for_wrong_usage(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CommandFailed, match="one ended with exit code 2 and is not started again"):
+        asyncio.run(child(["gateway", "--log", "nonsense"], []).run())
+    assert "'nonsense' is not a Kafka address" in capfd.readouterr().err
+
+
+def test_ends_with_its_supervisor() -> None:
+    environment = {**os.environ, "STYX_SECRET": "0123456789abcdef", "STYX_SUPERVISED": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "styx", *gateway()], stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        assert process.stderr is not None
+        assert b"listening" in process.stderr.readline()
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
+
+
+def test_standard_input_means_nothing_without_a_supervisor(tmp_path: Path) -> None:
+    environment = {**os.environ, "STYX_SECRET": "0123456789abcdef"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "styx", *gateway()], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        assert process.stderr is not None
+        assert b"listening" in process.stderr.readline()
+        assert b"waiting for the coordinator" in process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0

@@ -1,0 +1,83 @@
+"""The gateway process before it knows its app, and what it makes of a coordinator that says something else."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from styx import App, ConfigurationError, RequestRejected
+from styx.cluster.gateway_process import GatewayProcess
+from styx.cluster.wire import COORDINATOR, Code, Deployment, Serve, encode
+from styx.limits import Limits
+from styx.log.kafka.address import parse_kafka_url
+from styx.transport import Connection, Hello, Security, listen
+
+SECURITY = Security(b"0123456789abcdef", "c")
+
+
+def deployment(app: str) -> Serve:
+    return Serve(Deployment(app, 4, 2, Limits()))
+
+
+async def followed(messages: list[Serve | Code], until: Callable[[GatewayProcess], bool]) -> GatewayProcess:
+    """A gateway that has heard these messages, one each time it connects."""
+    left = list(messages)
+
+    def accept(connection: Connection) -> None:
+        connection.start(lambda *_: None, lambda *_: None)
+        connection.send(encode(left.pop(0)))
+        if left:
+            connection.close()
+
+    hello = Hello(cluster="c", role=COORDINATOR, name="c", incarnation="c")
+    listener = await listen("127.0.0.1", 0, SECURITY, hello, accept)
+    gateway = GatewayProcess("g", SECURITY, listener.address, parse_kafka_url("kafka://127.0.0.1:1"))
+    running = asyncio.ensure_future(gateway.run())
+    try:
+        while not until(gateway) and not running.done():  # noqa: ASYNC110 - a gateway is no event source
+            await asyncio.sleep(0.005)
+        if running.done():
+            running.result()
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await listener.close()
+        await gateway.close()
+    return gateway
+
+
+def test_before_it_knows_anything() -> None:
+    gateway = GatewayProcess("g", SECURITY, "127.0.0.1:1", parse_kafka_url("kafka://127.0.0.1:1"))
+    assert gateway.unavailable_reason == "the gateway waits for the coordinator at 127.0.0.1:1"
+    assert (gateway.ready, gateway.in_flight, gateway.version, gateway.connected) == (False, 0, 0, False)
+    with pytest.raises(RequestRejected, match="unavailable"):
+        gateway.app.operator("account")
+
+
+def test_an_app_without_a_version() -> None:
+    gateway = asyncio.run(followed([deployment("bank")], lambda g: "styx deploy" in (g.unavailable_reason or "")))
+    assert gateway.unavailable_reason == "no version of app 'bank' has been deployed yet: styx deploy MODULE:APP"
+
+
+def test_a_version_that_it_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("styx.cluster.gateway_process.RECONNECT_SECONDS", 0.001)
+    messages: list[Serve | Code] = [deployment("bank"), Code(3, b"nonsense")]
+    gateway = asyncio.run(followed(messages, lambda g: "version 3" in (g.unavailable_reason or "")))
+    assert "version 3 of the app cannot be served here: PackageRefused" in (gateway.unavailable_reason or "")
+    assert gateway.version == 0
+
+
+def test_another_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("styx.cluster.gateway_process.RECONNECT_SECONDS", 0.001)
+    with pytest.raises(ConfigurationError, match=r"now coordinates app 'shop'.*this gateway serves 'bank'"):
+        asyncio.run(followed([deployment("bank"), deployment("shop")], lambda _: False))
+
+
+def test_waits_for_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
+    from styx.deployment.package import pack
+
+    monkeypatch.setattr("styx.cluster.gateway_process.RECONNECT_SECONDS", 0.001)
+    package = pack(App("bank", []), SECURITY.secret)
+    messages: list[Serve | Code] = [deployment("bank"), Code(1, package)]
+    gateway = asyncio.run(followed(messages, lambda g: "Kafka" in (g.unavailable_reason or "")))
+    assert (gateway.unavailable_reason or "").startswith("the gateway waits for Kafka: ")
