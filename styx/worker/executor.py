@@ -39,7 +39,11 @@ EXTERNAL_PENDING = Failure(b"", b"", True, EXTERNAL_CODE, "", "")
 
 
 class Executor:
-    """One epoch's first execution on one worker. `owners` maps every slot to its worker."""
+    """One epoch's first execution on one worker. `owners` maps every slot to its worker.
+
+    `invocation` is the kind of context that functions get, which a shell may replace between epochs by one that
+    measures.
+    """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
         self.worker = worker
@@ -52,6 +56,7 @@ class Executor:
         self.slots: dict[int, Slot] = {}
         self.roots: dict[int, RootTransaction] = {}
         self.open_roots = 0
+        self.invocation: type[Invocation] = Invocation
         self.outbox = Outbox()
         self._calls: deque[Call] = deque()
         self._resumptions: deque[tuple[Invocation, Result]] = deque()
@@ -174,7 +179,7 @@ class Executor:
         if cell is None:
             table = self.slots[call.slot].table(call.operator)
             cell = footprint.cells[entity] = EntityCell(footprint, table, key)
-        invocation = Invocation(
+        invocation = self.invocation(
             footprint,
             operator,
             spec,

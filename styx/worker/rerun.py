@@ -187,7 +187,9 @@ class Rerun:
         operator = footprint.app.operators[due.operator]
         spec = operator.functions.get(due.function, LOAD)
         cell = CurrentCell(self.writes, self._current, self._slot.table(due.operator), due.operator, due.key)
-        invocation = Invocation(
+        # What was measured in the execution step is measured here as well.
+        kind = Invocation if due.cached is None else type(due.cached)
+        invocation = kind(
             footprint,
             operator,
             spec,

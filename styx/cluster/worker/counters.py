@@ -5,19 +5,43 @@ Counted since the process started, over all registrations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from styx.metrics.histogram import STORE_SECONDS, Histogram
+from styx.protocol import SlotPart
 
 
 @dataclass(slots=True)
 class Counters:
-    """Replies given by outcome; `recovery_s` is how long the last load took."""
+    """Replies given by outcome; frames to and from peers with the messages in them; parts of snapshots.
+
+    `recovery_s` is how long the last load took; `fenced` how often the log refused this worker as outdated.
+    """
 
     committed: int = 0
     aborted: int = 0
     rejected: int = 0
     poison: int = 0
-    epochs: int = 0
+    frames_sent: int = 0
+    frames_received: int = 0
+    messages_sent: int = 0
+    messages_received: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
     snapshot_parts: int = 0
     snapshot_failures: int = 0
+    snapshot_bytes: int = 0
+    snapshot_seconds: Histogram = field(default_factory=lambda: Histogram(STORE_SECONDS))
     recoveries: int = 0
     recovery_s: float = 0.0
+    fenced: int = 0
+
+    def stored(self, part: SlotPart | None, seconds: float) -> None:
+        """A slot's part of a snapshot is in the store after so long, or (None) was given up."""
+        if part is None:
+            self.snapshot_failures += 1
+            return
+        self.snapshot_parts += 1
+        self.snapshot_seconds.observe(seconds)
+        if part.stored is not None:
+            self.snapshot_bytes += part.stored.size

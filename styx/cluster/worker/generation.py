@@ -17,6 +17,7 @@ from styx.cluster.worker.loading import Loaded, load
 from styx.cluster.worker.peers import Unreachable
 from styx.cluster.worker.reply_log import ReplyLog
 from styx.log.kafka.appender import Appender
+from styx.log.kafka.errors import Fenced
 from styx.log.kafka.feed import RequestFeed
 from styx.log.kafka.transaction import ProducerIdentity
 from styx.protocol import Recover
@@ -48,7 +49,7 @@ class Generation:
             transactional_id=worker_producer(session.deployment.app, place),
             # Not taken over here: this generation may have ended long ago, and nobody would notice.
             identity=ProducerIdentity(*recover.producers[place]),
-            on_failure=lambda error: session.broken(self, -1, f"the log refuses appends: {error}"),
+            on_failure=self._refused,
         )
         self.replies = ReplyLog(
             self.appender,
@@ -59,6 +60,10 @@ class Generation:
         self.externals = ClusterExternals(session, self)
         self._task: asyncio.Task[None] | None = None
         self._began_s = time.monotonic()
+
+    def _refused(self, error: BaseException) -> None:
+        self._session.node.counters.fenced += isinstance(error, Fenced)
+        self._session.broken(self, -1, f"the log refuses appends: {error}")
 
     def end(self) -> None:
         """Everything that is under way for it is dropped."""

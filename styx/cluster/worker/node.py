@@ -16,6 +16,7 @@ from styx.app import App
 from styx.cluster.background import Background
 from styx.cluster.wire import WORKER, Code
 from styx.cluster.worker.counters import Counters
+from styx.cluster.worker.epoch_watch import EpochWatch
 from styx.cluster.worker.peers import address_of
 from styx.deployment.package import read_header, unpack
 from styx.log.kafka.address import KafkaAddress
@@ -48,6 +49,7 @@ class Node:
         self.background = background
         self.incarnation = secrets.token_hex(8)
         self.counters = Counters()
+        self.watch = EpochWatch()
         self.listens_at = ""
         self.topics: Topics
         self._own = (own_app, own_fingerprint)

@@ -56,10 +56,6 @@ class Peers:
         self._connections: dict[int, Connection] = {}
         self._members: frozenset[int] = frozenset()
         self._changed = asyncio.Event()
-        self.bytes_sent = 0
-        self.bytes_received = 0
-        self.frames_sent = 0
-        self.frames_received = 0
 
     def accept(self, connection: Connection) -> None:
         """A worker has dialled this one."""
@@ -92,8 +88,6 @@ class Peers:
         """Sends a frame, if the peer is there: if not, its loss has been reported already."""
         connection = self._connections.get(peer)
         if connection is not None:
-            self.frames_sent += 1
-            self.bytes_sent += len(payload)
             connection.send(payload)
 
     def close(self) -> None:
@@ -128,17 +122,12 @@ class Peers:
             before.abort("the worker has connected anew")
             self._report(number, "it has connected anew")
         connection.start(
-            self._frames,
+            lambda _, payloads: self._arrived(payloads),
             lambda which, reason: self._gone(number, which, reason),
             ping_seconds=PING_SECONDS,
             silence_seconds=SILENCE_SECONDS,
         )
         self._changed.set()
-
-    def _frames(self, _: Connection, payloads: list[bytes]) -> None:
-        self.frames_received += len(payloads)
-        self.bytes_received += sum(map(len, payloads))
-        self._arrived(payloads)
 
     def _gone(self, number: int, connection: Connection, reason: str) -> None:
         if self._connections.get(number) is connection:

@@ -21,6 +21,7 @@ from styx.cluster.worker.generation import Generation
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.passes import Passes
 from styx.cluster.worker.peers import Peers
+from styx.cluster.worker.timed_core import TimedWorker
 from styx.protocol import Broken, ObjectRef, Recover, SlotPart
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.sequencer.sequencer import Arrival
@@ -46,7 +47,6 @@ from styx.worker.events import (
 )
 from styx.worker.messages import Frame
 from styx.worker.snapshot_io import merge_stored, store_slot
-from styx.worker.worker import Worker
 
 WAITING_RECORDS_MAX: Final = 20_000
 """Requests of one slot that have arrived and are in no epoch; beyond, that slot is fetched no further for a while."""
@@ -80,7 +80,10 @@ class WorkerSession:
         self._paused: set[int] = set()
         self._loop = asyncio.get_running_loop()
         deployment = self.deployment
-        self.core = Worker(self._number, App(deployment.app, []), deployment.n_slots, deployment.limits)
+        self._watch = node.watch
+        self.core = TimedWorker(
+            self._number, App(deployment.app, []), deployment.n_slots, deployment.limits, self._watch
+        )
         self._passes = Passes(self.core, self._do_effect, self._after_pass, self._pass_failed)
         self._do: dict[type, Callable[[Any], None]] = {
             SendFrame: self._send_frame,
@@ -104,6 +107,7 @@ class WorkerSession:
         self.peers.close()
         self._link.abort("the worker's registration is over")
         self.core.executor.end()
+        self._watch.abandons()
 
     # What arrives ------------------------------------------------------------------------------------------
 
@@ -147,8 +151,16 @@ class WorkerSession:
         self._passes.give(CoordinatorSaid(message))
 
     def _frames(self, payloads: list[bytes]) -> None:
+        watch, counters = self._watch, self.node.counters
+        started_s = watch.clock() if watch.sampling else 0.0
         for payload in payloads:
-            self._passes.give(FrameArrived(_decode_frame(payload)))
+            frame = _decode_frame(payload)
+            counters.messages_received += len(frame.messages)
+            counters.bytes_received += len(payload)
+            self._passes.give(FrameArrived(frame))
+        counters.frames_received += len(payloads)
+        if watch.sampling:
+            watch.breakdown.moved(watch.clock() - started_s)
 
     def deliver(self, generation: Generation, slot: int, arrivals: list[Arrival]) -> None:
         """Requests were fetched for a generation's slot."""
@@ -177,6 +189,10 @@ class WorkerSession:
         self._do[type(effect)](effect)
 
     def _after_pass(self) -> None:
+        core = self.core
+        sent_us = self._watch.pass_ended(core.executor, core.runnable)
+        if sent_us:
+            self._current.replies.when_durable(lambda: self._watch.durable(sent_us))
         if self._beat_due:
             self._beat_due = False
             self.beat_at_s = time.monotonic()
@@ -184,7 +200,7 @@ class WorkerSession:
         generation = self._generation
         if generation is None or generation.feed is None:
             return
-        for slot, waiting in self.core.waiting().items():
+        for slot, waiting in core.waiting().items():
             if waiting > WAITING_RECORDS_MAX and slot not in self._paused:
                 self._paused.add(slot)
                 generation.feed.pause(slot)
@@ -224,14 +240,22 @@ class WorkerSession:
         return self._generation
 
     def _send_frame(self, effect: SendFrame) -> None:
-        self.peers.send(effect.peer, encode(effect.frame))
+        watch, counters = self._watch, self.node.counters
+        started_s = watch.clock() if watch.sampling else 0.0
+        payload = encode(effect.frame)
+        self.peers.send(effect.peer, payload)
+        counters.frames_sent += 1
+        counters.messages_sent += len(effect.frame.messages)
+        counters.bytes_sent += len(payload)
+        if watch.sampling:
+            watch.breakdown.moved(watch.clock() - started_s)
 
     def _tell(self, effect: Tell) -> None:
         self._link.send(encode(effect.message))
+        self._watch.said(effect.message, self.core.executor)
 
     def _append_epoch_record(self, effect: AppendEpochRecord) -> None:
         generation = self._current
-        self.node.counters.epochs += 1
 
         def durable(future: asyncio.Future[int]) -> None:
             if future.cancelled():
@@ -247,7 +271,9 @@ class WorkerSession:
         appended.add_done_callback(durable)
 
     def _emit(self, effect: EmitReplies) -> None:
+        started_s = self._watch.clock()
         self._current.replies.emit(effect.replies)
+        self._watch.replied(effect.replies, self._watch.clock() - started_s)
         counters = self.node.counters
         for reply in effect.replies:
             if reply.error is None:
@@ -270,14 +296,12 @@ class WorkerSession:
     # Snapshots ---------------------------------------------------------------------------------------------
 
     def _store_slot(self, wanted: StoreSlot) -> None:
-        generation, store = self._current, self.node.store
+        generation, store, counters = self._current, self.node.store, self.node.counters
         epochs_end, replies = generation.epochs_end, dict(enumerate(generation.replies.ends))
+        started_s = time.monotonic()
 
         def stored(part: SlotPart | None) -> None:
-            if part is None:
-                self.node.counters.snapshot_failures += 1
-            else:
-                self.node.counters.snapshot_parts += 1
+            counters.stored(part, time.monotonic() - started_s)
             self.give(generation, SlotPartStored(wanted.generation, wanted.epoch, wanted.slot, part))
 
         def begin() -> None:

@@ -94,6 +94,11 @@ class RequestFeed:
         """By slot: offsets between what was delivered and the end of the partition, as it was last heard of."""
         return {slot: max(0, self._ends.get(slot, offset) - offset) for slot, offset in self._positions.items()}
 
+    @property
+    def away(self) -> bool:
+        """A broker that it reads from does not answer, and is waited for."""
+        return bool(self._away_since)
+
     async def stop(self) -> None:
         """Delivers nothing any more, and disconnects."""
         self._positions = {}

@@ -1,0 +1,63 @@
+"""What a worker's time goes into: functions, state, the network, the protocol, waiting; measured in one epoch of many.
+
+The shares are those of the paper's Table 3. Sums up what it is told; never decides what is timed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+EPOCHS_PER_SAMPLE: Final = 64
+"""One epoch in so many is timed in detail."""
+PARTS: Final = ("function", "state", "network", "protocol", "idle")
+
+
+class TimeBreakdown:
+    """Seconds of sampled epochs by part, and how many transactions were rooted in them.
+
+    `running_s` is time spent driving functions, `state_s` the part of it inside of `get`, `put` and `delete`.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(PARTS, 0.0)
+        self.transactions = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """A sampled epoch begins; what is left of one that was never counted is forgotten."""
+        self.running_s = self.state_s = self.network_s = 0.0
+        self._idle_s = 0.0
+        self._waiting_since_s: float | None = None
+        self._for_peers = False
+
+    def wait(self, now_s: float, for_peers: bool) -> None:
+        """There is nothing to do; `for_peers`: own transactions run on other workers."""
+        self._waiting_since_s, self._for_peers = now_s, for_peers
+
+    def go_on(self, now_s: float) -> None:
+        """The wait, if there was one, is over."""
+        if self._waiting_since_s is not None:
+            waited_s = now_s - self._waiting_since_s
+            self._waiting_since_s = None
+            if self._for_peers:
+                self.network_s += waited_s
+            else:
+                self._idle_s += waited_s
+
+    def moved(self, seconds: float) -> None:
+        """Frames were encoded and sent, or decoded: maybe in the midst of a wait, of which it is no part."""
+        self.network_s += seconds
+        if self._waiting_since_s is not None:
+            self._waiting_since_s += seconds
+
+    def count(self, transactions: int, whole_s: float) -> None:
+        """The sampled epoch took so long. Whatever was not told of is the protocol's."""
+        seconds = self.seconds
+        function_s = max(0.0, self.running_s - self.state_s)
+        seconds["function"] += function_s
+        seconds["state"] += self.state_s
+        seconds["network"] += self.network_s
+        seconds["idle"] += self._idle_s
+        known_s = function_s + self.state_s + self.network_s + self._idle_s
+        seconds["protocol"] += max(0.0, whole_s - known_s)
+        self.transactions += transactions

@@ -1,0 +1,59 @@
+"""The worker's protocol, unchanged, with a watch that learns when it reaches which step. The core reads no clock."""
+
+from __future__ import annotations
+
+from styx.app import App
+from styx.cluster.worker.epoch_watch import EpochWatch
+from styx.limits import Limits
+from styx.worker.events import CoordinatorSaid, Effect, Event, Proceed
+from styx.worker.worker import Step, Worker
+
+
+class TimedWorker(Worker):
+    """As `Worker`; tells `watch`."""
+
+    def __init__(self, worker: int, app: App, n_slots: int, limits: Limits, watch: EpochWatch) -> None:
+        self._watch = watch
+        self._reached = Step.LOADING
+        super().__init__(worker, app, n_slots, limits)
+
+    @property
+    def reached(self) -> Step:
+        """As `Worker.reached`."""
+        return self._reached
+
+    @reached.setter
+    def reached(self, step: Step) -> None:
+        self._reached = step
+        watch = self._watch
+        if step is Step.EXECUTING:
+            watch.begins(self.executor, self.transactions_ended)
+        elif step is Step.VALIDATING:
+            watch.validates()
+        elif step is Step.LOCKING:
+            watch.locks(len(self._locked & self.executor.roots.keys()))
+        elif step is Step.LOADING:
+            watch.abandons()
+        else:
+            watch.closes(self.transactions_ended)
+
+    def step(self, event: Event) -> list[Effect]:
+        """As `Worker.step`."""
+        watch = self._watch
+        if watch.sampling:
+            watch.breakdown.go_on(watch.clock())
+            if isinstance(event, Proceed) and self._reached is Step.EXECUTING:
+                started_s = watch.clock()
+                effects = super().step(event)
+                watch.breakdown.running_s += watch.clock() - started_s
+                return effects
+        if isinstance(event, CoordinatorSaid) and event.message.generation == self.generation:
+            watch.told(event.message)
+        return super().step(event)
+
+    def _run_locks(self) -> None:
+        watch = self._watch
+        started_s = watch.clock() if watch.sampling else 0.0
+        super()._run_locks()
+        if watch.sampling:
+            watch.breakdown.running_s += watch.clock() - started_s
