@@ -1,0 +1,45 @@
+"""A cluster of real processes through every fault, under one load, and audited: no reply lost, doubled or wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from styx.testing.cluster import ClusterOptions, ClusterUnderTest, LoadOptions
+from styx.testing.cluster.faults import APP, run_faults
+from styx.testing.cluster.scenarios import SCENARIOS
+from tests.real_services import RealKafka, RealMinio
+
+pytestmark = pytest.mark.slow
+
+RATE = 60.0
+"""Requests a second: what two busy cores bear beside starting processes."""
+
+
+@pytest.mark.timeout(600)
+def test_every_fault(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> None:
+    name = f"faults-{secrets.token_hex(4)}"
+    options = ClusterOptions(
+        app=APP,
+        name=name,
+        kafka=kafka.bootstrap,
+        store=name,
+        s3_endpoint=f"http://{minio.endpoint}",
+        directory=tmp_path,
+    )
+
+    async def run() -> None:
+        async with ClusterUnderTest(options) as cluster:
+            found = await run_faults(cluster, kafka, minio, list(SCENARIOS), Random(name), LoadOptions(rate=RATE))
+            for struck in found.struck:
+                print(f"{struck.fault:<24} {struck.silence_s:.2f} s without a reply")
+            assert [struck.fault for struck in found.struck] == list(SCENARIOS)
+            assert found.audit.history.committed > 1_000
+            assert found.audit.history.aborted > 0
+            assert found.audit.history.repetitions > 0
+
+    asyncio.run(run())
