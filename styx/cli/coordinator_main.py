@@ -23,7 +23,7 @@ async def coordinate(options: ProcessOptions, wanted: CoordinatorOptions, app: A
         "/healthz": lambda: well(None),
         "/readyz": lambda: well(process.away),
         "/status": lambda: Page(msgspec.json.encode(status_of(process))),
-        "/metrics": lambda: metrics_page(""),
+        "/metrics": lambda: metrics_page(process.metrics()),
     }
 
     async def last_snapshot() -> None:

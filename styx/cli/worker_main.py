@@ -41,7 +41,7 @@ async def work(options: ProcessOptions, app: App | None, facts: FactsAddress) ->
     pages = {
         "/healthz": lambda: well(stuck()),
         "/readyz": lambda: well(unready()),
-        "/metrics": lambda: metrics_page(""),
+        "/metrics": lambda: metrics_page(made[0].metrics() if made else ""),
     }
     async with facts_server(facts, pages):
         await until_told(run(), leave)

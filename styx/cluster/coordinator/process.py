@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from styx.app import App
@@ -50,6 +51,8 @@ class CoordinatorProcess:
         self.session: CoordinatorSession | None = None
         self.address = ""
         self.away: str | None = "it begins"
+        self.metrics: Callable[[], str] = str
+        """Gives Prometheus' text for `/metrics`; to be set by whoever counts."""
         self.app_name = coordinator.app
         self.topics = topics_of(coordinator.app)
         _check(coordinator)

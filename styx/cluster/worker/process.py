@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from styx.app import App
@@ -44,6 +45,8 @@ class WorkerProcess:
             options.name, options.security, options.log, options.open_store(), self.background, app, fingerprint
         )
         self.session: WorkerSession | None = None
+        self.metrics: Callable[[], str] = str
+        """Gives Prometheus' text for `/metrics`; to be set by whoever counts."""
         self._listener: Listener | None = None
 
     async def run(self) -> None:
