@@ -15,6 +15,7 @@ from styx.app import App
 from styx.cluster.background import Background
 from styx.cluster.options import ProcessOptions
 from styx.cluster.wire import Offer, Welcome, encode, worker_hears
+from styx.cluster.worker.metrics import exposition
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.session import WorkerSession
 from styx.deployment.package import pack, read_header
@@ -45,8 +46,8 @@ class WorkerProcess:
             options.name, options.security, options.log, options.open_store(), self.background, app, fingerprint
         )
         self.session: WorkerSession | None = None
-        self.metrics: Callable[[], str] = str
-        """Gives Prometheus' text for `/metrics`; to be set by whoever counts."""
+        self.metrics: Callable[[], str] = exposition(self).text
+        """Gives Prometheus' text for `/metrics`."""
         self._listener: Listener | None = None
 
     async def run(self) -> None:

@@ -162,6 +162,11 @@ class WorkerSession:
         if watch.sampling:
             watch.breakdown.moved(watch.clock() - started_s)
 
+    @property
+    def generation(self) -> Generation | None:
+        """What it has for the present generation; None before the first."""
+        return self._generation
+
     def deliver(self, generation: Generation, slot: int, arrivals: list[Arrival]) -> None:
         """Requests were fetched for a generation's slot."""
         if generation is self._generation:

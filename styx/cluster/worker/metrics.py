@@ -1,0 +1,103 @@
+"""A worker's metrics, made of what it has counted when somebody asks. Described in docs/metrics.md. Never counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import Metric
+
+from styx.cluster.worker.epoch_spans import Span
+from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram, histograms
+
+if TYPE_CHECKING:
+    from styx.cluster.worker.process import WorkerProcess
+
+
+def exposition(process: WorkerProcess) -> Exposition:
+    """All metrics of a worker process. Counters live as long as the process, over all its registrations."""
+
+    def collect() -> Iterator[Metric]:
+        yield from _transactions(process)
+        yield from _epochs(process)
+        yield from _peers(process)
+        yield from _storage(process)
+        yield from _place(process)
+
+    return Exposition(collect, with_process=True)
+
+
+def _transactions(process: WorkerProcess) -> Iterator[Metric]:
+    counts, watch = process.node.counters, process.node.watch
+    outcomes = {"committed": counts.committed, "aborted": counts.aborted, "rejected": counts.rejected}
+    yield counters("styx_transactions_total", "Replies given, by outcome.", "outcome", outcomes)
+    yield counter("styx_lock_phase_transactions_total", "Transactions run again in a lock phase.", watch.locked)
+    yield counter("styx_carried_transactions_total", "Transactions that left their epoch unfinished.", watch.left)
+    yield counter("styx_poison_records_total", "Request records skipped as undecodable.", counts.poison)
+    yield histogram(
+        "styx_transaction_seconds", "From a request's entry into the log to its reply's durability.", watch.latency
+    )
+    breakdown = watch.breakdown
+    yield counters(
+        "styx_sampled_seconds_total", "What the time of sampled epochs went into.", "part", breakdown.seconds
+    )
+    yield counter("styx_sampled_transactions_total", "Transactions of sampled epochs.", breakdown.transactions)
+
+
+def _epochs(process: WorkerProcess) -> Iterator[Metric]:
+    watch = process.node.watch
+    spans = watch.spans
+    yield counter("styx_epochs_total", "Epochs ended since the start, replayed ones included.", spans.whole.count)
+    yield histogram("styx_epoch_transactions", "Transactions of this worker in an epoch.", watch.sizes)
+    yield histogram("styx_epoch_seconds", "How long an epoch took.", spans.whole)
+    by_step = {span.name.lower(): spans.by_span[span] for span in Span}
+    yield histograms("styx_epoch_step_seconds", "How long an epoch's steps took; they add up to it.", "step", by_step)
+    yield histogram("styx_lock_phase_rounds", "Rounds of a lock phase.", watch.rounds)
+
+
+def _peers(process: WorkerProcess) -> Iterator[Metric]:
+    counts = process.node.counters
+    for what, sent, received in (
+        ("messages", counts.messages_sent, counts.messages_received),
+        ("frames", counts.frames_sent, counts.frames_received),
+        ("bytes", counts.bytes_sent, counts.bytes_received),
+    ):
+        values = {"sent": sent, "received": received}
+        yield counters(f"styx_peer_{what}_total", f"Other workers: {what}, by direction.", "direction", values)
+
+
+def _storage(process: WorkerProcess) -> Iterator[Metric]:
+    counts = process.node.counters
+    parts = {"stored": counts.snapshot_parts, "failed": counts.snapshot_failures}
+    yield counters("styx_snapshot_parts_total", "Slots' parts of snapshots, by outcome.", "outcome", parts)
+    yield counter("styx_snapshot_written_bytes_total", "Bytes of changes stored for snapshots.", counts.snapshot_bytes)
+    yield histogram(
+        "styx_snapshot_part_seconds", "From the end of a snapshot's epoch to a part's storage.", counts.snapshot_seconds
+    )
+    yield counter("styx_loads_total", "Loads of slots, one for each generation.", counts.recoveries)
+    yield gauge("styx_load_seconds", "How long the last load took.", counts.recovery_s)
+    yield counter("styx_fenced_total", "Times that the log refused this worker as outdated.", counts.fenced)
+
+
+def _place(process: WorkerProcess) -> Iterator[Metric]:
+    """Where the worker stands now; all zero while it is not registered."""
+    session = process.session
+    core = None if session is None else session.core
+    generation = None if session is None else session.generation
+    feed = None if generation is None else generation.feed
+    yield gauge("styx_registered", "1 if it is registered with the coordinator.", session is not None)
+    yield gauge("styx_generation", "Generation it takes part in.", -1 if core is None else core.generation)
+    yield gauge("styx_epoch", "The open epoch, or the last one.", -1 if core is None else core.epoch)
+    yield gauge("styx_slots", "Slots it owns.", 0 if core is None else len(core.slots))
+    yield gauge("styx_entities", "Entities that have state here.", 0 if core is None else core.holdings()[0])
+    yield gauge("styx_backlog", "Requests fetched that no epoch has taken yet.", 0 if core is None else core.backlog)
+    yield gauge(
+        "styx_unfinished",
+        "Transactions in an epoch, carried, or waiting for an outside call.",
+        0 if core is None else core.unfinished,
+    )
+    lag = 0 if feed is None else sum(feed.lag().values())
+    yield gauge("styx_request_lag", "Request records in the log that are not yet fetched.", lag)
+    undurable = 0 if generation is None else generation.appender.queued_bytes
+    yield gauge("styx_log_undurable_bytes", "Bytes that wait for the log.", undurable)
+    yield gauge("styx_kafka_reachable", "1 if Kafka answers.", feed is not None and not feed.away)
