@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -45,6 +45,9 @@ class FakeClient(Client):
             raise answer
         error = None if answer is None else ReplyError("X", "no", answer)
         return Reply(len(self.keys), error, 1, 1, 1, f"r{len(self.keys)}")
+
+    def load_target(self, *_: Any) -> NoReturn:
+        raise AssertionError("the demo loads nothing")
 
     async def close(self) -> None: ...
 
