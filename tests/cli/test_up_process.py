@@ -134,7 +134,7 @@ def cluster(tmp_path: Path, kafka: RealKafka, minio: RealMinio, request: pytest.
 
 
 def test_life_of_a_cluster(cluster: Cluster) -> None:
-    assert cluster.lines[1].endswith(f"at http://127.0.0.1:{cluster.port}")
+    assert f"Serving {cluster.name} at http://127.0.0.1:{cluster.port}" in cluster.lines
     assert "Code   version 1 runs" in cluster.lines
     secret = cluster.directory / f".styx/run/{cluster.name}/secret"
     assert secret.stat().st_mode & 0o777 == 0o600

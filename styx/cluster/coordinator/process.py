@@ -94,7 +94,9 @@ class CoordinatorProcess:
         session.want_snapshot()
         try:
             async with asyncio.timeout(STOP_SNAPSHOT_SECONDS_MAX):
-                while session.core.snapshots_completed == completed:  # noqa: ASYNC110 - the core is no event source
+                while session.core.snapshots_completed == completed:
+                    if not session.core.live:
+                        return False
                     await asyncio.sleep(0.02)
         except TimeoutError:
             return False

@@ -176,7 +176,7 @@ class CoordinatorSession:
         elif role == GATEWAY:
             self._accept_gateway(connection)
         elif role == OPERATOR:
-            self._accept_operator(connection)
+            self._keep(connection, self.links.operators, self._hear_operator)
         else:
             connection.abort(f"the coordinator has nothing to say to a {role}")
 
@@ -202,25 +202,18 @@ class CoordinatorSession:
                 self.give(WorkerLost(link.number))
 
     def _accept_gateway(self, connection: Connection) -> None:
-        gateways = self.links.gateways
-        gateways.append(connection)
-        connection.start(
-            lambda *_: None,
-            lambda *_: gateways.remove(connection) if connection in gateways else None,
-            ping_seconds=PING_SECONDS,
-        )
+        self._keep(connection, self.links.gateways, lambda *_: None)
         connection.send(encode(Serve(self.deployment)))
         if self.active is not None:
             connection.send(encode(Code(self.active[0], self.active[2])))
 
-    def _accept_operator(self, connection: Connection) -> None:
-        operators = self.links.operators
-        operators.append(connection)
-        connection.start(
-            self._hear_operator,
-            lambda *_: operators.remove(connection) if connection in operators else None,
-            ping_seconds=PING_SECONDS,
-        )
+    def _keep(
+        self, connection: Connection, among: list[Connection], hear: Callable[[Connection, list[bytes]], None]
+    ) -> None:
+        """The connection stands among those of its kind until it is lost."""
+        among.append(connection)
+        lost = lambda *_: among.remove(connection) if connection in among else None  # noqa: E731 - it fits a line
+        connection.start(hear, lost, ping_seconds=PING_SECONDS)
 
     def _hear(self, link: WorkerLink, message: CoordinatorHears) -> None:
         if isinstance(message, Heartbeat):
