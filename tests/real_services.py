@@ -1,4 +1,5 @@
-"""A real Kafka broker and a real MinIO server for tests: the fixtures `kafka` and `minio`, one of each per pytest run.
+"""A real Kafka broker and a real MinIO server for tests: the fixtures `kafka` and `minio`, one of each per pytest run;
+and `judge`, the program adya, which starts nothing.
 
 They run the programs that `scripts/services` installs, on free ports and in a temporary folder, never those that a
 developer has running. A test that needs one has it as a parameter, is marked `slow`, and keeps to topics or to a prefix
@@ -108,10 +109,16 @@ def minio() -> Iterator[RealMinio]:
     yield from _running(RealMinio)
 
 
+@pytest.fixture(scope="session")
+def judge() -> None:
+    """adya is installed where `styx.testing.judge.adya` finds it."""
+    _require("judge")
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Installs what the test needs before the test's time limit begins to run."""
-    for name in {"kafka", "minio"} & set(getattr(item, "fixturenames", ())):
+    for name in {"kafka", "minio", "judge"} & set(getattr(item, "fixturenames", ())):
         _why_not_installed(name)
     return (yield)
 
@@ -128,11 +135,15 @@ def _why_not_installed(name: str) -> str:
     return ""
 
 
-def _running(kind: type[S]) -> Iterator[S]:
+def _require(name: str) -> None:
     if os.environ.get(SKIP_VARIABLE) == "1":
-        pytest.skip(f"{SKIP_VARIABLE}=1: without {kind.name}")
-    if why := _why_not_installed(kind.name):
+        pytest.skip(f"{SKIP_VARIABLE}=1: without {name}")
+    if why := _why_not_installed(name):
         pytest.fail(f"{why}\n{SKIP_VARIABLE}=1 skips the tests that need it.", pytrace=False)
+
+
+def _running(kind: type[S]) -> Iterator[S]:
+    _require(kind.name)
     end_leftovers()
     folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
     service = kind(folder, free_port())

@@ -1,9 +1,11 @@
-# Gets the servers from package registries into $home: Kafka's jars with Maven, MinIO built with Go. Never changes
+# Gets the servers from package registries into $home: Kafka's jars with Maven, MinIO built with Go; and the judge of
+# tests, built with Cargo, only when it is asked for, because no deployment needs it. Never changes
 # anything outside $home and the two tools' own caches. A part is there completely or not at all, because it is moved
 # into place when it is finished. Sourced by scripts/services.
 
 # MinIO is published as source only; this is a commit of 2026-02-12.
 MINIO_MODULE=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
+ADYA_VERSION=0.1.0 # as in styx/testing/judge/adya.py
 JAVA_OLDEST=17
 PROGRESS_SECONDS=15
 
@@ -26,8 +28,15 @@ install_minio() {
     has_minio || alone minio build_minio
 }
 
+install_judge() {
+    ! has_judge || return 0
+    command -v cargo >/dev/null || fail "cargo is missing. Install Rust (https://rustup.rs)."
+    alone judge build_judge
+}
+
 has_kafka() { [ -f "$home/kafka/libs/kafka_2.13-$kafka_version.jar" ]; }
 has_minio() { [ -x "$home/bin/minio" ]; }
+has_judge() { [ -x "$home/bin/adya" ]; }
 
 require() { # PROBLEM…, each of which prints a line if there is one
     local problem said
@@ -88,6 +97,18 @@ build_minio() {
         nice go install -trimpath -ldflags '-s -w' "$MINIO_MODULE"
     mkdir -p "$home/bin"
     mv "$work/minio" "$home/bin/minio"
+    rm -rf "$work"
+}
+
+build_judge() {
+    local work
+    ! has_judge || return 0
+    work="$(mktemp -d "$home/judge.XXXXXX")"
+    say "judge: building; this takes 2 to 10 minutes, once"
+    CARGO_TARGET_DIR="$work/target" with_progress judge "$work" \
+        nice cargo install --locked --root "$work" "adya@$ADYA_VERSION"
+    mkdir -p "$home/bin"
+    mv "$work/bin/adya" "$home/bin/adya"
     rm -rf "$work"
 }
 

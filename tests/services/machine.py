@@ -9,7 +9,22 @@ from pathlib import Path
 
 from tests.real_services import SCRIPT
 
-TOOLS = ["base64", "bash", "cat", "cut", "dirname", "flock", "grep", "head", "mkdir", "mktemp", "mv", "nice", "nohup"]
+TOOLS = [
+    "base64",
+    "bash",
+    "cat",
+    "chmod",
+    "cut",
+    "dirname",
+    "flock",
+    "grep",
+    "head",
+    "mkdir",
+    "mktemp",
+    "mv",
+    "nice",
+    "nohup",
+]
 TOOLS += ["rm", "sed", "setsid", "sleep", "tail", "touch", "tr"]
 WAIT_SECONDS_MAX = 60
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from styx.testing.judge import adya
 from tests.real_services import SCRIPT, free_port
 from tests.services.machine import WAIT_SECONDS_MAX, Machine
 
@@ -79,6 +80,31 @@ def test_a_failed_installation_says_why_and_leaves_nothing(machine: Machine) -> 
     assert status == 1
     assert "cannot reach the repository" in said
     assert machine.left_in_home() == []
+
+
+def test_the_judge_is_installed_only_when_it_is_asked_for(machine: Machine) -> None:
+    machine.tool("java", JAVA)
+    machine.tool("mvn", MAVEN)
+    machine.minio()
+    assert machine.run("install")[0] == 0
+    status, said = machine.run("install", "judge")
+    assert status == 1
+    assert "cargo is missing" in said
+    machine.tool(
+        "cargo",
+        """
+        echo "$@" >>"$CALLS"
+        [ "$1 $2 $3" = "install --locked --root" ] && mkdir -p "$4/bin" "$CARGO_TARGET_DIR"
+        echo '#!/bin/true' >"$4/bin/adya"
+        chmod +x "$4/bin/adya"
+        """,
+    )
+    assert machine.run("install", "judge")[0] == 0
+    assert machine.run("install", "judge") == (0, "")
+    assert machine.left_in_home() == ["bin", "kafka"]
+    assert sorted(path.name for path in (machine.home / "bin").iterdir()) == ["adya", "minio"]
+    # Packages have no scripts, so the version is written twice.
+    assert f" adya@{adya.VERSION}\n" in machine.calls.read_text()
 
 
 def test_two_installations_at_once_fetch_once(machine: Machine) -> None:

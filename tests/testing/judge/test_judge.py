@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ import pytest
 
 from styx.client.base import Client
 from styx.client.embedded import embedded
-from styx.errors import ConfigurationError
 from styx.testing.fixture import embedded_cluster
 from styx.testing.judge import adya
 from styx.testing.judge.__main__ import judge, main
@@ -24,29 +21,11 @@ from styx.testing.judge.recorded import Recorded, Recorder
 from styx.testing.judge.workload import MODELS, Model, Workload
 from styx.worker.slot import Slot
 
-SKIP_VARIABLE = "STYX_TESTS_WITHOUT_SERVICES"
-BUILD_SECONDS_MAX = 1800
-
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(BUILD_SECONDS_MAX + 300), pytest.mark.parametrize("model", MODELS)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def installed() -> None:
-    """Builds adya, once on a machine."""
-    try:
-        adya.find_adya()
-    except ConfigurationError as missing:
-        if os.environ.get(SKIP_VARIABLE) == "1":
-            pytest.skip(f"{SKIP_VARIABLE}=1: without adya")
-        folder = Path(os.environ.get("STYX_SERVICES") or Path.home() / ".cache/styx-services")
-        try:
-            subprocess.run(adya.install_command(folder), check=True, timeout=BUILD_SECONDS_MAX)
-        except FileNotFoundError:
-            pytest.fail(f"cargo is missing (https://rustup.rs). {missing}\n{SKIP_VARIABLE}=1 skips these tests.", False)
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("judge"), pytest.mark.parametrize("model", MODELS)]
 
 
 async def recorded_from(client: Client, model: Model, folder: Path, transactions: int = 2_000) -> Recorded:
-    recorded = await record(client, Workload(model, 6, seed=1), processes=20, transactions=transactions)
+    recorded = await record([client], Workload(model, 6, seed=1), processes=20, transactions=transactions)
     recorded.save(folder)
     return recorded
 
