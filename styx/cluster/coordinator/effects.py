@@ -46,7 +46,10 @@ _log = logging.getLogger("styx.coordinator")
 
 
 class Effects:
-    """`give` takes the ends of what was begun; `failed` what cannot be mended by trying again."""
+    """`give` takes the ends of what was begun; `failed` what cannot be mended by trying again.
+
+    `log_away`: a generation waits for the log.
+    """
 
     def __init__(
         self,
@@ -60,7 +63,7 @@ class Effects:
         give: Callable[[Event], None],
         failed: Callable[[BaseException], None],
     ) -> None:
-        self.snapshots_failed = 0
+        self.log_away = False
         self.members = deployment.n_slots
         self._deployment = deployment
         self._address = address
@@ -124,10 +127,12 @@ class Effects:
                 identities = list(await fence(self._address, producers, FENCE_SECONDS_MAX))
             except OSError as error:
                 failures += 1
+                self.log_away = True
                 if failures == 1:
                     _log.warning("generation %d waits for the log: %s", effect.generation, error)
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
+            self.log_away = False
             break
         if effect.generation != self._generation:
             return
@@ -144,7 +149,6 @@ class Effects:
             self._start(self._note(manifest), f"styx-snapshot-{manifest.epoch}")
 
         def gave_up(_: OSError) -> None:
-            self.snapshots_failed += 1
             self._told(ManifestStored(manifest.generation, manifest.epoch, False))
 
         self._background.submit(

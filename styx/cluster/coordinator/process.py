@@ -15,7 +15,9 @@ from styx.app import App
 from styx.cluster.background import Background
 from styx.cluster.coordinator import versions
 from styx.cluster.coordinator.claim import claim
+from styx.cluster.coordinator.counters import Counters
 from styx.cluster.coordinator.effects import Effects
+from styx.cluster.coordinator.metrics import exposition
 from styx.cluster.coordinator.session import CoordinatorSession
 from styx.cluster.identifiers import coordinator_producer
 from styx.cluster.options import CoordinatorOptions, ProcessOptions
@@ -51,8 +53,9 @@ class CoordinatorProcess:
         self.session: CoordinatorSession | None = None
         self.address = ""
         self.away: str | None = "it begins"
-        self.metrics: Callable[[], str] = str
-        """Gives Prometheus' text for `/metrics`; to be set by whoever counts."""
+        self.counters = Counters()
+        self.metrics: Callable[[], str] = exposition(self).text
+        """Gives Prometheus' text for `/metrics`."""
         self.app_name = coordinator.app
         self.topics = topics_of(coordinator.app)
         _check(coordinator)
@@ -214,6 +217,7 @@ class CoordinatorProcess:
                 failed,
             ),
             announce,
+            self.counters,
             failed,
         )
 

@@ -17,6 +17,7 @@ import msgspec
 
 from styx.cluster.background import Background
 from styx.cluster.coordinator import versions
+from styx.cluster.coordinator.counters import Counters, moment
 from styx.cluster.coordinator.deploying import Deploying, Stage
 from styx.cluster.coordinator.effects import Effects
 from styx.cluster.coordinator.links import Links, WorkerLink
@@ -84,6 +85,7 @@ class CoordinatorSession:
         background: Background,
         make_effects: Callable[[Callable[[Event], None]], Effects],
         announce: Callable[[PackageHeader], None],
+        counters: Counters,
         failed: Callable[[BaseException], None],
     ) -> None:
         self.deployment = deployment
@@ -95,6 +97,7 @@ class CoordinatorSession:
         self.snapshots = SnapshotWatch(store, background)
         self.rates = Rates()
         self.transactions = 0
+        self.counters = counters
         self.effects = make_effects(self.give)
         self.deploying: Deploying | None = None
         self.active: tuple[int, PackageHeader, bytes] | None = None
@@ -130,8 +133,10 @@ class CoordinatorSession:
         if self._stopped:
             return
         try:
-            completed = self.core.snapshots_completed
-            for effect in self.core.step(event):
+            before = moment(self.core)
+            effects = self.core.step(event)
+            self.counters.stepped(before, self.core, event, effects)
+            for effect in effects:
                 if isinstance(effect, TellWorker):
                     link = self.links.workers.get(effect.worker)
                     if link is not None:
@@ -144,7 +149,7 @@ class CoordinatorSession:
                     raise EngineFailed(effect.reason)
                 else:
                     self.effects.do(effect)
-            if self.core.snapshots_completed > completed:
+            if self.core.snapshots_completed > before.snapshots_completed:
                 self.snapshots.completed(time.monotonic())
         except BaseException as error:  # noqa: BLE001 - a coordinator that has lost an event must not go on
             self._failed(error)
@@ -367,6 +372,7 @@ class CoordinatorSession:
 
     def _deployed(self, deploying: Deploying, done: bool, text: str) -> None:
         self.deploying = None
+        self.counters.deployment_ended(done)
         deploying.answer(done, text)
 
     def _activate(self, version: int, package: bytes) -> None:
