@@ -9,19 +9,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from functools import partial
 from typing import Final
+
+from prometheus_client.core import Metric
 
 from styx.app import App
 from styx.cluster.wire import GATEWAY, Code, Deployment, Serve, gateway_hears
 from styx.deployment.package import unpack
 from styx.errors import ConfigurationError, RequestRejected
 from styx.gateway.cluster_engine import ClusterEngine
+from styx.gateway.requester_metrics import collect
 from styx.kafka_requests.errors import KafkaUnreachable
 from styx.limits import Limits
 from styx.log.kafka.address import KafkaAddress
 from styx.messages import ReplyRecord, Request
+from styx.metrics.exposition import Exposition, gauge
 from styx.operator import Operator
 from styx.transport import Connection, Hello, Security, dial
 
@@ -66,6 +70,7 @@ class GatewayProcess:
         )
         self._deployment: Deployment | None = None
         self._engine: ClusterEngine | None = None
+        self._exposition = Exposition(self._collect, with_process=True)
         self._waits_for: str | None = f"the gateway waits for the coordinator at {coordinator}"
 
     async def run(self) -> None:
@@ -116,7 +121,12 @@ class GatewayProcess:
 
     def metrics(self) -> str:
         """As `Engine.metrics`."""
-        return "" if self._engine is None else self._engine.metrics()
+        return self._exposition.text()
+
+    def _collect(self) -> Iterator[Metric]:
+        yield from collect(None if self._engine is None else self._engine.requester)
+        yield gauge("styx_registered", "1 if the coordinator is there.", self.connected)
+        yield gauge("styx_app_version", "Version of the app that is served.", self.version)
 
     # The coordinator ---------------------------------------------------------------------------------------
 

@@ -20,10 +20,10 @@ from styx.gateway.address import PREFIX
 from styx.gateway.body import Receive
 from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
 from styx.gateway.endpoint import RequestEndpoint, Scope, Send
-from styx.gateway.metrics import CONTENT_TYPE as METRICS_CONTENT_TYPE
 from styx.gateway.openapi import openapi
 from styx.gateway.service import Engine
 from styx.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.metrics.exposition import CONTENT_TYPE as METRICS_CONTENT_TYPE
 
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
