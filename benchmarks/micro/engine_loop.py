@@ -57,7 +57,7 @@ class EngineLoop:
         elif isinstance(effect, worker_events.EmitReplies):
             self.replies.extend(map(encode_reply, effect.replies))
         elif isinstance(effect, worker_events.LoadState):
-            empty = {slot: worker_events.LoadedSlot([], 0, []) for slot in effect.slots}
+            empty = {slot: worker_events.LoadedSlot({}, 0, []) for slot in effect.slots}
             self._to_worker.append(worker_events.StateLoaded(effect.generation, -1, 0, empty, [], set()))
         else:
             raise AssertionError(f"this loop has no part for {effect}")
