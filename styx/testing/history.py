@@ -82,6 +82,7 @@ def check_history(
     limits: Limits | None = None,
     n_slots: int = 4,
     externals: Mapping[bytes, ExternalResult] | None = None,
+    versions: Mapping[int, App] | None = None,
     complete: bool = False,
 ) -> HistoryReport:
     """Checks a whole history from `initial_state` (default: empty) on; `complete` also asks for a reply to
@@ -89,13 +90,13 @@ def check_history(
 
     `final_state` None: the state is not compared. `limits` and `n_slots` are the deployment's. `externals` are the
     logged results of outside functions by key; an abort that needs one that is missing is counted as
-    unverified.
+    unverified. `versions` are those of the app by the first epoch that ran on them, where it was replaced.
 
     Raises `SerializabilityViolation` with the first difference in serial order.
     """
     reference = SerialReference(app, limits, n_slots, externals)
     reference.state.update(initial_state or {})
-    history = _History(app, requests, list(replies))
+    history = _History(app, requests, list(replies), versions)
     report = history.replay(reference)
     if final_state is not None and final_state != reference.state:
         raise SerializabilityViolation(history.explain_state(reference, final_state, initial_state or {}))
@@ -107,8 +108,11 @@ def check_history(
 class _History:
     """Requests and replies, indexed; finds contradictions among the replies themselves at once."""
 
-    def __init__(self, app: App, requests: Requests, replies: list[ReplyRecord]) -> None:
+    def __init__(
+        self, app: App, requests: Requests, replies: list[ReplyRecord], versions: Mapping[int, App] | None = None
+    ) -> None:
         self.app = app
+        self._versions = versions or {}
         self.requests = requests
         self.answered: dict[str, ReplyRecord] = {}
         self.originals: dict[int, ReplyRecord] = {}
@@ -136,9 +140,8 @@ class _History:
         initial = dict(reference.state)
         committed = aborted = rejected = unverified = 0
         for index, reply in enumerate(self.order):
-            request, timestamp_us = self.requests[reply.request_id]
             try:
-                expected = reference.run(reply.tid, timestamp_us, request)
+                expected = self._run(reference, reply)
             except MissingExternal:
                 # The outside function raised: only its engine saw that. Such a transaction changed nothing.
                 if reply.error is None or reply.error[0] != "aborted":
@@ -166,6 +169,13 @@ class _History:
             state=reference.state,
             state_hash=state_hash(reference.state),
         )
+
+    def _run(self, reference: SerialReference, reply: ReplyRecord) -> Outcome:
+        """The request's outcome on the version of the app that its epoch ran on."""
+        began = max((epoch for epoch in self._versions if epoch <= reply.epoch), default=None)
+        reference.app = self.app if began is None else self._versions[began]
+        request, timestamp_us = self.requests[reply.request_id]
+        return reference.run(reply.tid, timestamp_us, request)
 
     # Idempotent requests -------------------------------------------------------------------------------
 
@@ -254,9 +264,8 @@ class _History:
         again.state.update(initial)
         found: deque[str] = deque(maxlen=PREVIOUS_SHOWN_MAX)
         for reply in self.order[:end]:
-            request, timestamp_us = self.requests[reply.request_id]
             try:
-                again.run(reply.tid, timestamp_us, request)
+                self._run(again, reply)
             except MissingExternal:
                 continue
             if not entities.isdisjoint(again.entities):

@@ -17,7 +17,7 @@ from multiprocessing import get_context
 
 import msgspec
 
-from styx.testing.simulation import SimulationFailure, random_plan, replay_elsewhere, simulate
+from styx.testing.simulation import SimulationFailure, SimulationPlan, random_plan, replay_elsewhere, simulate
 
 CHUNK_SEEDS = 20
 ELSEWHERE_EVERY = 20
@@ -45,6 +45,11 @@ class Tally(msgspec.Struct):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
+def plan_of(seed: int) -> SimulationPlan:
+    """Every other seed is of a cluster."""
+    return random_plan(seed, cluster=seed % 2 == 1)
+
+
 def run_seeds(seeds: Iterable[int]) -> Tally:
     """Simulates each seed in this process."""
     tally = Tally()
@@ -52,7 +57,7 @@ def run_seeds(seeds: Iterable[int]) -> Tally:
         elsewhere = seed % ELSEWHERE_EVERY == 0
         tally.seeds += 1
         try:
-            report = simulate(random_plan(seed))
+            report = simulate(plan_of(seed))
             if elsewhere:
                 compare_elsewhere(seed, arrival=seed)
                 tally.replays_elsewhere += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,6 +15,7 @@ from styx.coordinator.events import (
     DeleteObjects,
     Effect,
     Event,
+    Expel,
     ManifestStored,
     MarkerAppended,
     Refuse,
@@ -25,8 +27,9 @@ from styx.coordinator.events import (
 )
 from styx.log.base import Stream
 from styx.protocol import Manifest
-from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, encode
-from styx.worker.snapshot_object import SLOT_PREFIX
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, LogEntry, SnapshotNote, encode
+from styx.testing.simulation.shared_log import Identity
+from styx.worker.snapshot_object import SLOT_PREFIX, generation_of
 
 if TYPE_CHECKING:
     from styx.testing.simulation.world import World
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 TICK_S = 0.05
 IDLE_TICK_S = 5.0
 SILENCE_MAX_S = 1.0
+COORDINATOR = -1
+"""Its producer; workers have their places."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -47,6 +52,11 @@ class CoordinatorHost:
         self.alive = True
         self.refused: str | None = None
         self.core = Coordinator(n_slots, workers, snapshot_interval_s, SILENCE_MAX_S)
+        self._n_slots = n_slots
+        self._identity: Identity | None = None
+        self._newest_marker = -1
+        self._stalled: list[Callable[[], None]] | None = None
+        self._asleep: list[Event] | None = None
         self._read_metadata()
         world.time.after(0.0, self._tick)
 
@@ -57,9 +67,39 @@ class CoordinatorHost:
 
     def give(self, event: Event) -> None:
         """The event happens to the process, if it is there."""
-        if self.alive:
+        if self.alive and self._asleep is not None:
+            self._asleep.append(event)
+        elif self.alive:
             for effect in self.core.step(event):
                 self._do(effect)
+
+    # A zombie: its store operations get stuck, it may fall asleep, and it goes on when somebody else coordinates ------
+
+    def stall(self) -> None:
+        """What it wants done to store and log is done when it wakes."""
+        self._stalled = []
+
+    def sleep(self) -> None:
+        """What happens to it happens when it wakes."""
+        self._asleep = []
+
+    def wake(self) -> None:
+        """Everything that it is late with."""
+        stalled, self._stalled = self._stalled or [], None
+        asleep, self._asleep = self._asleep or [], None
+        if self.alive:
+            for operation in stalled:
+                operation()
+        for event in asleep:
+            self.give(event)
+
+    def _when_awake(self, operation: Callable[[], None]) -> None:
+        if self._stalled is None:
+            operation()
+        else:
+            self._stalled.append(operation)
+
+    # ---------------------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         if self.alive:
@@ -71,6 +111,8 @@ class CoordinatorHost:
             return  # a read that failed after the crash is not tried again, and fences nobody
         log, objects = self.world.log, self.world.store.objects
         log.fence_writers("coordinator")
+        if self.world.plan.cluster:
+            self._identity = log.take_over(COORDINATOR)
 
         def answer(read: tuple[list[Manifest], list[str]]) -> None:
             manifests, _ = read
@@ -85,31 +127,63 @@ class CoordinatorHost:
         world = self.world
         objects = world.store.objects
         if isinstance(effect, TellWorker):
-            worker = world.workers.get(effect.worker)
-            if worker is not None:
+            worker = world.numbered(effect.worker)
+            if worker is not None and worker.link in (None, self):
                 world.network.send(self.name, worker.name, worker.receive_message, _encode(effect.message))
         elif isinstance(effect, AppendMarker):
-            marker = GenerationMarker(effect.generation, effect.snapshot_epoch, effect.app_version)
-            world.log.append(
-                self.name,
-                effect.generation,
-                Stream.EPOCHS,
-                EPOCHS_PARTITION,
-                [encode(marker)],
-                lambda: self._marked(effect.generation),
-            )
+            self._newest_marker = effect.generation
+            if world.plan.cluster:
+                world.time.after(world.rng.random() * world.plan.log_delay_s, self._fence, effect)
+            else:
+                self._mark(effect, [])
         elif isinstance(effect, StoreManifest):
-            self._store_manifest(effect.manifest)
+            self._when_awake(lambda: self._store_manifest(effect.manifest))
         elif isinstance(effect, DeleteManifest):
-            objects.delete(metadata.manifest_name(effect.generation, effect.epoch))
+            name = metadata.manifest_name(effect.generation, effect.epoch)
+            self._when_awake(lambda: objects.delete(name))
         elif isinstance(effect, DeleteObjects):
-            self._delete(effect.names)
+            self._when_awake(lambda: self._delete(effect.names))
         elif isinstance(effect, SweepObjects):
-            self._delete([name for name in objects.list(SLOT_PREFIX) if name not in effect.keep])
+            self._when_awake(lambda: self._sweep(effect))
         elif isinstance(effect, ReleaseLog):
-            self._release(effect)
+            self._when_awake(lambda: self._release(effect))
+        elif isinstance(effect, Expel):
+            world.expelled(self, effect.worker)
         elif isinstance(effect, Refuse):
             self.refused = effect.reason
+
+    # Generations -------------------------------------------------------------------------------------------
+
+    def _fence(self, effect: AppendMarker) -> None:
+        """Nobody who appended in an older generation can append any more; then the marker."""
+        if self.alive:
+            producers = [self.world.log.take_over(place) for place in range(self._n_slots)]
+            if effect.generation == self._newest_marker:
+                self._mark(effect, producers)
+
+    def _mark(self, effect: AppendMarker, producers: list[Identity]) -> None:
+        marker = GenerationMarker(effect.generation, effect.snapshot_epoch, effect.app_version)
+
+        def marked() -> None:
+            self.world.versions.marked(marker)
+            self.world.log.fence = max(self.world.log.fence, marker.generation)
+            self.give(MarkerAppended(marker.generation, producers))
+
+        self._append(effect.generation, marker, marked)
+
+    def _append(self, generation: int, entry: LogEntry, arrived: Callable[[], None]) -> None:
+        self.world.log.append(
+            self.name,
+            generation,
+            Stream.EPOCHS,
+            EPOCHS_PARTITION,
+            [encode(entry)],
+            arrived,
+            self._identity,
+            lambda: self.world.fenced(self),
+        )
+
+    # Store and clean-up ------------------------------------------------------------------------------------
 
     def _store_manifest(self, manifest: Manifest) -> None:
         generation, epoch = manifest.generation, manifest.epoch
@@ -120,16 +194,23 @@ class CoordinatorHost:
         )
 
     def _manifest_stored(self, generation: int, epoch: int) -> None:
-        self.world.snapshots += 1
-        self.give(ManifestStored(generation, epoch, True))
+        def stored() -> None:
+            self.world.snapshots += 1
+            self.give(ManifestStored(generation, epoch, True))
+
+        if not self.world.plan.cluster:
+            stored()
+        elif self.alive:
+            # What follows deletes; a coordinator that is fenced is not told.
+            self._append(generation, SnapshotNote(generation, epoch), stored)
+
+    def _sweep(self, effect: SweepObjects) -> None:
+        names = self.world.store.objects.list(SLOT_PREFIX)
+        self._delete([name for name in names if name not in effect.keep and generation_of(name) < effect.before])
 
     def _delete(self, names: list[str]) -> None:
         for name in names:
             self.world.store.objects.delete(name)
-
-    def _marked(self, generation: int) -> None:
-        self.world.log.fence = max(self.world.log.fence, generation)
-        self.give(MarkerAppended(generation))
 
     def _release(self, effect: ReleaseLog) -> None:
         if not self.world.keep_log:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from styx.coordinator.events import DeployWanted, WorkersWanted
 from styx.log.base import Stream
 from styx.testing.simulation.plan import Fault
 from styx.testing.simulation.world import World
@@ -28,6 +29,10 @@ class Faults:
             "duplicate delivery": self._duplicates,
             "garbage in the log": self._garbage,
             "idle hour": self._idle,
+            "zombie coordinator": self._zombie,
+            "broken peer connection": self._broken_connection,
+            "deployment": self._deployment,
+            "scale": self._scale,
         }
         for fault in faults:
             self.end_s = max(self.end_s, fault.at_s + fault.duration_s)
@@ -86,6 +91,48 @@ class Faults:
         slot = world.rng.randrange(world.plan.slots)
         world.log.append_now(Stream.REQUESTS, slot, world.rng.randbytes(world.rng.randrange(40)))
         world.time.after(duration_s * world.rng.random(), world.feed, slot)
+
+    def _zombie(self, duration_s: float) -> None:
+        """A coordinator gets stuck, another one takes over, and then the first goes on, with its workers or without."""
+        world, coordinator = self._world, self._world.coordinator
+        if coordinator is None or not coordinator.alive or world.zombies:
+            return
+        coordinator.stall()
+
+        def taken_over() -> None:
+            if not coordinator.alive or world.coordinator is not coordinator:
+                coordinator.wake()
+                return
+            if world.rng.random() < 0.5:
+                coordinator.sleep()
+            world.zombies.add(coordinator)
+            stay = world.rng.choice([0.0, 0.5, 1.0])
+            world.replace_coordinator(
+                {p for p in world.workers if world.workers[p].id in coordinator.core.membership.members}
+                if world.rng.random() < stay
+                else set()
+            )
+            world.time.after(duration_s * world.rng.random(), coordinator.wake)
+            world.time.after(duration_s, world.fenced, coordinator)
+
+        world.time.after(world.rng.random() * 0.3, taken_over)
+
+    def _broken_connection(self, duration_s: float) -> None:
+        world = self._world
+        if len(world.workers) > 1:
+            a, b = world.rng.sample(sorted(world.workers), 2)
+            world.links.cut(a, b, duration_s, list(world.workers.values()))
+
+    def _deployment(self, duration_s: float) -> None:
+        world = self._world
+        if world.coordinator is not None and world.coordinator.core.generation >= 0:
+            world.coordinator.give(DeployWanted(world.versions.offer()))
+
+    def _scale(self, duration_s: float) -> None:
+        world = self._world
+        if world.coordinator is not None:
+            wanted = world.rng.randint(1, min(world.plan.workers, world.plan.slots))
+            world.coordinator.give(WorkersWanted(wanted))
 
     def _idle(self, duration_s: float) -> None:
         world = self._world

@@ -9,6 +9,7 @@ from random import Random
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from styx.testing.random_programs import PROFILES, Profile
 
@@ -26,9 +27,21 @@ FAULT_KINDS: Final = (
     "idle hour",
 )
 
+CLUSTER_FAULT_KINDS: Final = (
+    "zombie coordinator",
+    "broken peer connection",
+    "deployment",
+    "scale",
+    "frozen worker",
+    "worker crash",
+    "coordinator crash",
+    "failing store",
+)
+"""What plans of a cluster draw on top of `FAULT_KINDS`."""
+
 
 class Fault(msgspec.Struct, frozen=True):
-    """One of `FAULT_KINDS` at a time, lasting (a crash: until the restart) `duration_s`."""
+    """One of `FAULT_KINDS` or `CLUSTER_FAULT_KINDS` at a time, lasting (a crash: until the restart) `duration_s`."""
 
     kind: str
     at_s: float
@@ -39,6 +52,10 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
     `outside`: share of requests that call an outside function; `hidden_errors`: share that hide an error of the
     engine's now and then; `loads`: chunks of bulk loads beside the requests, as a share of them.
+
+    `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
+    an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
+    `wanted` workers then share the slots (0: all), and the others stand by.
     """
 
     seed: int
@@ -60,10 +77,31 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     log_delay_s: float
     slow_messages: float
     faults: tuple[Fault, ...]
+    cluster: bool = False
+    wanted: int = 0
 
 
-def random_plan(seed: int, *, workers: int | None = None, faults: bool = True) -> SimulationPlan:
-    """The plan of a seed; `workers` overrides their number, without `faults` nothing fails."""
+def random_plan(seed: int, *, workers: int | None = None, faults: bool = True, cluster: bool = False) -> SimulationPlan:
+    """The plan of a seed; `workers` overrides their number, without `faults` nothing fails; `cluster`: of a cluster."""
+    plan = _random_plan(seed, workers, faults)
+    if not cluster:
+        return plan
+    rng = Random(f"cluster {seed}")
+    processes = rng.choice([1, 2, 3, 4, 5]) if workers is None else workers
+    more = [
+        Fault(rng.choice(CLUSTER_FAULT_KINDS), rng.random() * plan.duration_s, rng.choice([0.02, 0.2, 1.0, 4.0]))
+        for _ in range(rng.choice([1, 2, 4, 8]) if faults else 0)
+    ]
+    return replace(
+        plan,
+        cluster=True,
+        workers=processes,
+        wanted=rng.randint(1, min(processes, plan.slots)),
+        faults=tuple(sorted([*plan.faults, *more], key=lambda fault: fault.at_s)),
+    )
+
+
+def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan:
     rng = Random(f"plan {seed}")
     duration_s = rng.choice([0.3, 1.0, 3.0])
     drawn = rng.choice([1, 1, 2, 2, 3, 3, 8])

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from styx.app import App
+from styx.coordinator.coordinator import Phase
 from styx.errors import StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
@@ -21,6 +22,7 @@ from styx.testing.history import HistoryReport, SerializabilityViolation, check_
 from styx.testing.simulation.clients import Clients
 from styx.testing.simulation.faults import Faults
 from styx.testing.simulation.plan import SimulationPlan
+from styx.testing.simulation.worker_host import WorkerHost
 from styx.testing.simulation.world import World
 from styx.worker.messages import decode_outcome
 from styx.worker.slot import IDEMPOTENCY_TABLE
@@ -139,8 +141,10 @@ class Simulation:
         return self.world.log.replies >= self.clients.expected
 
     def quiet(self) -> bool:
-        """Every worker is of the newest generation and has nothing to do."""
+        """Every worker that takes part is of the newest generation and has nothing to do."""
         world = self.world
+        if self.plan.cluster:
+            return self._cluster_quiet()
         generations = {host.core.generation for host in world.workers.values()}
         return (
             len(world.workers) == self.plan.workers
@@ -156,17 +160,41 @@ class Simulation:
             )
         )
 
+    def _cluster_quiet(self) -> bool:
+        coordinator = self.world.coordinator
+        if coordinator is None or coordinator.core.phase is not Phase.RUNNING or coordinator.core.changing:
+            return False
+        members = self.members()
+        return len(members) == len(coordinator.core.membership.members) and all(
+            host.core.generation == coordinator.core.generation
+            and host.core.epoch == coordinator.core.epoch
+            and host.core.reached is Step.IDLE
+            and not host.core.replaying
+            and not host.core.backlog
+            and not host.core.unfinished
+            for host in members
+        )
+
+    def members(self) -> list[WorkerHost]:
+        """The workers that take part in the present generation."""
+        hosts = list(self.world.workers.values())
+        if not self.plan.cluster:
+            return hosts
+        coordinator = self.world.coordinator
+        members = frozenset() if coordinator is None else coordinator.core.membership.members
+        return [host for host in hosts if host.id in members]
+
     def state(self) -> dict[tuple[str, Any], bytes]:
         """All entities' committed state, over all workers."""
         state: dict[tuple[str, Any], bytes] = {}
-        for host in self.world.workers.values():
+        for host in self.members():
             for slot in host.core.slots.values():
                 state.update(slot.user_state())
         return state
 
     def _remembered(self) -> dict[int, list[Any]]:
         """Idempotency keys by slot, the next to be forgotten first."""
-        hosts = self.world.workers.values()
+        hosts = self.members()
         return {s.index: list(s.table(IDEMPOTENCY_TABLE)) for host in hosts for s in host.core.slots.values()}
 
     def _stuck(self) -> str:
@@ -206,6 +234,7 @@ class Simulation:
             limits=world.limits,
             n_slots=plan.slots,
             externals=self._externals(),
+            versions=world.versions.apps() if plan.cluster else None,
             complete=check,
         )
         if plan.profile.transfers and chaos_app.money_made(state):

@@ -13,22 +13,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from styx.app import App
-from styx.codec import encode_any
-from styx.errors import describe
 from styx.limits import Limits
-from styx.log.base import Stream
-from styx.messages import encode_reply
-from styx.protocol import ObjectRef, SlotPart, ToWorker
+from styx.log.base import LogReader, Stream
+from styx.messages import decode_reply, encode_reply
+from styx.protocol import Broken, ObjectRef, Recover, SlotPart, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.sequencer.sequencer import Arrival
 from styx.store.base import NotFound
+from styx.testing.simulation.outside_calls import run_external
+from styx.testing.simulation.peer_links import NOTICE_S
+from styx.testing.simulation.shared_log import Identity
+from styx.testing.simulation.versions import version_of_chaos
 from styx.worker.events import (
     AppendEpochRecord,
     CoordinatorSaid,
     Effect,
     EmitReplies,
     Event,
-    ExternalEnded,
     FrameArrived,
     LoadState,
     MergeObjects,
@@ -45,25 +46,20 @@ from styx.worker.events import (
     StoreSlot,
     Tell,
 )
-from styx.worker.messages import ExternalOutcome, Frame
+from styx.worker.messages import Frame
 from styx.worker.recovery import Unusable, load_state
 from styx.worker.snapshot_io import merge_stored, store_slot
 from styx.worker.worker import Worker
 
 if TYPE_CHECKING:
+    from styx.testing.simulation.coordinator_host import CoordinatorHost
     from styx.testing.simulation.world import World
 
 HEARTBEAT_S = 0.2
 STORE_ATTEMPTS_MAX = 3
 
 
-def _outcome_of(wanted: RunExternal) -> ExternalOutcome:
-    try:
-        return ExternalOutcome(encode_any(wanted.function(*wanted.args), "the outcome"))
-    except Exception as error:  # noqa: BLE001 - an outside function can raise anything
-        return ExternalOutcome(None, describe(error))
-
-
+_NOBODY = Recover(-1, {}, None)
 _encode = msgspec.msgpack.Encoder().encode
 _decode_frame = msgspec.msgpack.Decoder(Frame).decode
 _decode_message: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
@@ -75,9 +71,12 @@ class WorkerHost:
     def __init__(self, world: World, worker: int, incarnation: int, app: App, n_slots: int, limits: Limits) -> None:
         self.world = world
         self.id = worker
+        self.process = worker
+        self.link: CoordinatorHost | None = None
+        self.links: dict[int, int] = {}
         self.name = f"worker {worker} incarnation {incarnation}"
         self.alive = True
-        self._frozen_until_s = 0.0
+        self.frozen_until_s = 0.0
         self._inbox: deque[Event] = deque()
         self.core = Worker(worker, app, n_slots, limits)
         self.poison: list[ReportPoison] = []
@@ -85,6 +84,10 @@ class WorkerHost:
         self._proceeding = False
         self._fed: dict[int, int] = {}
         self._unacknowledged: dict[int, int] = {}
+        self._connected = -1
+        self._recovering: Recover | None = None
+        self._epochs_end = 0
+        self._reply_ends: dict[int, int] = {}
         world.time.after(0.0, self._beat)
 
     def crash(self) -> None:
@@ -95,25 +98,54 @@ class WorkerHost:
 
     def freeze(self, duration_s: float) -> None:
         """The process does nothing for a while, then finds everything that came meanwhile."""
-        self._frozen_until_s = max(self._frozen_until_s, self.world.time.now_s + duration_s)
+        self.frozen_until_s = max(self.frozen_until_s, self.world.time.now_s + duration_s)
         self.world.time.after(duration_s, self._thaw)
 
     def _thaw(self) -> None:
-        while self._inbox and self.world.time.now_s >= self._frozen_until_s:
+        while self._inbox and self.world.time.now_s >= self.frozen_until_s:
             self.give(self._inbox.popleft())
 
     def give(self, event: Event) -> None:
         """The event happens to the process, once it is awake."""
         if not self.alive:
             return
-        if self.world.time.now_s < self._frozen_until_s:
+        if self.world.time.now_s < self.frozen_until_s:
             self._inbox.append(event)
             return
+        if isinstance(event, CoordinatorSaid) and isinstance(event.message, Recover):
+            self._begin(event.message)
         for effect in self.core.step(event):
             self._do(effect)
         if self.core.runnable and not self._proceeding:
             self._proceeding = True
             self.world.time.after(self.world.rng.random() * 0.0005, self._proceed)
+
+    def _begin(self, recover: Recover) -> None:
+        if recover.generation > self.core.generation:
+            self._recovering = recover
+            if recover.app_version:
+                self.core.run_app(version_of_chaos(recover.app_version))
+
+    @property
+    def identity(self) -> Identity | None:
+        """What it appends with in its generation."""
+        recover = self._recovering
+        if recover is None or not recover.producers:
+            return None
+        return recover.producers[sorted(recover.addresses).index(self.id)]
+
+    def lost(self, peer: int, reason: str) -> None:
+        """It has noticed that it lost a connection; before its generation is connected, making them fails instead."""
+        if self._connected == self.core.generation and peer in (self._recovering or _NOBODY).addresses:
+            self._broken(self.core.generation, peer, reason)
+
+    def _broken(self, generation: int, peer: int, reason: str) -> None:
+        if self.alive and generation == self.core.generation:
+            message = Broken(generation, peer, reason)
+            self.world.network.send(self.name, "coordinator", self.world.told_by(self), _encode(message))
+
+    def _refused(self, generation: int) -> Callable[[], None]:
+        return lambda: self._broken(generation, -1, "the log refuses appends")
 
     def _proceed(self) -> None:
         self._proceeding = False
@@ -122,7 +154,7 @@ class WorkerHost:
     def _beat(self) -> None:
         if not self.alive:
             return
-        if self.world.time.now_s >= self._frozen_until_s:
+        if self.world.time.now_s >= self.frozen_until_s:
             self.world.network.send(self.name, "coordinator", self.world.heard_of(self), b"")
         self.world.time.after(HEARTBEAT_S, self._beat)
 
@@ -139,21 +171,11 @@ class WorkerHost:
     def _do(self, effect: Effect) -> None:
         world = self.world
         if isinstance(effect, SendFrame):
-            peer = world.workers.get(effect.peer)
-            if peer is not None:
-                world.network.send(self.name, peer.name, peer.receive_frame, _encode(effect.frame))
+            self._send(effect)
         elif isinstance(effect, Tell):
             world.network.send(self.name, "coordinator", world.told_by(self), _encode(effect.message))
         elif isinstance(effect, AppendEpochRecord):
-            durable = RecordDurable(effect.generation, effect.epoch)
-            world.log.append(
-                self.name,
-                effect.generation,
-                Stream.EPOCHS,
-                EPOCHS_PARTITION,
-                [effect.payload],
-                lambda: self.give(durable),
-            )
+            self._append_record(effect)
         elif isinstance(effect, EmitReplies):
             self._emit(effect)
         elif isinstance(effect, LoadState):
@@ -163,50 +185,64 @@ class WorkerHost:
         elif isinstance(effect, MergeObjects):
             self._merge(effect)
         elif isinstance(effect, RunExternal):
-            self._run_external(effect)
+            run_external(self, effect)
         elif isinstance(effect, ReportPoison):
             self.poison.append(effect)
         else:
             raise AssertionError(f"the simulator does not run {effect}")
 
-    # Outside calls: the key is logged, then the function runs, then its outcome is logged -------------------------
+    def _send(self, effect: SendFrame) -> None:
+        world, peer = self.world, self.world.numbered(effect.peer)
+        if peer is not None and world.plan.cluster:
+            world.links.send(self, peer, _encode(effect.frame))
+        elif peer is not None:
+            world.network.send(self.name, peer.name, peer.receive_frame, _encode(effect.frame))
 
-    def _run_external(self, wanted: RunExternal) -> None:
-        world = self.world
+    def _append_record(self, effect: AppendEpochRecord) -> None:
+        log = self.world.log
 
-        def logged(outcome: bytes) -> None:
-            world.outcomes.setdefault(wanted.key, outcome)
-            self.give(
-                ExternalEnded(wanted.generation, wanted.tid, wanted.root_slot, wanted.key, world.outcomes[wanted.key])
-            )
+        def arrived() -> None:
+            _, self._epochs_end = log.records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
+            self.give(RecordDurable(effect.generation, effect.epoch))
 
-        def append(payload: bytes, arrived: Callable[[], None]) -> None:
-            world.log.append(
-                self.name, wanted.generation, Stream.EXTERNALS, wanted.root_slot, [wanted.key + payload], arrived
-            )
-
-        def run() -> None:
-            if self.alive:
-                world.outside_runs[wanted.key] = world.outside_runs.get(wanted.key, 0) + 1
-                outcome = _encode(_outcome_of(wanted))
-                append(outcome, lambda: logged(outcome))
-
-        known = world.outcomes.get(wanted.key)
-        if known is not None:
-            world.time.after(0.0, logged, known)
-        else:
-            append(b"", lambda: world.time.after(world.rng.random() * 0.02, run))
+        log.append(
+            self.name,
+            effect.generation,
+            Stream.EPOCHS,
+            EPOCHS_PARTITION,
+            [effect.payload],
+            arrived,
+            self.identity,
+            self._refused(effect.generation),
+        )
 
     def _emit(self, effect: EmitReplies) -> None:
-        slot = effect.slot
+        slot = self._reply_partition(effect.slot)
         unacknowledged = self._unacknowledged
         unacknowledged[slot] = unacknowledged.get(slot, 0) + 1
 
+        reply_ends = self._reply_ends
+
         def arrived() -> None:
             unacknowledged[slot] -= 1
+            _, reply_ends[slot] = self.world.log.records.bounds(Stream.REPLIES, slot)
 
         payloads = [encode_reply(reply) for reply in effect.replies]
-        self.world.log.append(self.name, self.core.generation, Stream.REPLIES, slot, payloads, arrived)
+        generation = self.core.generation
+        self.world.log.append(
+            self.name,
+            generation,
+            Stream.REPLIES,
+            slot,
+            payloads,
+            arrived,
+            self.identity,
+            self._refused(generation),
+        )
+
+    def _reply_partition(self, slot: int) -> int:
+        """Replies of several slots share a partition where clients choose it."""
+        return slot // 2 if self.world.plan.cluster else slot
 
     def _load(self, wanted: LoadState) -> None:
         world = self.world
@@ -217,12 +253,18 @@ class WorkerHost:
 
         def load() -> StateLoaded | StateUnusable:
             try:
-                return load_state(wanted, self._n_slots, world.log.records, world.store.objects)
+                scan = self._answered if world.plan.cluster else None
+                return load_state(wanted, self._n_slots, world.log.records, world.store.objects, scan)
             except Unusable as error:
                 return StateUnusable(wanted.generation, str(error))
 
         def loaded(answer: StateLoaded | StateUnusable) -> None:
             if self.alive and wanted.generation == self.core.generation:
+                if not self._connects(wanted.generation):
+                    return
+                records = world.log.records
+                _, self._epochs_end = records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
+                self._reply_ends = {p: records.bounds(Stream.REPLIES, p)[1] for p in range(self._n_slots)}
                 self.give(answer)
                 if isinstance(answer, StateLoaded):
                     self._fed = {slot: part.next_offset for slot, part in answer.slots.items()}
@@ -230,6 +272,28 @@ class WorkerHost:
                         self.feed(slot)
 
         world.store.run(load, loaded, lambda: self._load(wanted) if self.alive else None)
+
+    def _connects(self, generation: int) -> bool:
+        """Whether every member of the generation can be reached; if not, that is told when nobody has dialled."""
+        world, recover = self.world, self._recovering
+        if not world.plan.cluster or recover is None:
+            return True
+        for peer in sorted(recover.addresses.keys() - {self.id}):
+            if not world.links.connect(self, world.numbered(peer)):
+                world.time.after(NOTICE_S, self._broken, generation, peer, "it cannot be reached")
+                return False
+        self._connected = generation
+        return True
+
+    def _answered(self, wanted: LoadState, log: LogReader) -> set[int]:
+        parts = (
+            [] if wanted.manifest is None else [s.part for s in wanted.manifest.slots if s.part.slot in wanted.slots]
+        )
+        answered: set[int] = set()
+        for partition in range(self._n_slots):
+            first = min((part.replies.get(partition, 0) for part in parts), default=0)
+            answered.update(decode_reply(r.payload).sequence for r in log.read(Stream.REPLIES, partition, first))
+        return answered
 
     def feed(self, slot: int) -> None:
         """Delivers a slot's new requests, in pieces, some of them twice."""
@@ -263,6 +327,8 @@ class WorkerHost:
             _, epochs = world.log.records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
             _, replies = world.log.records.bounds(Stream.REPLIES, wanted.slot)
             bounds = (epochs, {wanted.slot: replies})
+            if world.plan.cluster:
+                bounds = (self._epochs_end, dict(self._reply_ends))
         known = bounds
 
         def failed() -> None:
@@ -277,7 +343,10 @@ class WorkerHost:
 
     def _stored(self, wanted: StoreSlot, part: SlotPart) -> None:
         # A snapshot moves past its epochs' replies: they must be in the stream first, or nobody would give them again.
-        if self.alive and self._unacknowledged.get(wanted.slot):
+        waits_for = (
+            self._unacknowledged.values() if self.world.plan.cluster else [self._unacknowledged.get(wanted.slot)]
+        )
+        if self.alive and any(waits_for):
             self.world.time.after(0.001, self._stored, wanted, part)
         else:
             self.give(SlotPartStored(wanted.generation, wanted.epoch, wanted.slot, part))

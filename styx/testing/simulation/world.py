@@ -15,8 +15,10 @@ from styx.protocol import ToCoordinator
 from styx.testing.simulation.coordinator_host import CoordinatorHost
 from styx.testing.simulation.faulty_store import FaultyStore
 from styx.testing.simulation.network import Network
+from styx.testing.simulation.peer_links import PeerLinks
 from styx.testing.simulation.plan import SimulationPlan
 from styx.testing.simulation.shared_log import SharedLog
+from styx.testing.simulation.versions import Versions
 from styx.testing.simulation.virtual_time import VirtualTime
 from styx.testing.simulation.worker_host import WorkerHost
 
@@ -27,7 +29,8 @@ _decode: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(ToCoordinator)
 
 
 class World:
-    """`workers` are the living ones by id. `keep_log`: nothing is released, so that everything can be replayed.
+    """`workers` are the living ones by process; `zombies` are coordinators that live although there is a newer
+    one. `keep_log`: nothing is released, so that everything can be replayed.
 
     `outcomes` are the logged ones of outside calls, `outside_runs` how often each was run.
     """
@@ -47,6 +50,9 @@ class World:
         self.snapshots = 0
         self.outcomes: dict[bytes, bytes] = {}
         self.outside_runs: dict[bytes, int] = {}
+        self.versions = Versions()
+        self.links = PeerLinks(self.time, self.rng, self.network)
+        self.zombies: set[CoordinatorHost] = set()
         self.workers: dict[int, WorkerHost] = {}
         self.coordinator: CoordinatorHost | None = None
         self._incarnations = 0
@@ -59,17 +65,29 @@ class World:
             self._incarnations += 1
             plan = self.plan
             self.coordinator = CoordinatorHost(
-                self, self._incarnations, plan.slots, plan.workers, plan.snapshot_interval_s
+                self, self._incarnations, plan.slots, plan.wanted or plan.workers, plan.snapshot_interval_s
             )
+
+    def replace_coordinator(self, stay: set[int]) -> None:
+        """Another coordinator takes over although the old one lives; these processes stay with that one."""
+        self.coordinator = None
+        for process in set(self.workers) - stay:
+            self._register(process)
+        self.start_coordinator()
 
     def coordinator_started(self) -> None:
         """The living workers connect to it."""
-        for worker in self.workers:
-            self.join(worker)
+        for worker in list(self.workers):
+            if not self.plan.cluster:
+                self.join(worker)
+            elif self.workers[worker].link not in self.zombies:
+                self._register(worker)
 
     def start_worker(self, worker: int) -> None:
         """A worker process starts and connects."""
-        if worker not in self.workers:
+        if worker not in self.workers and self.plan.cluster:
+            self._register(worker)
+        elif worker not in self.workers:
             self._incarnations += 1
             host = WorkerHost(self, worker, self._incarnations, self.app, self.plan.slots, self.limits)
             self.workers[worker] = host
@@ -92,6 +110,10 @@ class World:
             return
         host.crash()
 
+        if self.plan.cluster:
+            self._lost(host)
+            return
+
         def noticed() -> None:
             if worker not in self.workers and self.coordinator is not None:
                 self.coordinator.give(WorkerLost(worker))
@@ -103,14 +125,71 @@ class World:
         if self.coordinator is not None:
             self.coordinator.crash()
 
+    # Registrations in a cluster: each has a number of its own, and knows nothing of those before ----------------
+
+    def _register(self, process: int) -> None:
+        before = self.workers.pop(process, None)
+        if before is not None:
+            before.crash()
+            self._lost(before)
+        self._incarnations += 1
+        number = self._incarnations
+        host = WorkerHost(self, number, number, self.app, self.plan.slots, self.limits)
+        host.process = process
+        self.workers[process] = host
+        coordinator = self.coordinator
+        if coordinator is None or not coordinator.alive or coordinator.core.generation < 0:
+            return  # it registers when there is one
+        host.link = coordinator
+
+        def joined(_: bytes) -> None:
+            if host.alive:
+                coordinator.give(WorkerJoined(number, f"worker {number}"))
+
+        self.network.send(host.name, "coordinator", joined, b"")
+
+    def _lost(self, host: WorkerHost) -> None:
+        self.links.died(host, list(self.workers.values()))
+        link = host.link
+        if link is not None:
+            self.time.after(self.rng.random() * NOTICE_S, lambda: link.give(WorkerLost(host.id)))
+
+    def numbered(self, number: int) -> WorkerHost | None:
+        """The worker with this number."""
+        if not self.plan.cluster:
+            return self.workers.get(number)
+        return next((host for host in self.workers.values() if host.id == number), None)
+
+    def expelled(self, coordinator: CoordinatorHost, number: int) -> None:
+        """A coordinator has cut the worker's connection: it registers anew when it learns of that."""
+        host = self.numbered(number) if self.plan.cluster else None
+        if host is None or host.link is not coordinator:
+            return
+
+        def learns() -> None:
+            if self.workers.get(host.process) is host:
+                self._register(host.process)
+
+        self.time.at(max(self.time.now_s, host.frozen_until_s) + self.rng.random() * NOTICE_S, learns)
+
+    def fenced(self, coordinator: CoordinatorHost) -> None:
+        """The log has told a coordinator that there is another one: it ends."""
+        if coordinator.alive:
+            coordinator.crash()
+            self.zombies.discard(coordinator)
+            for process, host in list(self.workers.items()):
+                if host.link is coordinator:
+                    self._register(process)
+
     # Connections to the coordinator --------------------------------------------------------------------------
 
     def told_by(self, host: WorkerHost) -> Callable[[bytes], None]:
         """How a worker's message arrives."""
 
         def deliver(data: bytes) -> None:
-            if self.workers.get(host.id) is host and self.coordinator is not None:
-                self.coordinator.give(WorkerSaid(host.id, _decode.decode(data)))
+            coordinator = host.link or self.coordinator
+            if self.workers.get(host.process) is host and coordinator is not None:
+                coordinator.give(WorkerSaid(host.id, _decode.decode(data)))
 
         return deliver
 
@@ -118,10 +197,10 @@ class World:
         """How a worker's heartbeat arrives; one that was given up for dead connects anew."""
 
         def deliver(_: bytes) -> None:
-            coordinator = self.coordinator
-            if self.workers.get(host.id) is not host or coordinator is None or not coordinator.alive:
+            coordinator = host.link or self.coordinator
+            if self.workers.get(host.process) is not host or coordinator is None or not coordinator.alive:
                 return
-            if host.id in coordinator.core.live:
+            if self.plan.cluster or host.id in coordinator.core.live:
                 coordinator.give(Heard(host.id))
             elif coordinator.core.generation >= 0:
                 coordinator.give(WorkerJoined(host.id))
