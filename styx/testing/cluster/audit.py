@@ -53,7 +53,7 @@ async def audit(cluster: ClusterUnderTest, told: Iterable[Reply]) -> Audit:
 
 
 def _audit(cluster: ClusterUnderTest, told: list[Reply]) -> Audit:
-    topics, manifest, store = _at_rest(cluster)
+    topics, manifest, store = at_rest(cluster)
     requests, replies = answered_once(topics, cluster.options.slots)
     check_told(told, replies)
     state = snapshot_state(store, manifest)
@@ -64,7 +64,7 @@ def _audit(cluster: ClusterUnderTest, told: list[Reply]) -> Audit:
     return Audit(len(requests), topics.garbage, len(told), history)
 
 
-def _at_rest(cluster: ClusterUnderTest) -> tuple[Topics, Manifest, Store]:
+def at_rest(cluster: ClusterUnderTest) -> tuple[Topics, Manifest, Store]:
     """The topics, once all is answered and a snapshot covers it; raises `AuditFailed` if that takes too long."""
     reader, store = cluster.reader(), cluster.open_store()
     deadline_s = time.monotonic() + REST_SECONDS_MAX

@@ -49,7 +49,7 @@ def read_topics(reader: KafkaReader) -> Topics:
     requests: dict[int, list[RequestAt]] = {}
     ends: dict[int, int] = {}
     garbage = 0
-    for slot, records in _whole(reader, Stream.REQUESTS).items():
+    for slot, records in whole_stream(reader, Stream.REQUESTS).items():
         requests[slot] = []
         ends[slot] = records[-1].offset + 1 if records else 0
         for record in records:
@@ -59,9 +59,11 @@ def read_topics(reader: KafkaReader) -> Topics:
                 garbage += 1
             else:
                 requests[slot].append(RequestAt(record.offset, record.timestamp_us, request))
-    replies = [decode_reply(record.payload) for part in _whole(reader, Stream.REPLIES).values() for record in part]
+    replies = [
+        decode_reply(record.payload) for part in whole_stream(reader, Stream.REPLIES).values() for record in part
+    ]
     externals: dict[bytes, ExternalResult] = {}
-    for part in _whole(reader, Stream.EXTERNALS).values():
+    for part in whole_stream(reader, Stream.EXTERNALS).values():
         for record in part:
             call = decode_external(record.payload)
             if call.outcome is not None:
@@ -85,7 +87,8 @@ def snapshot_state(store: Store, manifest: Manifest) -> State:
     return state
 
 
-def _whole(reader: KafkaReader, stream: Stream) -> dict[int, list[Record]]:
+def whole_stream(reader: KafkaReader, stream: Stream) -> dict[int, list[Record]]:
+    """All records by partition. Raises `HistoryReleased` if the first ones were released."""
     parts: dict[int, list[Record]] = {}
     for partition, (first, end) in sorted(reader.bounds_of(stream).items()):
         if first > 0:
