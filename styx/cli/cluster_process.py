@@ -33,8 +33,9 @@ def log_to_stderr(name: str) -> None:
         level=logging.WARNING, format=f"%(asctime)s %(levelname)s {name.replace('%', '%%')} %(name)s: %(message)s"
     )
     logging.getLogger("styx").setLevel(logging.INFO)
-    # It tells of each attempt to reach a broker that is away; the engine says once that the log is.
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    # They tell of each attempt to reach a server that is away; the engine says once what it waits for.
+    for library in ("aiokafka", "urllib3"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
 
 
 async def until_told(
