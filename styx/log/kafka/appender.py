@@ -77,6 +77,7 @@ class Appender:
         self._commit_due = False
         self._ended: BaseException | None = LogClosed("The appender is not started.")
         self._closing: asyncio.Task[None] | None = None
+        self._troubles: set[str] = set()
         self.queued_bytes = 0
         """Appended but not yet acknowledged, for back-pressure."""
 
@@ -263,7 +264,7 @@ class Appender:
             try:
                 failed = node is None or not await self._produce(node, lanes)
             except ConnectionError as error:
-                _log.info("%s; appends are repeated", error)
+                self._trouble(str(error))
             if failed:
                 await asyncio.sleep(RETRY_SECONDS)
                 await self._session.refresh()
@@ -301,6 +302,7 @@ class Appender:
         if code == NO_ERROR and offset >= 0:
             self.queued_bytes -= lane.acknowledged(offset)
             lane.since = self._loop.time()
+            self._troubles.clear()
             if not self.queued_bytes:
                 self._idle.set()
             return True
@@ -310,8 +312,14 @@ class Appender:
             raise AppendFailed(
                 f"{self._session} refuses records for {lane.topic}, partition {lane.partition}: {name_of(code)}"
             )
-        _log.info("%s, %s, partition %s: %s; appends are repeated", self._session, *lane.key, name_of(code))
+        self._trouble(f"{self._session}, {lane.topic}, partition {lane.partition}: {name_of(code)}")
         return False
+
+    def _trouble(self, text: str) -> None:
+        """Tells of it once until an append succeeds again: there are ten attempts a second, for as long as it takes."""
+        if text not in self._troubles:
+            self._troubles.add(text)
+            _log.info("%s; appends are repeated", text)
 
 
 def _unexpected(error: Exception) -> AppendFailed:
