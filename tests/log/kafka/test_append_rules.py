@@ -65,6 +65,23 @@ async def test_a_batch_is_repeated_as_the_same_bytes_before_anything_newer(start
     await appender.stop()
 
 
+async def test_each_trouble_is_told_once_until_appends_succeed_again(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "styx.log.kafka.appender")
+    session = FakeSession(BROKEN, NOT_LEADER, BROKEN, NOT_LEADER, BROKEN)
+    appender = await start(session)
+    await appender.append("t", 0, [record(1)])
+    assert sorted(caplog.messages) == [
+        "Kafka at nowhere:1, t, partition 0: NotLeaderForPartitionError (error 6); appends are repeated",
+        "the connection broke; appends are repeated",
+    ]
+    session.codes.append(BROKEN)
+    await appender.append("t", 0, [record(2)])
+    assert len(caplog.messages) == 3
+    await appender.stop()
+
+
 @pytest.mark.parametrize(
     ("code", "kind"), [(INVALID_EPOCH, Fenced), (OUT_OF_ORDER, AppendFailed), (DUPLICATE_SEQUENCE, AppendFailed)]
 )
