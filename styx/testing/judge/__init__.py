@@ -3,6 +3,7 @@ independent checker of isolation, looks for an order that explains it.
 
     python -m styx.testing.judge run                                 an engine of its own, with crashes
     python -m styx.testing.judge run --url http://127.0.0.1:8000     a deployment of `styx.testing.judge.app:app`
+    python -m styx.testing.judge cluster                             a cluster of real processes, with faults
     python -m styx.testing.judge check DIR                           histories recorded before
 
 It sees requests and replies only, as any client does. The method is that of A. Adya, *Weak Consistency* (1999), and of

@@ -1,4 +1,4 @@
-"""The judge's command line: `run` records and judges, `check` judges what was recorded.
+"""The judge's command line: `run` and `cluster` record and judge, `check` judges what was recorded.
 
 Exit status 0 if nothing was found, 1 for an anomaly, 2 if adya could not tell.
 """
@@ -14,8 +14,9 @@ from pathlib import Path
 
 from styx.client.connect import connect
 from styx.errors import ConfigurationError
+from styx.testing.cluster.child import ChildFailed
 from styx.testing.fixture import embedded_cluster
-from styx.testing.judge import adya
+from styx.testing.judge import adya, cluster_command
 from styx.testing.judge.app import app
 from styx.testing.judge.claimed_order import problems
 from styx.testing.judge.record import record
@@ -40,15 +41,20 @@ def main(arguments: list[str] | None = None) -> int:
     run.add_argument("--keys", type=int, default=8, help="entities in use at a time; fewer mean more conflicts")
     run.add_argument("--seed", type=int, default=0)
     run.add_argument("--out", type=Path, default=Path("judged"), help="where the histories are written")
+    cluster = commands.add_parser("cluster", help="the same on a cluster of real processes, with faults")
+    cluster_command.add_options(cluster)
+    cluster.add_argument("--out", type=Path, default=Path("judged"), help="where the histories are written")
     check = commands.add_parser("check", help="judge histories recorded before")
     check.add_argument("folder", type=Path)
     options = parser.parse_args(arguments)
     try:
         adya.find_adya()
         if options.command == "check":
-            return max(judge(recorded, options.folder) for recorded in load(options.folder))
-        return max(_run(options, model) for model in options.model or MODELS)
-    except ConfigurationError as error:
+            return _worst([judge(recorded, options.folder) for recorded in load(options.folder)])
+        if options.command == "cluster":
+            return _worst([_judged(recorded, options.out) for recorded in cluster_command.run(options)])
+        return _worst([_judged(_run(options, model), options.out) for model in options.model or MODELS])
+    except (ConfigurationError, OSError, ChildFailed) as error:
         print(error, file=sys.stderr)
         return 2
 
@@ -70,22 +76,29 @@ def judge(recorded: Recorded, folder: Path) -> int:
     return 0 if verdict.valid else 2
 
 
-def _run(options: argparse.Namespace, model: Model) -> int:
+def _worst(statuses: list[int]) -> int:
+    """An anomaly is worse than not to know."""
+    return 1 if 1 in statuses else max(statuses)
+
+
+def _judged(recorded: Recorded, folder: Path) -> int:
+    recorded.save(folder)
+    return judge(recorded, folder)
+
+
+def _run(options: argparse.Namespace, model: Model) -> Recorded:
     # Numbers by the time, so that no run meets what an earlier one left in the deployment.
     first = time.time_ns() // 1_000 if options.url else 0
     workload = Workload(model, options.keys, options.seed, first)
-    sizes = {"processes": options.processes, "transactions": options.transactions}
-    recorded = asyncio.run(_remote(options.url, workload, sizes) if options.url else _own(workload, sizes))
-    recorded.save(options.out)
-    return judge(recorded, options.out)
+    return asyncio.run(_remote(options, workload) if options.url else _own(options, workload))
 
 
-async def _remote(url: str, workload: Workload, sizes: dict[str, int]) -> Recorded:
-    async with connect(url, app) as client:
-        return await record(client, workload, **sizes)
+async def _remote(options: argparse.Namespace, workload: Workload) -> Recorded:
+    async with connect(options.url, app) as client:
+        return await record([client], workload, processes=options.processes, transactions=options.transactions)
 
 
-async def _own(workload: Workload, sizes: dict[str, int]) -> Recorded:
+async def _own(options: argparse.Namespace, workload: Workload) -> Recorded:
     with tempfile.TemporaryDirectory() as data_dir:
         async with embedded_cluster(app, data_dir, snapshot_interval=SNAPSHOT_SECONDS) as cluster:
 
@@ -95,7 +108,7 @@ async def _own(workload: Workload, sizes: dict[str, int]) -> Recorded:
                     await cluster.crash_and_recover()
 
             crashes = asyncio.create_task(crash())
-            recorded = await record(cluster, workload, **sizes)
+            recorded = await record([cluster], workload, processes=options.processes, transactions=options.transactions)
             crashes.cancel()
             await asyncio.wait([crashes])
             return recorded

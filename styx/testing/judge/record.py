@@ -1,4 +1,4 @@
-"""Sends a workload through a client from many processes at once, and records what came back. It judges nothing.
+"""Sends a workload through clients from many processes at once, and records what came back. It judges nothing.
 
 A request whose outcome was lost is sent again with its idempotency key until there is an answer, so that faults leave
 few transactions of which nothing is known, and so that exactly-once is judged as well.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Final
 from uuid import uuid4
 
@@ -25,17 +26,25 @@ REQUEST_SECONDS_MAX: Final = 10.0
 RETRY_SECONDS: Final = 0.05
 """The pause before the next attempt."""
 
-_TRY_AGAIN: Final = frozenset({"overloaded", "unavailable"})
+TRY_AGAIN: Final = frozenset({"overloaded", "unavailable"})
+"""Codes of rejections that say nothing of the request."""
 
 
 class UnexpectedReply(StyxError):
     """A transaction ended as none of the workload can: neither committed nor refused as it was told."""
 
 
-async def record(client: Client, workload: Workload, *, processes: int, transactions: int) -> Recorded:
+async def record(
+    clients: Sequence[Client],
+    workload: Workload,
+    *,
+    processes: int,
+    transactions: int,
+    enough: asyncio.Event | None = None,
+) -> Recorded:
     """Runs `transactions` transactions from `processes` concurrent processes, each one after the other.
 
-    Raises `UnexpectedReply`.
+    The processes take the `clients` in turn. No transaction begins after `enough` is set. Raises `UnexpectedReply`.
     """
     recorder = Recorder(workload.model)
     run = str(uuid4())
@@ -43,7 +52,10 @@ async def record(client: Client, workload: Workload, *, processes: int, transact
     names = iter(range(processes, processes + transactions))
 
     async def process(name: int) -> None:
+        client = clients[name % len(clients)]
         for number in numbers:
+            if enough is not None and enough.is_set():
+                return
             transaction = workload.draw()
             known = await _run(client, recorder, name, transaction, f"{run}/{number}")
             # As in Jepsen: what a process began and never heard of may still end, at any time.
@@ -83,7 +95,7 @@ async def _reply(client: Client, transaction: Transaction, key: str) -> tuple[Re
         except (TimeoutError, ConnectionError) as lost:
             error = f"{type(lost).__name__}: {lost}"
         else:
-            if reply.error is None or reply.error.code not in _TRY_AGAIN:
+            if reply.error is None or reply.error.code not in TRY_AGAIN:
                 return reply, ""
             # Says nothing of an earlier attempt.
             error = reply.error.message

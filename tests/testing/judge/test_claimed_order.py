@@ -8,7 +8,8 @@ import pytest
 
 from styx.errors import ConfigurationError
 from styx.testing.judge.claimed_order import problems
-from styx.testing.judge.recorded import Recorded, Recorder, load
+from styx.testing.judge.recorded import Recorded, Recorder, Step, load
+from styx.testing.judge.workload import Model
 
 
 def test_a_history_in_its_order_is_accepted() -> None:
@@ -57,13 +58,39 @@ def test_what_failed_has_not_happened() -> None:
     assert len(problems(recorder.recorded())) == 1
 
 
-def test_reads_are_not_replayed_when_an_outcome_is_not_known() -> None:
-    recorder = Recorder("rw-register")
-    recorder.begin(0, [["w", 1, 5]])
-    recorder.lose(0, [["w", 1, 5]], "TimeoutError")
-    recorder.begin(1, [["r", 1, None]])
-    recorder.commit(1, [["r", 1, 5]], (1, 1, 2))
-    assert problems(recorder.recorded()) == []
+def with_an_unknown_outcome(model: Model, *steps: list[Step]) -> list[str]:
+    """Problems of transactions that commit one after the other, while one goes on whose outcome stays unknown."""
+    recorder = Recorder(model)
+    recorder.begin(1, [])
+    for tid, step in enumerate(steps):
+        recorder.begin(0, step)
+        recorder.commit(0, step, (1, 1, tid))
+    recorder.lose(1, [], "TimeoutError")
+    return problems(recorder.recorded())
+
+
+@pytest.mark.parametrize(
+    ("model", "write", "reads", "explained"),
+    [
+        ("rw-register", "w", [5, 5], True),
+        ("rw-register", "w", [5, 9], True),
+        ("rw-register", "w", [9, 9], True),
+        ("rw-register", "w", [9, 5], False),  # taken back
+        ("rw-register", "w", [5, None], False),
+        ("rw-register", "w", [5, 7], False),  # of a transaction that is known, and comes later
+        ("list-append", "append", [[5], [5, 9]], True),
+        ("list-append", "append", [[9, 5], [9, 5, 8]], True),
+        ("list-append", "append", [[5, 9], [5]], False),
+        ("list-append", "append", [[5, 9], [9, 5]], False),
+        ("list-append", "append", [[5], [5, 7]], False),
+        ("list-append", "append", [[5], None], False),
+    ],
+)
+def test_an_unknown_outcome_explains_only_what_it_can_have_written(
+    model: Model, write: str, reads: list[object], explained: bool
+) -> None:
+    found = with_an_unknown_outcome(model, [[write, 1, 5]], *([["r", 1, read]] for read in reads), [[write, 1, 7]])
+    assert len(found) == (0 if explained else 1)
 
 
 def test_two_transactions_in_one_place_are_found() -> None:

@@ -50,7 +50,7 @@ class OneRead(Workload):
 
 def recorded(answer: Callable[[str], Reply], transactions: int = 1) -> tuple[Recorded, list[str]]:
     client = Scripted(answer)
-    done = asyncio.run(record(client, OneRead("rw-register", 1, 0), processes=1, transactions=transactions))
+    done = asyncio.run(record([client], OneRead("rw-register", 1, 0), processes=1, transactions=transactions))
     return done, client.keys
 
 
