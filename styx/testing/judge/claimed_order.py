@@ -59,7 +59,7 @@ def _unexplained_reads(recorded: Recorded) -> list[str]:
             if kind == "w":
                 state[n] = value
             elif kind == "append":
-                state[n] = [*state.get(n, []), value]
+                state[n] = [*(state.get(n) or []), value]
             elif state.get(n) != value and not foreign.explains(state.get(n), value):
                 found.append(
                     f"the transaction ended at {op.index} read {value} from {n}, where {state.get(n)} is in the "

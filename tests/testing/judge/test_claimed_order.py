@@ -14,6 +14,8 @@ from styx.testing.judge.workload import Model
 
 def test_a_history_in_its_order_is_accepted() -> None:
     recorder = Recorder("list-append")
+    recorder.begin(2, [["r", 1, None]])
+    recorder.commit(2, [["r", 1, None]], (1, 1, 0))
     recorder.begin(0, [["append", 1, 5]])
     recorder.begin(1, [["r", 1, None], ["append", 2, 6]])
     # Ended first, and comes second.
@@ -22,7 +24,7 @@ def test_a_history_in_its_order_is_accepted() -> None:
     recorder.begin(0, [["r", 2, None], ["r", 3, None]])
     recorder.commit(0, [["r", 2, [6]], ["r", 3, None]], (1, 2, 1))
     recorded = recorder.recorded()
-    assert recorded.order == {2: 1, 3: 0, 5: 2}
+    assert recorded.order == {1: 0, 4: 2, 5: 1, 7: 3}
     assert problems(recorded) == []
 
 
