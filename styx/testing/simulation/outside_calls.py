@@ -42,6 +42,7 @@ def run_external(host: WorkerHost, wanted: RunExternal) -> None:
             [wanted.key + payload],
             arrived,
             host.identity,
+            host.refused(wanted.generation),
         )
 
     def run() -> None:

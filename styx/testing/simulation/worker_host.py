@@ -144,7 +144,8 @@ class WorkerHost:
             message = Broken(generation, peer, reason)
             self.world.network.send(self.name, "coordinator", self.world.told_by(self), _encode(message))
 
-    def _refused(self, generation: int) -> Callable[[], None]:
+    def refused(self, generation: int) -> Callable[[], None]:
+        """What to do when the log refuses an append of this generation."""
         return lambda: self._broken(generation, -1, "the log refuses appends")
 
     def _proceed(self) -> None:
@@ -213,7 +214,7 @@ class WorkerHost:
             [effect.payload],
             arrived,
             self.identity,
-            self._refused(effect.generation),
+            self.refused(effect.generation),
         )
 
     def _emit(self, effect: EmitReplies) -> None:
@@ -237,7 +238,7 @@ class WorkerHost:
             payloads,
             arrived,
             self.identity,
-            self._refused(generation),
+            self.refused(generation),
         )
 
     def _reply_partition(self, slot: int) -> int:
