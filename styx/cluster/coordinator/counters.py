@@ -21,7 +21,7 @@ from styx.coordinator.events import (
     WorkerSaid,
 )
 from styx.metrics.histogram import STORE_SECONDS, Histogram
-from styx.protocol import Broken, LoadFailed, Manifest, SnapshotEnded
+from styx.protocol import Broken, Manifest, SnapshotEnded
 
 CAUSES: Final = (
     "start",
@@ -29,7 +29,6 @@ CAUSES: Final = (
     "worker_silent",
     "connection_broken",
     "log_lost",
-    "snapshot_unusable",
     "planned",
 )
 """Why the workers load their slots anew."""
@@ -120,8 +119,6 @@ def _cause(event: Event, effects: Sequence[Effect]) -> str:
         return "worker_lost"
     if isinstance(event, WorkerSaid) and isinstance(event.message, Broken):
         return "log_lost" if event.message.peer < 0 else "connection_broken"
-    if isinstance(event, WorkerSaid) and isinstance(event.message, LoadFailed):
-        return "snapshot_unusable"
     if any(isinstance(effect, Expel) for effect in effects):
         return "worker_silent"
     return "planned" if isinstance(event, ManifestStored) else "start"
