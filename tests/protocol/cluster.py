@@ -18,6 +18,7 @@ from styx.coordinator.events import (
     AppendMarker,
     DeleteManifest,
     DeleteObjects,
+    Expel,
     ManifestStored,
     MarkerAppended,
     ReleaseLog,
@@ -33,7 +34,7 @@ from styx.coordinator.events import Event as CoordinatorEvent
 from styx.limits import Limits
 from styx.log import Stream
 from styx.messages import Request
-from styx.protocol import ToCoordinator, ToWorker
+from styx.protocol import Broken, ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker
 from styx.sequencer.sequencer import Arrival
@@ -94,11 +95,11 @@ class Process:
 class Cluster:
     """`trace` collects what happens; whoever reads it empties it."""
 
-    def __init__(self, workers: int, slots: int, limits: Limits, snapshot_interval_s: float) -> None:
+    def __init__(self, workers: int, slots: int, limits: Limits, snapshot_interval_s: float, wanted: int) -> None:
         self.n_slots = slots
         self.limits = limits
         self.snapshot_interval_s = snapshot_interval_s
-        self.workers_expected = workers
+        self.workers_expected = wanted
         self.storage = Storage(slots)
         self.links = Links()
         self.trace: list[str] = []
@@ -136,6 +137,17 @@ class Cluster:
         for link in (f"w{worker} -> c", f"c -> w{worker}"):
             self.links.take(link)
         self.to_coordinator(WorkerLost(worker))
+
+    def broken(self, worker: int, peer: int) -> None:
+        """The worker has lost its connection to a peer."""
+        process = self.processes[worker]
+        self._do_worker(process, Tell(Broken(process.core.generation, peer, "the connection is broken")))
+
+    def _expelled(self, worker: int) -> None:
+        """The coordinator has cut the connection; the process lives on and does not know."""
+        self.processes[worker].connected = False
+        for link in (f"w{worker} -> c", f"c -> w{worker}"):
+            self.links.take(link)
 
     def kill(self, worker: int) -> None:
         """The process ends; the coordinator is told."""
@@ -217,6 +229,8 @@ class Cluster:
             self._put("c store", text, partial(self._manifest, effect))
         else:
             self.trace.append(text)
+        if isinstance(effect, Expel):
+            self._expelled(effect.worker)
         if isinstance(effect, DeleteManifest | DeleteObjects | SweepObjects | ReleaseLog):
             self.storage.clean(effect)
 

@@ -1,6 +1,8 @@
 """The transcripts' commands, each a function of the cluster and the words after its name.
 
-cluster workers=N slots=N [interval=S] [LIMIT=N …]   new and started; interval: seconds between snapshots
+cluster workers=N slots=N [interval=S] [wanted=N] [LIMIT=N …]
+                                                     new and started; interval: seconds between snapshots; wanted:
+                                                     workers that share the slots, the others stand by
 request ID KEY [once=IDEMPOTENCY_KEY]: SCRIPT        a client appends a request
 load ID [replace] [once=IDEMPOTENCY_KEY] KEY=N …     a client appends a chunk of a bulk load
 given KEY=N …                                        the entities are put, one epoch; prints nothing
@@ -10,6 +12,8 @@ hold LINK / release LINK / lose LINK                 lose: what was held back ne
                                                      `w0 log`, `w0 replies`, `w0 store`, `w0 merge`, `c store`, …
 kill W / start W / disconnect W / connect W          a disconnected worker lives on and does not know
 restart c                                            the coordinator, which remembers only what is stored
+break W W                                            the first worker has lost its connection to the second
+deploy N / scale N                                   version N of the app shall run; N workers shall share the slots
 tick S                                               the coordinator's clock shows S seconds
 snapshot / quiet snapshot                            an operator wants one; quiet: taken, prints nothing
 store works / store is down / store loses answers
@@ -27,7 +31,7 @@ from typing import Any
 
 from styx.bulk_load import encode_pair, load_request
 from styx.codec import decode_plain, encode_strict
-from styx.coordinator.events import SnapshotWanted, Tick
+from styx.coordinator.events import DeployWanted, SnapshotWanted, Tick, WorkersWanted
 from styx.limits import Limits
 from styx.log import Stream
 from styx.testing.history import check_history
@@ -70,7 +74,8 @@ class Session:
         workers, slots = options.pop("workers"), options.pop("slots")
         assert slots in SLOT_COUNTS
         interval_s = options.pop("interval", NO_SNAPSHOTS_S)
-        self._cluster = Cluster(workers, slots, Limits(**options), interval_s)
+        wanted = options.pop("wanted", workers)
+        self._cluster = Cluster(workers, slots, Limits(**options), interval_s, wanted)
         run(self._cluster, "")
         self._cluster.trace = []
 
@@ -170,6 +175,19 @@ def tick(cluster: Cluster, rest: str) -> None:
     cluster.to_coordinator(Tick(float(rest)))
 
 
+def break_(cluster: Cluster, rest: str) -> None:
+    worker, peer = (int(word.removeprefix("w")) for word in rest.split())
+    cluster.broken(worker, peer)
+
+
+def deploy(cluster: Cluster, rest: str) -> None:
+    cluster.to_coordinator(DeployWanted(int(rest)))
+
+
+def scale(cluster: Cluster, rest: str) -> None:
+    cluster.to_coordinator(WorkersWanted(int(rest)))
+
+
 def snapshot(cluster: Cluster, rest: str) -> None:
     cluster.to_coordinator(SnapshotWanted())
 
@@ -242,6 +260,9 @@ COMMANDS: dict[str, Callable[[Cluster, str], None]] = {
     "release": release,
     "lose": lose,
     "tick": tick,
+    "break": break_,
+    "deploy": deploy,
+    "scale": scale,
     "snapshot": snapshot,
     "quiet": quiet,
     "kill": on_worker(Cluster.kill),

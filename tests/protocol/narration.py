@@ -15,6 +15,7 @@ from styx.context import CallSpec
 from styx.coordinator import events as coordinator_events
 from styx.messages import ReplyRecord
 from styx.protocol import (
+    Broken,
     Commit,
     Compact,
     Compacted,
@@ -135,6 +136,8 @@ def to_coordinator(message: ToCoordinator) -> str:
         return f"epoch {message.epoch} round {message.round}: {failed}"
     if isinstance(message, SlotStored):
         return f"slot {message.slot} after epoch {message.epoch} {'not ' if message.part is None else ''}stored"
+    if isinstance(message, Broken):
+        return f"cannot go on without w{message.peer}: {message.reason}"
     assert isinstance(message, Compacted)
     merged = "not merged" if message.merged is None else f"merged into {message.merged.name}"
     return short_names(f"slot {message.slot}: {' '.join(message.replaced)} {merged}")
@@ -151,7 +154,8 @@ def _barrier(message: Done | Validate) -> str:
 def to_worker(message: ToWorker) -> str:
     if isinstance(message, Recover):
         owners = ", ".join(f"slot {slot} on w{owner}" for slot, owner in sorted(message.owners.items()))
-        return f"recover from {snapshot(message.manifest)}; {owners}"
+        version = f" on version {message.app_version}" if message.app_version else ""
+        return f"recover from {snapshot(message.manifest)}{version}; {owners}"
     if isinstance(message, Resume):
         return "resume"
     if isinstance(message, Join):
@@ -160,9 +164,9 @@ def to_worker(message: ToWorker) -> str:
         return f"epoch {message.epoch} validate" + _barrier(message)
     if isinstance(message, Commit):
         locked = f" all but {tids(message.locked)}" if message.locked else ""
-        return f"epoch {message.epoch} commit{locked}" + _then(message.snapshot)
+        return f"epoch {message.epoch} commit{locked}" + _then(message)
     if isinstance(message, LockDecision):
-        return f"epoch {message.epoch} round {message.round}: {_verdict(message)}" + _then(message.snapshot)
+        return f"epoch {message.epoch} round {message.round}: {_verdict(message)}" + _then(message)
     if isinstance(message, SnapshotEnded):
         return f"snapshot of epoch {message.epoch} {'complete' if message.complete else 'failed'}"
     assert isinstance(message, Compact)
@@ -170,8 +174,9 @@ def to_worker(message: ToWorker) -> str:
     return short_names(f"slot {message.slot}: merge {' '.join(ref.name for ref in message.objects)}{whole}")
 
 
-def _then(snapshot_asked: bool) -> str:
-    return ", then a snapshot" if snapshot_asked else ""
+def _then(message: Commit | LockDecision) -> str:
+    asked = ", then a snapshot" if message.snapshot else ""
+    return asked + (", and hold until it has ended" if message.hold else "")
 
 
 def _verdict(decision: LockDecision) -> str:
@@ -245,7 +250,10 @@ def coordinator_effect(effect: coordinator_events.Effect) -> str:
     """Effects that are not messages."""
     if isinstance(effect, coordinator_events.AppendMarker):
         base = "no snapshot" if effect.snapshot_epoch < 0 else f"the snapshot of epoch {effect.snapshot_epoch}"
-        return f"appends the marker of generation {effect.generation}, on {base}"
+        version = f", version {effect.app_version}" if effect.app_version else ""
+        return f"appends the marker of generation {effect.generation}, on {base}{version}"
+    if isinstance(effect, coordinator_events.Expel):
+        return f"expels w{effect.worker}: {effect.reason}"
     if isinstance(effect, coordinator_events.StoreManifest):
         return "stores the manifest: " + manifest(effect.manifest)
     if isinstance(effect, coordinator_events.DeleteManifest):
