@@ -65,11 +65,10 @@ def beginning(manifests: list[Manifest], generations: Generations) -> tuple[Star
     void = [m for m in manifests if any(mark.generation > m.generation and at < _end(m) for at, mark in markers)]
     usable = sorted((m for m in manifests if m not in void), key=lambda m: (m.generation, m.epoch), reverse=True)
     generation, version, since = (0, 0, -1) if not markers else (0, markers[0][1].app_version, -1)
-    replaced = {(m.epoch, m.app_version) for m in manifests}
+    versions = {m.epoch: m.app_version for m in usable}
     for _, marker in markers:
-        # The marker before it may be released already; the snapshot that the version began on is not.
-        before = {v for epoch, v in replaced if epoch == marker.snapshot_epoch} - {marker.app_version}
-        if marker.app_version != version or before:
+        # The marker before it may be released already, but not the snapshot that the version began on.
+        if marker.app_version != version or versions.get(marker.snapshot_epoch, version) != version:
             since = marker.snapshot_epoch
         generation, version = marker.generation, marker.app_version
     if usable and usable[0].generation > generation:

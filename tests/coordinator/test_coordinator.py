@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.coordinator import BREAKS_MAX, Coordinator, Phase
 from styx.coordinator.events import (
     AppendMarker,
     DeleteManifest,
+    DeployWanted,
     Effect,
     Event,
     Expel,
@@ -20,6 +21,7 @@ from styx.coordinator.events import (
     Refuse,
     SnapshotWanted,
     Started,
+    SweepObjects,
     TellWorker,
     Tick,
     WorkerJoined,
@@ -27,6 +29,8 @@ from styx.coordinator.events import (
     WorkerSaid,
 )
 from styx.protocol import (
+    Broken,
+    Conflicts,
     Done,
     EpochStarted,
     Join,
@@ -37,6 +41,7 @@ from styx.protocol import (
     Resume,
     SlotManifest,
     SlotPart,
+    SlotStored,
     ToCoordinator,
 )
 
@@ -101,6 +106,15 @@ def test_nobody_loads_before_the_marker_is_durable() -> None:
     assert office.marked() == [TellWorker(0, Recover(1, {0: 0, 1: 0}, None, {0: ""}))]
 
 
+def test_members_append_with_the_identities_that_the_fence_gave() -> None:
+    office = Office(workers=1)
+    office.step(WorkerJoined(0))
+    identities = [(7, 3), (8, 0)]
+    assert office.step(MarkerAppended(1, identities)) == [
+        TellWorker(0, Recover(1, {0: 0, 1: 0}, None, {0: ""}, 0, identities))
+    ]
+
+
 def test_slots_are_spread_over_the_workers() -> None:
     office = Office()
     for worker in (5, 3):
@@ -131,6 +145,26 @@ def test_more_workers_than_wanted_stand_by() -> None:
     office.step(WorkerJoined(3))
     assert office.step(WorkerLost(0)) == [AppendMarker(2, -1)]
     assert office.marked()[0] == TellWorker(1, Recover(2, {0: 3, 1: 1}, None, {1: "", 3: ""}))
+
+
+def test_one_that_stands_by_does_not_hold_up_a_generation_that_is_loading() -> None:
+    office = Office()
+    for worker in (0, 1):
+        office.step(WorkerJoined(worker))
+    assert office.step(WorkerJoined(2)) == []
+    office.marked()
+    assert office.step(WorkerJoined(3)) == []
+    for worker in (0, 1):
+        office.said(worker, Loaded(1, -1))
+    assert office.core.phase is Phase.RUNNING
+    assert office.core.generation == 1
+
+
+def test_a_member_that_is_missing_is_waited_for_no_longer_than_the_loading() -> None:
+    office = Office().running()
+    office.step(WorkerLost(0))
+    office.marked()
+    assert office.step(WorkerJoined(2)) == [AppendMarker(3, -1)], "nothing has run yet: it takes part at once"
 
 
 def test_the_wait_for_all_workers_has_an_end() -> None:
@@ -218,6 +252,86 @@ def test_a_snapshot_that_is_wanted_before_the_start_is_taken_after_it() -> None:
     office.step(WorkerJoined(0))
     office.marked()
     assert TellWorker(0, Join(1, 0)) in office.said(0, Loaded(1, -1))
+
+
+# Planned changes, with workers, are in the transcripts ----------------------------------------------------------
+
+
+def snapshot(office: Office, epoch: int) -> list[Effect]:
+    """An epoch ends with a snapshot, whose manifest is stored; what that has for effects."""
+    generation = office.core.generation
+    members = sorted(office.core.membership.members)
+    for worker in members:
+        office.said(worker, Done(generation, epoch, 0, [], [], [], []))
+    for worker in members:
+        office.said(worker, Conflicts(generation, epoch, []))
+    for slot in (0, 1):
+        part = SlotPart(slot, 0, [], 10 * epoch, {}, None)
+        office.said(office.core.owners[slot], SlotStored(generation, epoch, slot, part))
+    return office.step(ManifestStored(generation, epoch, True))
+
+
+def test_uploads_are_swept_once_a_generation_behind_its_first_snapshot() -> None:
+    office = Office().running()
+    swept = []
+    for epoch in (0, 1):
+        office.step(SnapshotWanted())
+        swept.append([effect for effect in snapshot(office, epoch) if isinstance(effect, SweepObjects)])
+    assert swept == [[SweepObjects(frozenset(), 1)], []]
+
+
+def test_a_version_takes_effect_with_the_generation_behind_the_held_snapshot() -> None:
+    office = Office().running()
+    office.step(DeployWanted(5))
+    assert snapshot(office, 0)[-1] == TellWorker(1, Join(1, 1)), "the first one was an ordinary one"
+    assert office.core.app_version == 0
+    assert snapshot(office, 1)[-1] == AppendMarker(2, 1, 5)
+    assert office.core.app_version == 5
+
+
+def test_a_version_that_is_taken_back_in_time_is_not_switched_to() -> None:
+    office = Office().running()
+    office.step(DeployWanted(5))
+    office.step(DeployWanted(0))
+    snapshot(office, 0)
+    assert not office.core.changing
+    assert office.core.app_version == 0
+
+
+def test_nothing_is_replayed_on_another_version() -> None:
+    """The held snapshot is damaged: what was recorded behind the older one ran on the older version."""
+    held, older = manifest(9), manifest(4)
+    core = Coordinator(2, 1)
+    core.step(Started(1, [held, older], app_version=5, app_since=9))
+    assert core.step(WorkerJoined(0)) == [AppendMarker(2, 9, 5)]
+    core.step(MarkerAppended(2))
+    (refusal,) = core.step(WorkerSaid(0, LoadFailed(2, "damaged")))
+    assert isinstance(refusal, Refuse)
+    assert core.phase is Phase.REFUSED
+
+
+def test_a_worker_that_others_cannot_reach_is_expelled_in_the_end() -> None:
+    office = Office().running()
+    for generation in range(1, BREAKS_MAX):
+        assert office.said(0, Broken(generation, 1, "gone")) == [AppendMarker(generation + 1, -1)]
+        office.marked()
+    assert office.said(0, Broken(BREAKS_MAX, 1, "gone")) == [
+        Expel(1, "other workers cannot reach it"),
+        AppendMarker(BREAKS_MAX + 1, -1),
+    ]
+    assert office.core.live == {0}
+
+
+def test_an_epoch_that_ends_forgives_earlier_breaks() -> None:
+    office = Office().running()
+    for _ in range(BREAKS_MAX - 1):
+        office.said(0, Broken(office.core.generation, 1, "gone"))
+        office.marked()
+    for worker in (0, 1):
+        office.said(worker, Loaded(office.core.generation, -1))
+    office.step(SnapshotWanted())
+    snapshot(office, 0)
+    assert office.said(0, Broken(office.core.generation, 1, "gone"))[0] == AppendMarker(BREAKS_MAX + 1, 0)
 
 
 # Damaged snapshots ---------------------------------------------------------------------------------------------

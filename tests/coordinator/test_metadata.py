@@ -129,6 +129,18 @@ def test_the_version_is_the_last_marker_s_and_began_where_it_changed() -> None:
     assert (started.app_version, started.app_since) == (2, 8)
 
 
+def test_where_a_version_began_is_known_when_the_markers_before_it_are_released() -> None:
+    """Its first snapshot is damaged, say: the one that it began on must still do."""
+    began_on = replace(manifest(2, 8), app_version=1)
+    started, _ = beginning(
+        [began_on], Generations([(10, GenerationMarker(3, 8, 2)), (20, GenerationMarker(4, 8, 2))], 4)
+    )
+    assert (started.app_version, started.app_since) == (2, 8)
+    later = replace(manifest(3, 12), app_version=2)
+    started, _ = beginning([later], Generations([(20, GenerationMarker(4, 12, 2))], 4))
+    assert (started.app_version, started.app_since) == (2, -1)
+
+
 def test_without_markers_the_newest_manifest_tells_the_version() -> None:
     stored = replace(manifest(3, 9), app_version=4)
     started, _ = beginning([stored], Generations([], 0))
