@@ -15,6 +15,7 @@ from styx.log.kafka.errors import Fenced
 from styx.log.kafka.fence import fence
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import Topics
+from styx.log.kafka.transaction import ProducerIdentity
 from tests.log.kafka.blocking import in_thread, numbers, read_all, record, records
 from tests.real_services import RealKafka
 
@@ -87,6 +88,29 @@ async def test_a_new_owner_goes_on_where_the_former_one_was_fenced(
         await former.append(topics.epochs, 0, [record(1)])
     await new.append(topics.epochs, 0, [record(2)])
     assert numbers(await read_all(reader, Stream.EPOCHS, 0)) == [0, 2]
+
+
+async def test_an_identity_that_a_fence_gave_appends_until_the_next_one_whenever_its_owner_comes_to_it(
+    kafka: RealKafka, topics: Topics, reader: KafkaReader, failures: list[BaseException]
+) -> None:
+    (early,) = await fence(kafka.bootstrap, [_id(topics)])
+    (late,) = await fence(kafka.bootstrap, [_id(topics)])
+
+    async def appender(identity: ProducerIdentity) -> Appender:
+        made = Appender(kafka.bootstrap, transactional_id=_id(topics), identity=identity, on_failure=failures.append)
+        await made.start(topics)
+        return made
+
+    newer = await appender(late)
+    await newer.append(topics.epochs, 0, [record(0)])
+    # Its owner was asleep: it begins only now, and must not take over what is no longer its own.
+    older = await appender(early)
+    with pytest.raises(Fenced):
+        await older.append(topics.epochs, 0, [record(1)])
+    await newer.append(topics.epochs, 0, [record(2)])
+    assert numbers(await read_all(reader, Stream.EPOCHS, 0)) == [0, 2]
+    older.abort()
+    await newer.stop()
 
 
 async def test_an_id_that_nobody_had_can_be_fenced(kafka: RealKafka, topics: Topics) -> None:
