@@ -99,15 +99,16 @@ class ClusterUnderTest:
         await self.start_gateway()
         await self.ready()
 
-    async def start_coordinator(self) -> None:
-        """Always at the same address."""
+    async def start_coordinator(self, snapshot_interval_s: float | None = None) -> None:
+        """Always at the same address; another interval than the options' holds until the next start."""
         options = self.options
+        interval_s = options.snapshot_interval_s if snapshot_interval_s is None else snapshot_interval_s
         self.coordinator = await self._child(
             "coordinator",
             *("--app", f"{self._module}:app", "--port", str(self.coordinator_port)),
             *("--workers", str(options.workers), "--slots", str(options.slots)),
             *("--reply-partitions", str(options.reply_partitions), "--grace", str(options.grace_s)),
-            *("--snapshot-interval", str(options.snapshot_interval_s), "--silence", str(options.silence_s)),
+            *("--snapshot-interval", str(interval_s), "--silence", str(options.silence_s)),
             *("--http-port", str(self.facts_port), "--keep-log"),
             *self._data(),
         )

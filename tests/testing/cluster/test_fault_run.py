@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-from pathlib import Path
 from random import Random
 
 import pytest
 
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest, LoadOptions
-from styx.testing.cluster.faults import APP, run_faults
+from styx.testing.cluster.faults import run_faults
 from styx.testing.cluster.scenarios import SCENARIOS
 from tests.real_services import RealKafka, RealMinio
 
@@ -21,20 +19,11 @@ RATE = 60.0
 
 
 @pytest.mark.timeout(600)
-def test_every_fault(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> None:
-    name = f"faults-{secrets.token_hex(4)}"
-    options = ClusterOptions(
-        app=APP,
-        name=name,
-        kafka=kafka.bootstrap,
-        store=name,
-        s3_endpoint=f"http://{minio.endpoint}",
-        directory=tmp_path,
-    )
-
+def test_every_fault(options: ClusterOptions, kafka: RealKafka, minio: RealMinio) -> None:
     async def run() -> None:
         async with ClusterUnderTest(options) as cluster:
-            found = await run_faults(cluster, kafka, minio, list(SCENARIOS), Random(name), LoadOptions(rate=RATE))
+            rng = Random(options.name)
+            found = await run_faults(cluster, kafka, minio, list(SCENARIOS), rng, LoadOptions(rate=RATE))
             for struck in found.struck:
                 print(f"{struck.fault:<24} {struck.silence_s:.2f} s without a reply")
             assert [struck.fault for struck in found.struck] == list(SCENARIOS)

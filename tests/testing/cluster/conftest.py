@@ -1,0 +1,26 @@
+"""A cluster of real processes under a name of its own, on the servers of this test run."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from styx.testing.cluster import ClusterOptions
+from styx.testing.cluster.faults import APP
+from tests.real_services import RealKafka, RealMinio
+
+
+@pytest.fixture
+def options(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> Iterator[ClusterOptions]:
+    name = f"cluster-{secrets.token_hex(4)}"
+    yield ClusterOptions(
+        app=APP,
+        name=name,
+        kafka=kafka.bootstrap,
+        store=name,
+        s3_endpoint=f"http://{minio.endpoint}",
+        directory=tmp_path,
+    )
