@@ -41,7 +41,6 @@ class EpochWatch:
         self._roots: dict[int, RootTransaction] = {}
         self._ended_before = 0
         self._rounds = 0
-        self._sampled: int | None = None
         self._sent_us: list[int] = []
 
     # The core ----------------------------------------------------------------------------------------------
@@ -78,13 +77,13 @@ class EpochWatch:
             self.rounds.observe(self._rounds)
         if self.sampling:
             self.sampling = False
-            self._sampled = size
+            self.breakdown.end(size)
 
     def abandons(self) -> None:
         """The generation, or the registration, is over."""
         self.spans.abandon()
         self.sampling = False
-        self._sampled = None
+        self.breakdown.abandon()
         self._roots = {}
         self._sent_us = []
 
@@ -122,9 +121,8 @@ class EpochWatch:
         if self.sampling and not runnable:
             self.breakdown.wait(self.clock(), executor.open_roots > 0)
         whole_s = self.spans.flush()
-        if whole_s is not None and self._sampled is not None:
-            self.breakdown.count(self._sampled, whole_s)
-            self._sampled = None
+        if whole_s is not None:
+            self.breakdown.count(whole_s)
         sent_us, self._sent_us = self._sent_us, []
         return sent_us
 

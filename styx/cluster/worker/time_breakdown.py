@@ -21,10 +21,11 @@ class TimeBreakdown:
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(PARTS, 0.0)
         self.transactions = 0
+        self._ended: tuple[float, float, float, float, int] | None = None
         self.begin()
 
     def begin(self) -> None:
-        """A sampled epoch begins; what is left of one that was never counted is forgotten."""
+        """A sampled epoch begins."""
         self.running_s = self.state_s = self.network_s = 0.0
         self._idle_s = 0.0
         self._waiting_since_s: float | None = None
@@ -50,14 +51,25 @@ class TimeBreakdown:
         if self._waiting_since_s is not None:
             self._waiting_since_s += seconds
 
-    def count(self, transactions: int, whole_s: float) -> None:
-        """The sampled epoch took so long. Whatever was not told of is the protocol's."""
-        seconds = self.seconds
+    def end(self, transactions: int) -> None:
+        """The sampled epoch closes; the next one may begin before it counts."""
         function_s = max(0.0, self.running_s - self.state_s)
+        self._ended = (function_s, self.state_s, self.network_s, self._idle_s, transactions)
+
+    def count(self, whole_s: float) -> None:
+        """The epoch that has closed took so long. Whatever was not told of it, if it was sampled, is the protocol's."""
+        ended, self._ended = self._ended, None
+        if ended is None:
+            return
+        function_s, state_s, network_s, idle_s, transactions = ended
+        seconds = self.seconds
         seconds["function"] += function_s
-        seconds["state"] += self.state_s
-        seconds["network"] += self.network_s
-        seconds["idle"] += self._idle_s
-        known_s = function_s + self.state_s + self.network_s + self._idle_s
-        seconds["protocol"] += max(0.0, whole_s - known_s)
+        seconds["state"] += state_s
+        seconds["network"] += network_s
+        seconds["idle"] += idle_s
+        seconds["protocol"] += max(0.0, whole_s - function_s - state_s - network_s - idle_s)
         self.transactions += transactions
+
+    def abandon(self) -> None:
+        """The generation is over: what has not been counted never will be."""
+        self._ended = None

@@ -170,8 +170,9 @@ def test_sampled_epochs_are_accounted_for_to_the_last_second(monkeypatch: pytest
     seconds = watch.breakdown.seconds
     assert watch.breakdown.transactions == 4
     assert sum(seconds.values()) == pytest.approx(watch.spans.whole.total)
-    # Seven uses of state in the execution step, at least two of them again in the lock phase.
-    assert seconds["state"] >= 9
+    # Seven uses of state in the execution step, and those of each transaction in conflict again in the lock phase.
+    assert seconds["state"] == 7 + 2 * watch.locked
+    assert watch.locked > 0
     assert seconds["function"] > 0
     assert seconds["protocol"] > 0
     assert seconds["network"] == 0
