@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,9 @@ from tests.real_services import RealKafka, RealMinio
 
 
 @pytest.fixture
-def options(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> Iterator[ClusterOptions]:
+def options(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> ClusterOptions:
     name = f"cluster-{secrets.token_hex(4)}"
-    yield ClusterOptions(
+    return ClusterOptions(
         app=APP,
         name=name,
         kafka=kafka.bootstrap,
