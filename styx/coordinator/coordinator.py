@@ -257,6 +257,7 @@ class Coordinator:
         if message.peer in self.membership.live and self._breaks >= BREAKS_MAX:
             self._breaks = 0
             self._effects.append(Expel(message.peer, "other workers cannot reach it"))
+            self.membership.shun(message.peer, self._now_s)
             self.membership.leave([message.peer])
         self._new_generation()
 

@@ -7,11 +7,15 @@ Paper section 7.2 (failure detection).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 PATIENCE_MAX = 16
 """How many times longer than usual a worker may be silent at most, where silence has proved to mean little."""
 CALM_SILENCES = 20
 """So many times the silence allowed, without anybody being silent for too long, and the patience is halved again."""
+
+SHUNNED_S: Final = 120.0
+"""How long a process that its peers could not reach stands by when it joins anew, as long as somebody else is there."""
 
 
 class Membership:
@@ -31,6 +35,7 @@ class Membership:
         self._heard: set[int] = set()
         self._before: frozenset[int] = frozenset()
         self._first_joined_s: float | None = None
+        self._shunned: dict[str, float] = {}
         self._patience = 1
         self._calm_since_s = 0.0
 
@@ -42,7 +47,11 @@ class Membership:
     @property
     def settled(self) -> bool:
         """As many take part as are wanted, or as there are."""
-        return len(self.members) == min(self.wanted, len(self._live))
+        return len(self.members) == min(self.wanted, len(self._eligible))
+
+    @property
+    def _eligible(self) -> list[int]:
+        return [worker for worker in self._live if self.addresses[worker] not in self._shunned] or list(self._live)
 
     def join(self, worker: int, address: str, now_s: float) -> None:
         """The worker has connected."""
@@ -59,6 +68,10 @@ class Membership:
             self.addresses.pop(worker, None)
         return not self.members.isdisjoint(gone)
 
+    def shun(self, worker: int, now_s: float) -> None:
+        """Its peers cannot reach the worker. At once it would join anew, and end every generation as it does now."""
+        self._shunned[self.addresses[worker]] = now_s + SHUNNED_S
+
     def hear(self, worker: int) -> None:
         """The worker's protocol made progress."""
         self._heard.add(worker)
@@ -68,6 +81,7 @@ class Membership:
         # Only silence between two ticks counts: a coordinator that was itself asleep has heard nobody.
         self._live.update(dict.fromkeys(self._heard & self._live.keys(), now_s))
         self._heard = set()
+        self._shunned = {address: until_s for address, until_s in self._shunned.items() if now_s < until_s}
         if self._silence_max_s is None:
             return []
         allowed_s = self._silence_max_s * self._patience
@@ -97,7 +111,7 @@ class Membership:
 
     def convene(self) -> frozenset[int]:
         """The members of a new generation: who was a member before, then who has the lowest number."""
-        ranked = sorted(self._live, key=lambda worker: (worker not in self._before, worker))
+        ranked = sorted(self._eligible, key=lambda worker: (worker not in self._before, worker))
         self.members = frozenset(ranked[: self.wanted])
         return self.members
 

@@ -28,6 +28,7 @@ from styx.coordinator.events import (
     WorkerLost,
     WorkerSaid,
 )
+from styx.coordinator.membership import SHUNNED_S
 from styx.protocol import (
     Broken,
     Conflicts,
@@ -320,6 +321,24 @@ def test_a_worker_that_others_cannot_reach_is_expelled_in_the_end() -> None:
         AppendMarker(BREAKS_MAX + 1, -1),
     ]
     assert office.core.live == {0}
+
+
+def test_one_that_was_expelled_stands_by_unless_nobody_else_is_there() -> None:
+    office = Office()
+    for worker in (0, 1):
+        office.step(WorkerJoined(worker, f"process {worker}"))
+    office.marked()
+    for generation in range(1, BREAKS_MAX + 1):
+        office.said(0, Broken(generation, 1, "gone"))
+        office.marked()
+    assert office.step(WorkerJoined(2, "process 1")) == [], "the same process under another number"
+    office.said(0, Loaded(office.core.generation, -1))
+    assert office.core.phase is Phase.RUNNING
+    assert not office.core.changing
+    office.step(Tick(SHUNNED_S))
+    assert office.core.changing
+    office.step(WorkerLost(0))
+    assert office.core.membership.members == {2}
 
 
 def test_an_epoch_that_ends_forgives_earlier_breaks() -> None:

@@ -129,7 +129,7 @@ class Cluster:
 
     def connect(self, worker: int) -> None:
         self.processes[worker].connected = True
-        self.to_coordinator(WorkerJoined(worker))
+        self.to_coordinator(WorkerJoined(worker, f"w{worker}"))
 
     def disconnect(self, worker: int) -> None:
         """The connection breaks; the process lives on and does not know."""

@@ -56,6 +56,7 @@ class World:
         self.workers: dict[int, WorkerHost] = {}
         self.coordinator: CoordinatorHost | None = None
         self._incarnations = 0
+        self._starts: dict[int, int] = {}
 
     # Processes ---------------------------------------------------------------------------------------------
 
@@ -86,6 +87,7 @@ class World:
     def start_worker(self, worker: int) -> None:
         """A worker process starts and connects."""
         if worker not in self.workers and self.plan.cluster:
+            self._starts[worker] = self._starts.get(worker, 0) + 1
             self._register(worker)
         elif worker not in self.workers:
             self._incarnations += 1
@@ -142,9 +144,11 @@ class World:
             return  # it registers when there is one
         host.link = coordinator
 
+        address = f"process {process}, start {self._starts[process]}"
+
         def joined(_: bytes) -> None:
             if host.alive:
-                coordinator.give(WorkerJoined(number, f"worker {number}"))
+                coordinator.give(WorkerJoined(number, address))
 
         self.network.send(host.name, "coordinator", joined, b"")
 
