@@ -42,6 +42,12 @@ class Passes:
         self._events.append(event)
         self.wake()
 
+    def discard(self) -> None:
+        """What has not happened yet never will: it belongs to a generation that is over, and its effects would be done
+        with what the next one has.
+        """
+        self._events.clear()
+
     def wake(self) -> None:
         """Another pass, soon."""
         if not (self._scheduled or self.stopped):

@@ -145,6 +145,7 @@ class WorkerSession:
         if self._generation is not None:
             self._generation.end()
         self._paused = set()
+        self._passes.discard()
         self._generation = Generation(self, message)
         self._version = message.app_version
         self.core.run_app(self._apps[message.app_version])

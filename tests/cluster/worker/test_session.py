@@ -1,0 +1,135 @@
+"""A registration's own orders: what of an older generation must not happen once a newer one has been announced."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+import pytest
+
+from styx.cluster.background import Background
+from styx.cluster.wire import Code, Deployment, Welcome, coordinator_hears, encode
+from styx.cluster.worker import session as session_module
+from styx.cluster.worker.node import Node
+from styx.cluster.worker.session import WorkerSession
+from styx.limits import Limits
+from styx.log.kafka.address import KafkaAddress
+from styx.messages import ReplyRecord
+from styx.protocol import Commit, Recover
+from styx.store import MemoryStore
+from styx.transport import Connection, Security
+from styx.worker.events import Effect, EmitReplies, Event
+from styx.worker.worker import Worker
+from tests.protocol.scripted_app import app
+
+pytestmark = pytest.mark.anyio
+
+ME = 7
+
+
+class FakeGeneration:
+    """Notes the replies that it is given to append."""
+
+    def __init__(self, session: WorkerSession, recover: Recover) -> None:
+        self.number = recover.generation
+        self.feed = None
+        self.connected = True
+        self.ended = False
+        self.emitted: list[ReplyRecord] = []
+        self.replies = self
+
+    def emit(self, replies: list[ReplyRecord]) -> None:
+        self.emitted += replies
+
+    def load(self, _: object) -> None: ...
+
+    def end(self) -> None:
+        self.ended = True
+
+
+class FakeLink:
+    """The connection to the coordinator: what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[object] = []
+
+    def send(self, payload: bytes) -> None:
+        self.said.append(coordinator_hears.decode(payload))
+
+    def abort(self, reason: str) -> None: ...
+
+
+@pytest.fixture
+def generations(monkeypatch: pytest.MonkeyPatch) -> list[FakeGeneration]:
+    """The generations that sessions make, in order; each commit gives a reply."""
+    made: list[FakeGeneration] = []
+
+    def make(session: WorkerSession, recover: Recover) -> FakeGeneration:
+        made.append(FakeGeneration(session, recover))
+        return made[-1]
+
+    def step(self: Worker, event: Event) -> list[Effect]:
+        if isinstance(getattr(event, "message", None), Commit):
+            return [EmitReplies(0, [ReplyRecord("r1", 1, 1, 0, 1, b"\xc0")])]
+        return real_step(self, event)
+
+    real_step = Worker.step
+    monkeypatch.setattr(session_module, "Generation", make)
+    monkeypatch.setattr(Worker, "step", step)
+    monkeypatch.setattr(Node, "app_of", lambda *_: app)
+    return made
+
+
+def new_session() -> WorkerSession:
+    node = Node("w", Security(b"x" * 32, "c"), KafkaAddress("none:1"), MemoryStore(), cast(Background, None), app, "")
+    welcome = Welcome(ME, Deployment(app.name, 1, 1, Limits()), heartbeat_s=60.0)
+    session = WorkerSession(node, cast(Connection, FakeLink()), welcome, _never)
+    session.hear(encode(Code(1, b"")))
+    return session
+
+
+def _never(reason: str, error: BaseException | None) -> None:
+    raise AssertionError(reason) from error
+
+
+def recover(session: WorkerSession, generation: int) -> None:
+    session.hear(encode(Recover(generation, {0: ME}, None, {ME: "nowhere/1"}, 1)))
+
+
+async def one_pass() -> None:
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
+async def test_replies_of_an_older_generation_never_go_through_a_newer_one_s_appender(
+    generations: list[FakeGeneration],
+) -> None:
+    """The barrier that gives them, and the next generation, come in one read: the fence is between the two."""
+    session = new_session()
+    recover(session, 1)
+    await one_pass()
+    session.hear(encode(Commit(1, 0, [], False)))
+    recover(session, 2)
+    await one_pass()
+    assert [(each.number, each.ended, each.emitted) for each in generations] == [(1, True, []), (2, False, [])]
+    assert session.core.generation == 2
+    session.close()
+
+
+async def test_replies_go_through_their_own_generation_s_appender(generations: list[FakeGeneration]) -> None:
+    session = new_session()
+    recover(session, 1)
+    session.hear(encode(Commit(1, 0, [], False)))
+    await one_pass()
+    assert [len(each.emitted) for each in generations] == [1]
+    session.close()
+
+
+async def test_an_announcement_of_an_older_generation_changes_nothing(generations: list[FakeGeneration]) -> None:
+    session = new_session()
+    recover(session, 2)
+    await one_pass()
+    recover(session, 1)
+    await one_pass()
+    assert [each.number for each in generations] == [2]
+    session.close()
