@@ -18,6 +18,7 @@ from aiokafka.structs import ConsumerRecord
 from styx.kafka_requests.errors import KafkaUnreachable
 from styx.kafka_requests.producer import CONNECT_SECONDS, REQUEST_TIMEOUT_SECONDS, RETRY_SECONDS, OnEnd
 from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.closed_connections import drop_closed_connections
 
 REPLIES_BATCH_MAX: Final = 1_000
 """Replies handled between two turns of the event loop."""
@@ -53,6 +54,7 @@ class ReplyReader:
             request_timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000,
             retry_backoff_ms=int(RETRY_SECONDS * 1000),
         )
+        drop_closed_connections(self._consumer._client)
 
     async def start(self) -> None:
         """Connects, and returns once it stands at the end: every later record is delivered.

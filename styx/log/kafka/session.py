@@ -17,6 +17,7 @@ from aiokafka.structs import TopicPartition
 from styx.errors import ConfigurationError
 from styx.log.kafka.address import KafkaAddress
 from styx.log.kafka.client_log import calm
+from styx.log.kafka.closed_connections import drop_closed_connections
 
 REQUEST_SECONDS: Final = 15.0
 """One exchange with a broker; then its connection is given up."""
@@ -43,6 +44,7 @@ class KafkaSession:
             request_timeout_ms=int(REQUEST_SECONDS * 1000),
             retry_backoff_ms=int(RETRY_SECONDS * 1000),
         )
+        drop_closed_connections(self._client)
         self._connecting: set[asyncio.Task[Any]] = set()
 
     async def open(self, topics: Iterable[str] = ()) -> None:
