@@ -301,20 +301,17 @@ class CoordinatorSession:
         self._deploy_further(self.deploying)
 
     def _rollback(self, answer: Callable[[bool, str], None]) -> None:
-        if self.active is None or self.active[0] < 2:
-            answer(False, "there is no version before the present one")
-            return
-        number = self.active[0] - 1
+        number = 0 if self.active is None else self.active[0]
 
         def loaded(package: bytes | None) -> None:
             if package is None:
-                answer(False, f"version {number} is no longer in the store")
+                answer(False, "there is no version before the present one")
             else:
                 self.deploy(package, answer)
 
         self._background.submit(
-            f"loading version {number}",
-            lambda: versions.load_version(self._store, number),
+            f"loading the version before {number}",
+            lambda: versions.load_version_before(self._store, number),
             loaded,
             lambda error: answer(False, f"the store is out of reach: {error}"),
         )
@@ -379,6 +376,12 @@ class CoordinatorSession:
         header = read_header(package, self._secret)
         self.active = (version, header, package)
         self._announce(header)
+        self._background.submit(
+            f"noting that version {version} runs",
+            lambda: versions.note_running(self._store, version),
+            lambda _: None,
+            lambda _: None,
+        )
         for gateway in self.links.gateways:
             gateway.send(encode(Code(version, package)))
         for link in list(self.links.workers.values()):

@@ -10,6 +10,8 @@ from typing import Final
 from styx.store.base import NotFound, Store
 
 PREFIX: Final = "apps/"
+RAN_PREFIX: Final = "apps-that-ran/"
+"""A version that took effect has an empty object of its number here; one that no worker could run has none."""
 _DIGITS: Final = 10
 
 
@@ -32,6 +34,18 @@ def load_version(store: Store, number: int) -> bytes | None:
 def versions(store: Store) -> list[int]:
     """All numbers, ascending."""
     return sorted(int(name.removeprefix(PREFIX)) for name in store.list(PREFIX))
+
+
+def note_running(store: Store, number: int) -> None:
+    """This version has taken effect."""
+    store.put(f"{RAN_PREFIX}{number:0{_DIGITS}d}", b"")
+
+
+def load_version_before(store: Store, number: int) -> bytes | None:
+    """The package of the last version that ran before this one; None if there is none."""
+    ran = (int(name.removeprefix(RAN_PREFIX)) for name in store.list(RAN_PREFIX))
+    before = max((other for other in ran if other < number), default=0)
+    return load_version(store, before) if before else None
 
 
 def _name(number: int) -> str:
