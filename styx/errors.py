@@ -100,8 +100,7 @@ class KeyExists(InTransactionError):
 
 
 class WrongPartition(BadKey):
-    """A request stands in another partition of the requests stream than its key's; the message ends with the right one.
-    """
+    """A request stands in another partition of the requests stream than its key's, which ends the message."""
 
 
 class UnsupportedValue(InTransactionError):

@@ -1,2 +1,1 @@
-"""Calls to functions with outside effects: logged before and after, so that a success counts once (paper section 7.5).
-"""
+"""Calls to functions with outside effects, logged before and after: a success counts once (paper section 7.5)."""
