@@ -19,6 +19,8 @@ TID_MAX: Final = 2**63 - 1
 KEY_BYTES_MAX: Final = 2 * KIB
 NAME_CHARS_MAX: Final = 128
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 256
+REQUEST_ID_CHARS_MAX: Final = 256
+"""A record with a longer one is no request: its reply, which repeats the id, might not fit into the log."""
 TIMEOUT_SECONDS_DEFAULT: Final = 30.0
 """How long a client or gateway waits for a reply unless told otherwise."""
 TIMEOUT_SECONDS_MAX: Final = 600.0

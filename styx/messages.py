@@ -5,12 +5,13 @@ msgpack arrays only; nothing here is ever unpickled. Calls between workers are i
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from styx.codec import decode_plain
 from styx.errors import RequestRejected, TransactionAborted
+from styx.limits import REQUEST_ID_CHARS_MAX
 
 REJECTION_CODES = frozenset(
     {
@@ -32,7 +33,7 @@ class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
     for none. `reply_to` is the partition of the replies stream that the requester listens on, where it can choose.
     """
 
-    request_id: str
+    request_id: Annotated[str, msgspec.Meta(max_length=REQUEST_ID_CHARS_MAX)]
     operator: str
     key: str | int | list[str | int]
     function: str
@@ -98,7 +99,7 @@ def encode_request(request: Request) -> bytes:
 
 
 def decode_request(data: bytes) -> Request:
-    """Raises `msgspec.DecodeError` (or its `ValidationError`) for garbage."""
+    """Raises `msgspec.DecodeError` (or its `ValidationError`), `ValueError` or `RecursionError` for garbage."""
     return _request_decoder.decode(data)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from styx import Reply, ReplyError, RequestRejected, TransactionAborted
+from styx.limits import REQUEST_ID_CHARS_MAX
 from styx.messages import (
     REJECTION_CODES,
     ReplyRecord,
@@ -48,6 +49,13 @@ def test_garbage_is_an_error_and_nothing_else(data: bytes) -> None:
 def test_records_of_a_client_without_idempotency_keys_are_read() -> None:
     data = msgspec.msgpack.encode(["id", "account", "alice", "credit", b"\x91\x05"])
     assert decode_request(data) == Request("id", "account", "alice", "credit", b"\x91\x05", "")
+
+
+def test_a_request_with_an_id_that_no_reply_could_repeat_is_none() -> None:
+    longest = Request("i" * REQUEST_ID_CHARS_MAX, "account", "alice", "credit", b"\x90")
+    assert decode_request(encode_request(longest)) == longest
+    with pytest.raises(msgspec.ValidationError, match="length <= 256"):
+        decode_request(encode_request(msgspec.structs.replace(longest, request_id=longest.request_id + "i")))
 
 
 def record(result: bytes = b"\x05", error: tuple[str, str, str] | None = None) -> ReplyRecord:

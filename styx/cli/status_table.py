@@ -42,6 +42,7 @@ def status_lines(status: Status) -> RenderableType:
         )
     )
     lines.append(Text(f"{'gateways':<10}{', '.join(status.gateways) or 'none'}"))
+    lines += _strangers(status)
     problems = [
         Text(f"{worker.name} cannot run version {version}: {problem}", style="red")
         for worker in status.workers
@@ -59,6 +60,19 @@ def slots_text(slots: Iterable[int]) -> str:
         else:
             ranges.append([slot, slot])
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def _strangers(status: Status) -> list[Text]:
+    """What others have tried; each log says the first of it."""
+    connections = status.refused + sum(worker.refused for worker in status.workers)
+    counts = (
+        ("connections refused", connections),
+        ("undecodable requests skipped", sum(worker.poison for worker in status.workers)),
+        # All workers read the same topics.
+        ("records of others passed over", max((worker.strangers for worker in status.workers), default=0)),
+    )
+    told = ", ".join(f"{count:,} {what}" for what, count in counts if count)
+    return [Text(f"{'strangers':<10}{told}; the logs say more", style="yellow")] if told else []
 
 
 def _version(status: Status) -> str:

@@ -69,7 +69,8 @@ class Heartbeat(msgspec.Struct, array_like=True, tag=103):
     """Worker to coordinator, from within its protocol's pass: it makes progress, and this is where it stands.
 
     `operators` are those that have state here; `lag` is the number of request records not yet fetched; `memory` is
-    resident bytes; `ended` and `poison` count transactions and undecodable records since the registration.
+    resident bytes; `ended` counts transactions since the registration. `poison`, `strangers` and `refused` are counted
+    since the process started: undecodable request records, others' records elsewhere in the log, connections.
     """
 
     generation: int
@@ -83,6 +84,8 @@ class Heartbeat(msgspec.Struct, array_like=True, tag=103):
     memory: int
     keys: int
     operators: list[str]
+    strangers: int = 0
+    refused: int = 0
 
 
 class Offer(msgspec.Struct, array_like=True, tag=104):

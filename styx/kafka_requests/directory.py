@@ -23,6 +23,7 @@ ROUTING_KEY: Final = b"routing"
 READ_SECONDS_MAX: Final = 10.0
 """How long reading or writing the directory may take."""
 _POLL_SECONDS: Final = 1.0
+_UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)
 
 
 async def read_routing_table(address: KafkaAddress, app_name: str) -> RoutingTable:
@@ -35,20 +36,22 @@ async def read_routing_table(address: KafkaAddress, app_name: str) -> RoutingTab
     try:
         async with asyncio.timeout(READ_SECONDS_MAX):
             await consumer.start()
-            data = await _newest(consumer, TopicPartition(topic, 0))
+            found = await _newest(consumer, TopicPartition(topic, 0))
     except (KafkaError, OSError) as error:
         raise KafkaUnreachable(f"the topic {topic} cannot be read: {error or 'no answer'}") from None
     finally:
         await stop_consumer(consumer)
-    if data is None:
+    if found is None:
         raise ConfigurationError(
             f"the topic {topic} says nothing about the app {app_name!r}: is it deployed? "
             "Until then, connect with the App instead of its name"
         )
-    try:
-        return decode_routing_table(data)
-    except msgspec.DecodeError as error:
-        raise ConfigurationError(f"the routing table in the topic {topic} cannot be read: {error}") from None
+    if isinstance(found, RoutingTable):
+        return found
+    raise ConfigurationError(
+        f"the routing table in the topic {topic} cannot be read: {found}. Start the coordinator again, which writes it "
+        "anew, or connect with the App instead of its name"
+    )
 
 
 async def publish_routing_table(address: KafkaAddress, table: RoutingTable) -> None:
@@ -65,13 +68,19 @@ async def publish_routing_table(address: KafkaAddress, table: RoutingTable) -> N
         await producer.stop()
 
 
-async def _newest(consumer: AIOKafkaConsumer, place: TopicPartition) -> bytes | None:
+async def _newest(consumer: AIOKafkaConsumer, place: TopicPartition) -> RoutingTable | Exception | None:
+    """The newest table; if there is none that can be read, why the newest record cannot; None without any."""
     consumer.assign([place])
     end = (await consumer.end_offsets([place]))[place]
-    newest = None
+    newest: RoutingTable | Exception | None = None
     while await consumer.position(place) < end:
         for records in (await consumer.getmany(timeout_ms=int(_POLL_SECONDS * 1000))).values():
             for record in records:
-                if record.key == ROUTING_KEY:
-                    newest = record.value
+                if record.key != ROUTING_KEY:
+                    continue
+                try:
+                    newest = decode_routing_table(record.value or b"")
+                except _UNREADABLE as error:
+                    # A stranger's: that does not take back the one before it.
+                    newest = newest if isinstance(newest, RoutingTable) else error
     return newest

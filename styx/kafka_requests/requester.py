@@ -164,7 +164,7 @@ class Requester:
                 continue
             try:
                 reply = decode_reply(record.value or b"")
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, ValueError, RecursionError):
                 counters.garbage += 1
                 continue
             error = reply.error

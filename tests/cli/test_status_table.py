@@ -84,6 +84,13 @@ def test_a_running_cluster() -> None:
         (changed(snapshot=snapshot(age_s=None)), "epoch 7, from before this coordinator"),
         (changed(snapshot=snapshot(epoch=None)), "none yet"),
         (changed(snapshot=snapshot(age_s=600.0)), "10 min ago"),
+        (changed(refused=3), "strangers 3 connections refused; the logs say more"),
+        (
+            changed(
+                workers=[WorkerStatus(number=1, name="w", address="", member=True, slots=[], poison=2, strangers=1)]
+            ),
+            "strangers 2 undecodable requests skipped, 1 records of others passed over",
+        ),
     ],
 )
 def test_what_else_is_told(status: Status, text: str) -> None:

@@ -63,12 +63,14 @@ class CoordinatorProcess:
         self._coordinator = coordinator
         self._package = b"" if app is None else pack(app, options.security.secret)
         self._listening = asyncio.Event()
+        self._listener: Listener | None = None
 
     async def run(self) -> None:
         """Coordinates for as long as it is let."""
         options = self._options
         hello = Hello(cluster=options.security.cluster, role=COORDINATOR, name=options.name, incarnation=options.name)
-        listener: Listener = await listen(options.host, options.port, options.security, hello, self._accept)
+        listener = await listen(options.host, options.port, options.security, hello, self._accept)
+        self._listener = listener
         self.address = listener.address
         self._listening.set()
         try:
@@ -87,6 +89,11 @@ class CoordinatorProcess:
         """The address, once others can connect to it."""
         await self._listening.wait()
         return self.address
+
+    @property
+    def refused(self) -> int:
+        """Connections refused so far."""
+        return 0 if self._listener is None else self._listener.refused
 
     async def last_snapshot(self) -> bool:
         """Takes a snapshot for an orderly stop; whether it was complete in time."""

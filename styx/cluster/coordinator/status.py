@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from styx.cluster.coordinator.links import WorkerLink
+from styx.cluster.wire import Heartbeat
 from styx.coordinator.coordinator import Coordinator
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class WorkerStatus(msgspec.Struct, kw_only=True):
     memory: int = 0
     keys: int = 0
     operators: list[str] = []
+    strangers: int = 0
+    refused: int = 0
     problems: dict[int, str] = {}
 
 
@@ -56,7 +59,9 @@ class SnapshotStatus(msgspec.Struct, kw_only=True):
 
 
 class Status(msgspec.Struct, kw_only=True):
-    """`waiting` is what the coordinator itself waits for, None if it is at work; `deploying` what is under way."""
+    """`waiting` is what the coordinator itself waits for, None if it is at work; `deploying` what is under way;
+    `refused` counts the connections that it refused.
+    """
 
     app: str
     waiting: str | None
@@ -74,13 +79,14 @@ class Status(msgspec.Struct, kw_only=True):
     snapshot: SnapshotStatus | None = None
     workers: list[WorkerStatus] = []
     gateways: list[str] = []
+    refused: int = 0
 
 
 def status_of(process: CoordinatorProcess) -> Status:
     """What is known now."""
     session = process.session
     if session is None:
-        return Status(app=process.app_name, waiting=process.away)
+        return Status(app=process.app_name, waiting=process.away, refused=process.refused)
     core, now_s = session.core, time.monotonic()
     epochs, transactions = session.rates.per_second()
     deploying = session.deploying
@@ -101,6 +107,7 @@ def status_of(process: CoordinatorProcess) -> Status:
         snapshot=_snapshot(session, now_s),
         workers=[_worker(link, core, now_s) for link in session.links.workers.values()],
         gateways=sorted(connection.peer.name for connection in session.links.gateways),
+        refused=process.refused,
     )
 
 
@@ -128,7 +135,6 @@ def _worker(link: WorkerLink, core: Coordinator, now_s: float) -> WorkerStatus:
     )
     if beat is not None:
         status.heard_s = round(now_s - link.heard_at_s, 2)
-        for name in ("generation", "epoch", "step", "backlog", "unfinished", "ended", "poison", "lag", "memory"):
+        for name in Heartbeat.__struct_fields__:
             setattr(status, name, getattr(beat, name))
-        status.keys, status.operators = beat.keys, beat.operators
     return status

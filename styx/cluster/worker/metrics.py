@@ -34,6 +34,8 @@ def _transactions(process: WorkerProcess) -> Iterator[Metric]:
     yield counter("styx_lock_phase_transactions_total", "Transactions run again in a lock phase.", watch.locked)
     yield counter("styx_carried_transactions_total", "Transactions that left their epoch unfinished.", watch.left)
     yield counter("styx_poison_records_total", "Request records skipped as undecodable.", counts.poison)
+    strangers = process.node.strangers
+    yield counter("styx_stranger_records_total", "Other records of the log passed over as not the engine's.", strangers)
     yield histogram(
         "styx_transaction_seconds", "From a request's entry into the log to its reply's durability.", watch.latency
     )
@@ -57,6 +59,7 @@ def _epochs(process: WorkerProcess) -> Iterator[Metric]:
 
 def _peers(process: WorkerProcess) -> Iterator[Metric]:
     counts = process.node.counters
+    yield counter("styx_refused_connections_total", "Connections refused.", process.node.refused())
     for what, sent, received in (
         ("messages", counts.messages_sent, counts.messages_received),
         ("frames", counts.frames_sent, counts.frames_received),

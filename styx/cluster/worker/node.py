@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,6 +51,8 @@ class Node:
         self.counters = Counters()
         self.watch = EpochWatch()
         self.listens_at = ""
+        self.refused: Callable[[], int] = lambda: 0
+        """How many connections its listener has refused."""
         self.topics: Topics
         self._own = (own_app, own_fingerprint)
         self._reader: KafkaReader | None = None
@@ -94,6 +96,11 @@ class Node:
         if self._reader is None:
             self._reader = KafkaReader(self.log, self.topics)
         return self._reader
+
+    @property
+    def strangers(self) -> int:
+        """Records in the log that were passed over, because others than the engine appended them."""
+        return 0 if self._reader is None else self._reader.strangers
 
     def memory(self) -> int:
         """Resident bytes of the process; 0 where the system does not say."""

@@ -55,6 +55,8 @@ class WorkerProcess:
         options = self._options
         # Peers learn the address from the coordinator; until there is a registration nobody is answered.
         self._listener = await listen(options.host, options.port, options.security, self.node.hello(), self._accept)
+        listener = self._listener
+        self.node.refused = lambda: listener.refused
         port = self._listener.address.rpartition(":")[2]
         self.node.listens_at = format_address(options.advertise or options.host, int(port))
         try:

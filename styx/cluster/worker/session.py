@@ -51,6 +51,9 @@ from styx.worker.snapshot_io import merge_stored, store_slot
 WAITING_RECORDS_MAX: Final = 20_000
 """Requests of one slot that have arrived and are in no epoch; beyond, that slot is fetched no further for a while."""
 
+POISON_TOLD_MAX: Final = 10
+"""Undecodable request records that a process tells of: a log full of them must not fill a disk."""
+
 PEER_LOSS_SECONDS: Final = 0.1
 """Between the loss of a connection to a peer and the report of it."""
 
@@ -233,6 +236,8 @@ class WorkerSession:
             lag,
             self.node.memory(),
             *core.holdings(),
+            self.node.strangers,
+            self.node.refused(),
         )
 
     def _pass_failed(self, error: BaseException) -> None:
@@ -296,8 +301,12 @@ class WorkerSession:
         self._current.externals.run(wanted)
 
     def _report(self, report: ReportPoison) -> None:
-        self.node.counters.poison += 1
-        _log.warning("requests record %d of slot %d was skipped: %s", report.offset, report.slot, report.reason)
+        counters = self.node.counters
+        counters.poison += 1
+        if counters.poison <= POISON_TOLD_MAX:
+            further = "; further ones are counted only" if counters.poison == POISON_TOLD_MAX else ""
+            where = (report.offset, report.slot)
+            _log.warning("requests record %d of slot %d was skipped: %s%s", *where, report.reason, further)
 
     # Snapshots ---------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Fetching records of many partitions with one request to each broker, and taking apart what comes.
 
 Sees records as soon as they are replicated, whether their transaction is committed or not. Control records are left
-out, and leave gaps in the offsets. Repeats nothing.
+out, and leave gaps in the offsets; so are strangers' records, where only the engine appends. Repeats nothing.
 """
 
 from __future__ import annotations
@@ -35,8 +35,12 @@ class Chunk(NamedTuple):
             position = max(position, batches.next_batch().next_offset)
         return position
 
-    def records(self, position: int) -> Iterator[Any]:
-        """aiokafka's records from `position` on, verified. Raises `Damaged`."""
+    def records(self, position: int, stranger: Callable[[int], None] | None = None) -> Iterator[Any]:
+        """aiokafka's records from `position` on, verified. Raises `Damaged`.
+
+        With `stranger`, only those of transactions, as which the engine appends all it does; `stranger` is told the
+        offset of each other one, which is not decoded.
+        """
         batches = MemoryRecords(self.data)
         try:
             while batches.has_next():
@@ -44,6 +48,10 @@ class Chunk(NamedTuple):
                 if not batch.validate_crc():
                     raise Damaged(f"the checksum of the batch at offset {batch.base_offset} is wrong")
                 if batch.is_control_batch:
+                    continue
+                if stranger is not None and not batch.is_transactional:
+                    for offset in range(max(position, batch.base_offset), batch.next_offset):
+                        stranger(offset)
                     continue
                 for record in batch:
                     # A batch comes whole, whatever the offset asked for.

@@ -2,11 +2,15 @@
 
 It belongs to no consumer group and stores no offset. Asks for the next records while the last ones are taken apart.
 Waits for a broker that is away, but not for ever. Never repairs anything.
+
+Anybody may append requests. What else the log holds the engine alone has appended, and always within a transaction,
+which is how it is fenced: a record without one is a stranger's, and is passed over.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from threading import Lock, Thread
 from typing import Any, Final, TypeVar
@@ -28,17 +32,23 @@ TID_HEADER: Final = "tid"
 
 _WAIT_MS: Final = 100
 
+_log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 
 class KafkaReader:
     """A `LogReader`. For any thread but one that runs an event loop; connects when first asked.
 
+    `strangers` counts the records that were passed over as not the engine's, each of them once.
+
     Every method raises `ConnectionError` after `READ_SECONDS_MAX` without an answer, and `EngineFailed` if the broker
     refuses.
     """
 
     def __init__(self, address: KafkaAddress | str, topics: Topics) -> None:
+        self.strangers = 0
+        self._strangers_end: dict[tuple[str, int], int] = {}
         self._address = address
         self._topics = topics
         self._lock = Lock()
@@ -102,7 +112,7 @@ class KafkaReader:
             for record in self._verified(stream, partition, position, chunk):
                 if record.offset >= end:
                     break
-                yield Record(record.offset, record.timestamp * 1000, record.value)
+                yield Record(record.offset, record.timestamp * 1000, record.value or b"")
 
     def _reply_tids(self, spans: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
         for partition, position, chunk in self._chunks(Stream.REPLIES, spans):
@@ -115,10 +125,27 @@ class KafkaReader:
                         yield partition, record.offset, int.from_bytes(value, "big")
 
     def _verified(self, stream: Stream, partition: int, position: int, chunk: Chunk) -> Iterator[Any]:
+        def stranger(offset: int) -> None:
+            self._pass_over(self._topics.of(stream), partition, offset)
+
         try:
-            yield from chunk.records(position)
+            yield from chunk.records(position, None if stream is Stream.REQUESTS else stranger)
         except Damaged as damage:
             raise self._corrupt(stream, partition, position, str(damage)) from None
+
+    def _pass_over(self, topic: str, partition: int, offset: int) -> None:
+        place = topic, partition
+        if place not in self._strangers_end:
+            _log.warning(
+                "%s, partition %d, offset %d: a record that is not this app's was passed over; others there are "
+                "counted only. Let nobody but the processes of the cluster write into this topic",
+                topic,
+                partition,
+                offset,
+            )
+        if offset >= self._strangers_end.get(place, 0):
+            self._strangers_end[place] = offset + 1
+            self.strangers += 1
 
     def _check_end(self, stream: Stream, partition: int, offset: int, end: int) -> None:
         if offset > end:

@@ -68,7 +68,12 @@ def settings(
     topics: Topics, n_slots: int, reply_partitions: int = REPLY_PARTITIONS_DEFAULT
 ) -> dict[str, TopicSettings]:
     """What each topic must be like."""
-    common = {"max.message.bytes": str(MESSAGE_BYTES_MAX), "cleanup.policy": "delete"}
+    common = {
+        "max.message.bytes": str(MESSAGE_BYTES_MAX),
+        "cleanup.policy": "delete",
+        # Whatever a client compressed: what one worker could read, all must be able to, and what it holds is bounded.
+        "compression.type": "uncompressed",
+    }
     for_ever = common | {"retention.ms": "-1", "retention.bytes": "-1"}
     return {
         # The broker's time, so that `ctx.now()` does not depend on a client's clock.

@@ -37,8 +37,8 @@ def failures() -> list[BaseException]:
 
 @pytest.fixture
 async def appender(kafka: RealKafka, topics: Topics, failures: list[BaseException]) -> AsyncIterator[Appender]:
-    """Without a transactional id."""
-    appender = Appender(kafka.bootstrap, on_failure=failures.append)
+    """With a transactional id, as the engine's have."""
+    appender = Appender(kafka.bootstrap, transactional_id=f"{topics.requests}.test", on_failure=failures.append)
     await appender.start(topics)
     yield appender
     await appender.stop()

@@ -127,6 +127,24 @@ async def test_replies_without_a_tid_are_passed_over(appender: Appender, reader:
     assert await in_thread(lambda: list(reader.reply_tids(0, 0))) == [(1, 5)]
 
 
+async def test_strangers_records_are_passed_over_and_counted_once(
+    kafka: RealKafka, appender: Appender, reader: KafkaReader, topics: Topics, failures: list[BaseException]
+) -> None:
+    stranger = Appender(kafka.bootstrap, on_failure=failures.append)
+    await stranger.start(topics)
+    for topic in (topics.requests, topics.epochs, topics.replies):
+        await appender.append(topic, 0, records(range(2)))
+        await stranger.append(topic, 0, records(range(100, 103)))
+        await appender.append(topic, 0, records(range(2, 4)))
+    await stranger.stop()
+    for _ in range(2):
+        assert numbers(await read_all(reader, Stream.EPOCHS, 0)) == [0, 1, 2, 3]
+        assert await in_thread(lambda: [tid for _, tid in reader.reply_tids(0, 0)]) == [0, 1, 2, 3]
+    assert numbers(await read_all(reader, Stream.REQUESTS, 0)) == [0, 1, 100, 101, 102, 2, 3]
+    assert reader.strangers == 6
+    assert not failures
+
+
 async def test_it_is_for_several_threads_and_connects_again_after_close(
     appender: Appender, reader: KafkaReader, topics: Topics
 ) -> None:
@@ -152,7 +170,9 @@ async def test_a_changed_byte_is_noticed(
     await appender.append(topics.epochs, 0, [(None, b"some payload", [])])
     verified = Chunk.records
     monkeypatch.setattr(
-        Chunk, "records", lambda self, at: verified(self._replace(data=self.data.replace(b"some", b"sane")), at)
+        Chunk,
+        "records",
+        lambda self, at, stranger: verified(self._replace(data=self.data.replace(b"some", b"sane")), at, stranger),
     )
     with pytest.raises(LogCorrupt, match="checksum of the batch at offset 0 is wrong"):
         await read_all(reader, Stream.EPOCHS, 0)

@@ -40,6 +40,7 @@ async def test_topics_are_created_once_with_their_settings(kafka: RealKafka) -> 
     assert [settings[each]["retention.ms"] for each in topics[:4]] == ["-1", "-1", str(7 * 86_400_000), "-1"]
     assert {settings[each]["retention.bytes"] for each in topics[:4]} == {"-1"}
     assert {settings[each]["max.message.bytes"] for each in topics} == {str(8 * 1024 * 1024)}
+    assert {settings[each]["compression.type"] for each in topics} == {"uncompressed"}
     assert [settings[each]["cleanup.policy"] for each in topics] == ["delete"] * 4 + ["compact"]
 
 
