@@ -25,6 +25,7 @@ from aiokafka.errors import KafkaError
 from styx.kafka_requests.errors import KafkaUnreachable
 from styx.kafka_requests.waiters import Waiter
 from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.client_log import calm
 from styx.log.kafka.closed_connections import drop_closed_connections
 
 AWAY_SECONDS: Final = 2.0
@@ -147,6 +148,7 @@ class RequestProducer:
             request_timeout_ms=REQUEST_TIMEOUT_SECONDS * 1000,
             retry_backoff_ms=int(RETRY_SECONDS * 1000),
         )
+        calm()
         drop_closed_connections(producer.client)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
