@@ -73,6 +73,7 @@ def process_options(
     """What any process of a cluster is told. Raises `ConfigurationError`."""
     if coordinator:
         parse_address(coordinator)
+    _check_s3(data, environment)
 
     def opened() -> Store:
         return open_store(
@@ -93,6 +94,14 @@ def process_options(
         port=port,
         advertise=advertise,
     )
+
+
+def _check_s3(data: DataOptions, environment: Mapping[str, str]) -> None:
+    keys = ("STYX_S3_ACCESS_KEY", "STYX_S3_SECRET_KEY")
+    missing = [] if data.s3_endpoint else ["--s3-endpoint, or STYX_S3_ENDPOINT in the environment"]
+    missing += [f"{name} in the environment" for name in keys if not environment.get(name)]
+    if data.store.startswith("s3:") and missing:
+        raise ConfigurationError(f"the store {data.store} needs {'; '.join(missing)}")
 
 
 def default_name() -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from styx.cli.cluster_options import CLUSTER_DEFAULT, COORDINATOR_DEFAULT
 from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, security_of
-from styx.cli.exit_codes import CommandFailed
+from styx.cli.exit_codes import CommandFailed, usage_error
 from styx.cli.run_directory import cluster_at, local_cluster
 from styx.cluster.operator_client import ask
 from styx.cluster.wire import Answer, Deploy, Rollback, Scale
@@ -47,6 +47,11 @@ def operator_link(coordinator: str | None, cluster: str | None) -> OperatorLink:
     environment = dict(os.environ)
     if local is not None and not environment.get(SECRET_VARIABLE) and not environment.get(SECRET_FILE_VARIABLE):
         environment[SECRET_FILE_VARIABLE] = local.secret_file
+    if local is None and not environment.get(SECRET_VARIABLE) and not environment.get(SECRET_FILE_VARIABLE):
+        raise usage_error(
+            "no styx up runs in this directory, and the cluster's secret is not set.\n"
+            f"Run this where styx up was started, or set {SECRET_VARIABLE} and give --coordinator."
+        )
     address = coordinator or (local.coordinator if local is not None else COORDINATOR_DEFAULT)
     name = cluster or (local.cluster if local is not None else CLUSTER_DEFAULT)
     return OperatorLink(address, security_of(name, environment))

@@ -16,6 +16,7 @@ from typing import Final
 from prometheus_client.core import Metric
 
 from styx.app import App
+from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import GATEWAY, Code, Deployment, Serve, gateway_hears
 from styx.deployment.package import unpack
 from styx.errors import ConfigurationError, RequestRejected
@@ -27,11 +28,10 @@ from styx.log.kafka.address import KafkaAddress
 from styx.messages import ReplyRecord, Request
 from styx.metrics.exposition import Exposition, gauge
 from styx.operator import Operator
-from styx.transport import Connection, Hello, Security, dial
+from styx.transport import Connection, Hello, Security
 
 RECONNECT_SECONDS: Final = 0.5
 """Before another attempt to reach the coordinator or Kafka."""
-DIAL_SECONDS_MAX: Final = 2.0
 INCARNATION_BYTES: Final = 8
 PING_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 3.0
@@ -76,7 +76,7 @@ class GatewayProcess:
     async def run(self) -> None:
         """Serves what the coordinator says; raises `ConfigurationError` if that becomes another deployment."""
         while True:
-            link = await self._reach_coordinator()
+            link = await reach_coordinator(self._coordinator, self._security, self._hello, RECONNECT_SECONDS, _log)
             heard: asyncio.Queue[bytes | None] = asyncio.Queue()
             link.start(
                 partial(_put, heard),
@@ -129,17 +129,6 @@ class GatewayProcess:
         yield gauge("styx_app_version", "Version of the app that is served.", self.version)
 
     # The coordinator ---------------------------------------------------------------------------------------
-
-    async def _reach_coordinator(self) -> Connection:
-        failures = 0
-        while True:
-            try:
-                return await dial(self._coordinator, self._security, self._hello, DIAL_SECONDS_MAX)
-            except OSError as error:
-                failures += 1
-                if failures == 1:
-                    _log.warning("waiting for the coordinator: %s", error)
-                await asyncio.sleep(RECONNECT_SECONDS)
 
     def _lost(self, heard: asyncio.Queue[bytes | None], _: Connection, reason: str) -> None:
         if self.connected and self._deployment is not None:

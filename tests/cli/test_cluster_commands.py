@@ -61,7 +61,7 @@ def test_help_needs_no_manual(styx: Styx, command: str, texts: list[str]) -> Non
         (["up", "x:app", *DATA], "there is no module 'x'"),
         (["deploy"], "either MODULE:APP or --rollback"),
         (["deploy", "x:app", "--rollback"], "either MODULE:APP or --rollback"),
-        (["deploy", "--rollback"], "the cluster's secret is not set"),
+        (["deploy", "--rollback"], "no styx up runs in this directory, and the cluster's secret is not set"),
         (["scale", "many"], 'unable to convert "many" into int'),
         (["status", "--url", "nowhere"], "is no URL of a process"),
     ],

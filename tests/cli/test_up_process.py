@@ -167,14 +167,15 @@ def test_life_of_a_cluster(cluster: Cluster) -> None:
 
 def test_deploying(cluster: Cluster) -> None:
     assert cluster.credit(5) == 5
-    assert cluster.styx("deploy", "shop:app") == Ran(0, "version 1 is this very code; nothing to do", "")
+    assert cluster.styx("deploy", "shop:app") == Ran(0, "version 1 runs already, and is this very code", "")
     cluster.module(APP.format(name=cluster.name).replace("+ amount", "+ 100 * amount"))
     assert cluster.styx("deploy", "shop:app") == Ran(0, "version 2 runs", "")
     assert cluster.credit(1) == 105
     os.kill(cluster.pids()["coordinator"], signal.SIGKILL)
     until(lambda: cluster.status().get("phase") == "running")
     assert cluster.credit(1) == 205, "a coordinator that starts again does not go back to what up was started with"
-    assert cluster.styx("deploy", "--rollback") == Ran(0, "version 3 runs", "")
+    rolled_back = "version 3 runs, with the code from before version 2"
+    assert cluster.styx("deploy", "--rollback") == Ran(0, rolled_back, "")
     assert cluster.credit(1) == 206
     cluster.module(APP.format(name=cluster.name).replace('Operator("account"', 'Operator("konto"'))
     ran = cluster.styx("deploy", "shop:app")
@@ -182,6 +183,25 @@ def test_deploying(cluster: Cluster) -> None:
     assert "operator 'account' has state" in ran.err
     assert "version 3 goes on" in ran.err
     assert cluster.credit(1) == 207
+
+
+def test_another_up_that_cannot_run_disturbs_nobody(cluster: Cluster, kafka: RealKafka, tmp_path: Path) -> None:
+    assert cluster.credit(5) == 5
+    generation, coordinator = cluster.status()["generation"], cluster.pids()["coordinator"]
+    there = ["--log", f"kafka://{kafka.bootstrap}"]
+    same, none = [*there, "--store", f"s3://styx/{cluster.name}"], [*there, "--store", f"s3://styx/{cluster.name}-not"]
+    elsewhere = ["--slots", "4", "--port", "0", "--run-dir", str(tmp_path / "elsewhere")]
+    for words, complaint in (
+        ([*same, "--port", str(cluster.port), "--run-dir", str(tmp_path / "other")], "Choose another --port"),
+        ([*same, *elsewhere], "Start with the secret that this deployment was made with"),
+        ([*none, *elsewhere], "start with the store that this deployment was made with"),
+    ):
+        ran = cluster.styx("up", "shop:app", *words)
+        assert ran.status in (1, 2)
+        assert complaint in ran.err
+    assert cluster.credit(5) == 10
+    until(lambda: cluster.status().get("phase") == "running")
+    assert (cluster.status()["generation"], cluster.pids()["coordinator"]) == (generation, coordinator)
 
 
 def test_scaling(cluster: Cluster) -> None:

@@ -17,7 +17,10 @@ STOP_SECONDS_MAX: Final = 30.0
 
 
 class Child:
-    """`words` gives the arguments of each start, `say` gets lines for people, `changed` hears that `pid` changed."""
+    """`words` gives the arguments of each start, `say` gets lines for people, `changed` hears that `pid` changed.
+
+    `announced`: somebody else tells people the id of its first process.
+    """
 
     def __init__(
         self,
@@ -26,6 +29,7 @@ class Child:
         environment: Mapping[str, str],
         say: Callable[[str], None],
         changed: Callable[[], None],
+        announced: bool = True,
     ) -> None:
         self.name = name
         self._words = words
@@ -34,6 +38,7 @@ class Child:
         self._changed = changed
         self._process: asyncio.subprocess.Process | None = None
         self._stopping = asyncio.Event()
+        self._tell_pid = not announced
 
     @property
     def pid(self) -> int | None:
@@ -94,6 +99,9 @@ class Child:
         if self._stopping.is_set():
             self._process.kill()
         self._changed()
+        if self._tell_pid:
+            self._say(f"{self.name} is process {self._process.pid}")
+        self._tell_pid = True
         exit_code = await self._process.wait()
         self._changed()
         return exit_code

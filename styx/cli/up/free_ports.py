@@ -6,7 +6,7 @@ import random
 import socket
 from typing import Final
 
-from styx.cli.exit_codes import CommandFailed
+from styx.cli.exit_codes import CommandFailed, usage_error
 
 PORTS: Final = range(20_000, 30_000)
 """Below those that connections leave from, one of which could take a dead process's place."""
@@ -23,3 +23,14 @@ def free_port() -> int:
                 continue
             return port
     raise CommandFailed(f"no free port among {TRIES_MAX} tried from {PORTS.start} to {PORTS.stop}; try again")
+
+
+def check_port(option: str, host: str, port: int) -> None:
+    """Raises `CommandFailed`, which names the option, if `port` cannot be listened on now."""
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        raise usage_error(
+            f"cannot listen on {host}, port {port}: {error.strerror or error}.\n"
+            f"Choose another {option}; 0 takes a free one."
+        ) from None

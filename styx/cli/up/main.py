@@ -13,9 +13,12 @@ from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, proces
 from styx.cli.dev_server import example, function_lines
 from styx.cli.exit_codes import usage_error
 from styx.cli.run_directory import held, secret_file, write_secret
-from styx.cli.up.plan import UpPlan, child_environment
+from styx.cli.up.free_ports import check_port
+from styx.cli.up.plan import LOOPBACK, UpPlan, child_environment
 from styx.cli.up.supervisor import Supervisor
+from styx.cluster.options import ProcessOptions
 from styx.deployment.package import pack
+from styx.errors import ConfigurationError
 
 SECRET_BYTES: Final = 32
 
@@ -26,8 +29,10 @@ def run_cluster(plan: UpPlan, app: App) -> None:
     with held(plan.directory):
         environment = _with_secret(plan)
         security = security_of(plan.cluster, environment)
-        # What is wrong with log or store is said once, here, and not by each of the children.
-        process_options("up", security, plan.coordinator, plan.data, plan.host, 0, environment=environment)
+        # What is wrong is said once, here, and not by each of the children; and before they disturb a running cluster.
+        options = process_options("up", security, plan.coordinator, plan.data, plan.host, 0, environment=environment)
+        _check_ports(plan)
+        _check_store(options)
         package = pack(app, security.secret)
         secret = security.secret.decode("utf-8", "surrogateescape")
         write_secret(plan.directory, secret)
@@ -40,6 +45,23 @@ def run_cluster(plan: UpPlan, app: App) -> None:
         say(f"Starting a coordinator, {_count(plan.workers, 'worker')} and {gateways} …")
         asyncio.run(run())
         say("Stopped.")
+
+
+def _check_ports(plan: UpPlan) -> None:
+    for port in plan.gateway_ports:
+        check_port("--port", plan.host, port)
+    check_port("--coordinator-port", LOOPBACK, plan.coordinator_port)
+    check_port("--http-port", LOOPBACK, plan.facts_port)
+
+
+def _check_store(options: ProcessOptions) -> None:
+    """Raises `ConfigurationError` if the store refuses; one that does not answer is waited for."""
+    try:
+        options.open_store()
+    except ConfigurationError:
+        raise
+    except OSError as error:
+        say(f"the store does not answer, and is waited for: {error}")
 
 
 def _with_secret(plan: UpPlan) -> dict[str, str]:
@@ -55,8 +77,8 @@ def _with_secret(plan: UpPlan) -> dict[str, str]:
             environment[SECRET_VARIABLE] = secrets.token_hex(SECRET_BYTES)
     elif known.exists() and known.read_bytes().strip() != secret_of(environment):
         raise usage_error(
-            f"the secret that is set is not the one in {known}, which this cluster was made with.\n"
-            f"Unset {SECRET_VARIABLE} and {SECRET_FILE_VARIABLE}; or remove the file, if the store is a new one."
+            f"the secret that is set is not the one in {known}, which the last styx up here used.\n"
+            f"Unset {SECRET_VARIABLE} and {SECRET_FILE_VARIABLE} to use that one, or remove the file."
         )
     return environment
 

@@ -139,8 +139,8 @@ class Supervisor:
 
     # Children ----------------------------------------------------------------------------------------------
 
-    def _child(self, name: str, words: Callable[[], list[str]]) -> Child:
-        return Child(name, words, self._environment, self._say, self._pids_changed)
+    def _child(self, name: str, words: Callable[[], list[str]], announced: bool = True) -> Child:
+        return Child(name, words, self._environment, self._say, self._pids_changed, announced)
 
     def _gateway(self, number: int, port: int) -> Child:
         name = "gateway" if len(self._plan.gateway_ports) == 1 else f"gateway-{number}"
@@ -178,7 +178,8 @@ class Supervisor:
             task.add_done_callback(self._child_ended)
 
     def _add_worker(self, name: str) -> None:
-        self._workers[name] = self._child(name, lambda: self._plan.worker_words(name))
+        announced = self._worker_number <= self._plan.workers
+        self._workers[name] = self._child(name, lambda: self._plan.worker_words(name), announced)
         self._start(self._workers[name])
 
     def _pids_changed(self) -> None:

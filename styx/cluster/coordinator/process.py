@@ -139,9 +139,10 @@ class CoordinatorProcess:
             await ensure_topics(
                 options.log, self.topics, deployment.n_slots, deployment.reply_partitions, wanted.replication
             )
+            await self._rehearse(store, background)
             await appender.start()
             started, void = await background.run(lambda: self._read(store))
-            package = await self._package_of(started, store, background)
+            package = await self._package_of(started.app_version, store, background)
             session = self._session(deployment, store, background, appender, failed)
             session.effects.delete(void)
             self.away = None
@@ -175,21 +176,30 @@ class CoordinatorProcess:
         started, void = metadata.beginning(manifests, generations)
         return started, [metadata.manifest_name(m.generation, m.epoch) for m in void]
 
-    async def _package_of(self, started: Started, store: Store, background: Background) -> bytes | None:
-        if not started.app_version:
+    async def _rehearse(self, store: Store, background: Background) -> None:
+        """Raises what would end this coordinator in any case, before it takes over from one that works."""
+        newest = max(await background.run(lambda: versions.versions(store)), default=0)
+        if not newest:
+            started, _ = await background.run(lambda: self._read(store))
+            newest = started.app_version
+        await self._package_of(newest, store, background)
+
+    async def _package_of(self, version: int, store: Store, background: Background) -> bytes | None:
+        if not version:
             return None
-        package = await background.run(lambda: versions.load_version(store, started.app_version))
+        package = await background.run(lambda: versions.load_version(store, version))
         if package is None:
             raise EngineFailed(
-                f"the store lacks version {started.app_version} of the app, which the log says was running: "
-                "restore the store from a copy"
+                f"the store lacks version {version} of the app, which the log says was running: start with the store "
+                "that this deployment was made with, or restore it from a copy"
             )
         try:
             read_header(package, self._options.security.secret)
         except PackageRefused as error:
             raise ConfigurationError(
-                f"version {started.app_version} of the app, which the store holds, cannot be used: {error}. "
-                "Start with the secret that this deployment was made with"
+                f"version {version} of the app, which the store holds, cannot be used: {error}. "
+                "Start with the secret that this deployment was made with: styx up keeps it in the file "
+                ".styx/run/APP/secret of the directory where it was run"
             ) from None
         return package
 

@@ -295,7 +295,7 @@ class CoordinatorSession:
             )
             return
         if self.active is not None and self.active[1].fingerprint == header.fingerprint:
-            answer(True, f"version {self.active[0]} is this very code; nothing to do")
+            answer(True, f"version {self.active[0]} runs already, and is this very code")
             return
         self.deploying = Deploying(package, header, answer)
         self._deploy_further(self.deploying)
@@ -307,7 +307,12 @@ class CoordinatorSession:
             if package is None:
                 answer(False, "there is no version before the present one")
             else:
-                self.deploy(package, answer)
+                self.deploy(
+                    package,
+                    lambda done, text: answer(
+                        done, f"{text}, with the code from before version {number}" if done else text
+                    ),
+                )
 
         self._background.submit(
             f"loading the version before {number}",

@@ -120,7 +120,7 @@ class Peers:
         self._connections[number] = connection
         if before is not None:
             before.abort("the worker has connected anew")
-            self._report(number, "it has connected anew")
+            self._report(number, before, "it has connected anew")
         connection.start(
             lambda _, payloads: self._arrived(payloads),
             lambda which, reason: self._gone(number, which, reason),
@@ -132,9 +132,9 @@ class Peers:
     def _gone(self, number: int, connection: Connection, reason: str) -> None:
         if self._connections.get(number) is connection:
             del self._connections[number]
-            self._report(number, reason)
+            self._report(number, connection, reason)
 
-    def _report(self, number: int, reason: str) -> None:
+    def _report(self, number: int, connection: Connection, reason: str) -> None:
         if number in self._members:
-            _log.warning("the connection to worker %d is broken: %s", number, reason)
+            _log.warning("the connection to worker %s is broken: %s", connection.peer.name, reason)
             self._lost(number, reason)

@@ -14,18 +14,18 @@ from typing import Any, Final
 from styx.app import App
 from styx.cluster.background import Background
 from styx.cluster.options import ProcessOptions
+from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import Offer, Welcome, encode, worker_hears
 from styx.cluster.worker.metrics import exposition
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.session import WorkerSession
 from styx.deployment.package import pack, read_header
 from styx.log.kafka.topics import topics_of
-from styx.transport import Connection, Listener, dial, listen
+from styx.transport import Connection, Listener, listen
 from styx.transport.address import format_address
 
 REGISTER_RETRY_SECONDS: Final = 0.1
 """Before another attempt to reach the coordinator, or to register with one that is not ready."""
-DIAL_SECONDS_MAX: Final = 2.0
 PING_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 3.0
 """A coordinator that is silent for longer is gone, whatever its half of the connection says."""
@@ -83,7 +83,10 @@ class WorkerProcess:
             self.session.peers.accept(connection)
 
     async def _registration(self) -> None:
-        link = await self._reach_coordinator()
+        options = self._options
+        link = await reach_coordinator(
+            options.coordinator, options.security, self.node.hello(), REGISTER_RETRY_SECONDS, _log
+        )
         over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         def ended(reason: str, error: BaseException | None = None) -> None:
@@ -127,19 +130,6 @@ class WorkerProcess:
         assert callable(ended)
         self.node.topics = topics_of(message.deployment.app)
         self.session = WorkerSession(self.node, link, message, ended)
-
-    async def _reach_coordinator(self) -> Connection:
-        failures = 0
-        while True:
-            try:
-                return await dial(
-                    self._options.coordinator, self._options.security, self.node.hello(), DIAL_SECONDS_MAX
-                )
-            except OSError as error:
-                failures += 1
-                if failures == 1:
-                    _log.warning("waiting for the coordinator: %s", error)
-                await asyncio.sleep(REGISTER_RETRY_SECONDS)
 
     def _end_session(self) -> None:
         if self.session is not None:

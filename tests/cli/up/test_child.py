@@ -38,8 +38,9 @@ def test_started_again_and_stopped() -> None:
         running = asyncio.ensure_future(one.run())
         first = await other_pid(one, None)
         os.kill(first, signal.SIGKILL)
-        await other_pid(one, first)
-        assert said == ["one was killed by SIGKILL; it starts again in 0.2 s"]
+        second = await other_pid(one, first)
+        await asyncio.sleep(0)
+        assert said == ["one was killed by SIGKILL; it starts again in 0.2 s", f"one is process {second}"]
         await one.stop()
         await running
         assert one.pid is None
