@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, Final, TypeVar
 
 from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
-from aiokafka.errors import AuthenticationFailedError, KafkaError, SaslAuthenticationFailed
+from aiokafka.errors import AuthenticationFailedError, KafkaConnectionError, KafkaError, SaslAuthenticationFailed
 from aiokafka.structs import TopicPartition
 
 from styx.errors import ConfigurationError
@@ -60,7 +60,9 @@ class KafkaSession:
         except (AuthenticationFailedError, SaslAuthenticationFailed) as error:
             raise ConfigurationError(f"{self}: {error}") from None
         except KafkaError as error:
-            raise ConnectionError(f"{self} cannot be reached: {error}") from None
+            # What aiokafka says of that is its own address list over again.
+            why = "nobody answers there" if isinstance(error, KafkaConnectionError) else error
+            raise ConnectionError(f"{self} cannot be reached: {why}") from None
 
     async def close(self) -> None:
         """Disconnects; what is being asked fails."""
