@@ -211,7 +211,7 @@ def test_hostile_inputs(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> N
                     pass  # the directory topic still says how to route
                 await recover(cluster, load)
                 await load.stop()
-            recovered = await status_when(cluster, lambda status: all_passed_over(status))
+            recovered = await status_when(cluster, all_passed_over)
             cluster.check()
             assert recovered.generation < FORGED
             assert not load.contradictions
