@@ -48,6 +48,8 @@ class FakeKafka:
 
     async def close(self) -> None: ...
 
+    async def _get_conn(self, node: int) -> None: ...
+
     def sent(self) -> list[tuple[int, list[bytes]]]:
         return [(batch.slot, batch.values) for batch in self.batches]
 
