@@ -80,7 +80,11 @@ def test_garbage_is_reported_and_skipped(garbage: bytes) -> None:
         ({"key": "a1"}, "bad_arguments", "stands in partition 0 .* belongs to partition 1"),
         ({"key": "no digit"}, "bad_arguments", "partition_key of operator 'entity' failed"),
         ({"params": bytes(300)}, "too_large", "params of entity.run has 300 bytes; the limit is 200"),
-        ({"request_id": "r" * 400}, "too_large", "the request has .* bytes; the limit is 350"),
+        (
+            {"request_id": "r" * 200, "idempotency_key": "k" * 200},
+            "too_large",
+            "the request has .* bytes; the limit is 350",
+        ),
     ],
 )
 def test_a_request_that_cannot_run_is_a_reply_and_nothing_else(change: dict[str, Any], code: str, words: str) -> None:

@@ -92,11 +92,15 @@ def _renamed(reply: ReplyRecord, name: str, original: str) -> ReplyRecord:
 async def _copy_topics(original: ClusterUnderTest, copy: ClusterUnderTest) -> None:
     streams = await asyncio.to_thread(_read, original)
     await _create(copy.options, copy.topics)
+    # In a transaction: what stands in the log without one is a stranger's. Its end takes an offset behind all records.
     producer = AIOKafkaProducer(
-        bootstrap_servers=copy.options.kafka, enable_idempotence=True, max_request_size=8 * 1024 * 1024
+        bootstrap_servers=copy.options.kafka,
+        transactional_id=f"styx.{copy.options.name}.copy",
+        max_request_size=8 * 1024 * 1024,
     )
     await producer.start()
     try:
+        await producer.begin_transaction()
         sends = [
             await producer.send(
                 copy.topics.of(stream), record.payload, partition=partition, timestamp_ms=record.timestamp_us // 1_000
@@ -106,6 +110,7 @@ async def _copy_topics(original: ClusterUnderTest, copy: ClusterUnderTest) -> No
             for record in records
         ]
         await asyncio.gather(*sends)
+        await producer.commit_transaction()
     finally:
         await producer.stop()
 
