@@ -1,7 +1,7 @@
 """Keeps aiokafka from writing to a connection that is closed already, which it may not have noticed yet.
 
 uvloop raises `RuntimeError` there, where asyncio only warns. aiokafka expects `OSError`: the task that looks up leaders
-would end, and whoever waits for it would wait for good (aio-libs/aiokafka, issue 1038). Never opens a
+would end, and whoever waits for it would wait for good (aio-libs/aiokafka#1038). Never opens a
 connection and never repeats anything.
 """
 
