@@ -10,7 +10,6 @@ from styx.log.kafka.address import KafkaAddress
 from styx.store.base import Store
 from styx.transport import Security
 
-COORDINATOR_PORT_DEFAULT = 7070
 EPOCH_TRANSACTIONS_DEFAULT = 1_000
 """More than an embedded engine's: each epoch of a cluster pays for its barriers over the network."""
 

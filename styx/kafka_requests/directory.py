@@ -17,9 +17,8 @@ from styx.errors import ConfigurationError
 from styx.kafka_requests.errors import KafkaUnreachable
 from styx.kafka_requests.replies import stop_consumer
 from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.topics import topics_of
+from styx.log.kafka.topics import ROUTING_KEY, topics_of
 
-ROUTING_KEY: Final = b"routing"
 READ_SECONDS_MAX: Final = 10.0
 """How long reading or writing the directory may take."""
 _POLL_SECONDS: Final = 1.0

@@ -38,8 +38,6 @@ from styx.sequencer.epoch_record import encode as encode_entry
 from styx.store.base import Store
 from styx.worker.snapshot_object import SLOT_PREFIX, generation_of
 
-FENCE_SECONDS_MAX: Final = 30.0
-"""How long one attempt to fence an older generation may take; it is tried again for as long as the log is away."""
 RETRY_SECONDS: Final = 0.2
 
 _log = logging.getLogger("styx.coordinator")
@@ -124,7 +122,7 @@ class Effects:
         failures = 0
         while effect.generation == self._generation:
             try:
-                identities = list(await fence(self._address, producers, FENCE_SECONDS_MAX))
+                identities = list(await fence(self._address, producers))
             except OSError as error:
                 failures += 1
                 self.log_away = True

@@ -32,7 +32,7 @@ from styx.log.kafka.appender import Appender
 from styx.log.kafka.batch import RECORD_BYTES_MAX
 from styx.log.kafka.errors import Fenced
 from styx.log.kafka.reader import KafkaReader
-from styx.log.kafka.topics import ensure_topics, topics_of
+from styx.log.kafka.topics import ROUTING_KEY, ensure_topics, topics_of
 from styx.store.base import Store
 from styx.transport import Connection, Hello, Listener, listen
 
@@ -40,8 +40,6 @@ BEGIN_RETRY_SECONDS: Final = 0.5
 """Before beginning anew after the log or the store was out of reach."""
 STOP_SNAPSHOT_SECONDS_MAX: Final = 10.0
 """How long an orderly stop waits for a last snapshot."""
-ROUTING_KEY: Final = b"routing"
-"""The record of the directory topic that tells clients how to route requests."""
 
 _log = logging.getLogger("styx.coordinator")
 

@@ -13,10 +13,9 @@ from typing import Final, NamedTuple
 
 from styx.log.kafka.appender import Appender
 from styx.log.kafka.batch import NewRecord
+from styx.log.kafka.topics import TID_HEADER
 from styx.messages import ReplyRecord, encode_reply
 
-TID_HEADER: Final = "tid"
-"""A reply record's header: the sequence TID that tells it from all others, 8 bytes, big-endian."""
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
 """While more than this waits in the appender, replies are held back here, as many as their epoch has."""
 

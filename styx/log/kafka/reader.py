@@ -21,14 +21,12 @@ from styx.log.kafka.errors import OFFSET_OUT_OF_RANGE
 from styx.log.kafka.fetch import Chunk, Damaged, fetch
 from styx.log.kafka.offsets import END, FIRST, check, grouped, list_offsets
 from styx.log.kafka.session import RETRY_SECONDS, KafkaSession
-from styx.log.kafka.topics import Topics
+from styx.log.kafka.topics import TID_HEADER, Topics
 
 READ_SECONDS_MAX: Final = 60.0
 """How long one question may stay without an answer, a broker that is away included."""
 FETCH_BYTES_MAX: Final = 8 * 1024 * 1024
 """One answer; two of them are in memory at once."""
-TID_HEADER: Final = "tid"
-"""A reply's header with the TID that identifies it, eight bytes, big-endian."""
 
 _WAIT_MS: Final = 100
 

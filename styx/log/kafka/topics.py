@@ -24,6 +24,10 @@ MESSAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 """One batch as the broker takes it."""
 REPLIES_RETENTION_SECONDS: Final = 7 * 24 * 3600
 """Replies are for clients that wait, and for recoveries; both are long over."""
+TID_HEADER: Final = "tid"
+"""A reply record's header: the sequence TID that tells it from all others, eight bytes, big-endian."""
+ROUTING_KEY: Final = b"routing"
+"""The record of the directory topic that tells clients how to route requests."""
 CREATE_SECONDS_MAX: Final = 30.0
 """How long a new topic may take to get its leaders."""
 
