@@ -1,0 +1,87 @@
+"""What client processes report, while a run lasts and at its end, and how several reports become one. Data only."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from benchmarks.driver.latency import Cells, merge
+from benchmarks.driver.target import Outcome
+
+K = TypeVar("K")
+
+
+class Progress(msgspec.Struct, kw_only=True):
+    """One client's last interval; counts since the run's start, warm-up included, `latency` of the interval alone."""
+
+    sent: int = 0
+    outcomes: dict[Outcome, int] = {}
+    in_flight: int = 0
+    shed: int = 0
+    latency: Cells = {}
+
+    def add(self, other: Progress) -> None:
+        """Another client's, of the same interval."""
+        self.sent += other.sent
+        self.in_flight += other.in_flight
+        self.shed += other.shed
+        _add(self.outcomes, other.outcomes)
+        merge(self.latency, other.latency)
+
+
+class IntervalReport(msgspec.Struct, kw_only=True):
+    """One interval of the time line: requests by the time they were due, replies by the time they came."""
+
+    sent: int = 0
+    outcomes: dict[Outcome, int] = {}
+    latency: Cells = {}
+
+
+class RunReport(msgspec.Struct, kw_only=True):
+    """One run, of one client or of all of them.
+
+    `due`, `sent`, `shed`, `outcomes`, `errors` and `latency` are of the requests due in the window; `late` is how much
+    later than due they were sent. `replied` are the replies that came within the window, committed and aborted, also
+    of requests due before it: what the target could do in that time. `intervals` are numbered from the run's start,
+    warm-up included. `gave_up` says why a run ended before its time, empty if it did not.
+    """
+
+    due: int = 0
+    sent: int = 0
+    shed: int = 0
+    replied: int = 0
+    replied_committed: int = 0
+    outcomes: dict[Outcome, int] = {}
+    errors: dict[str, int] = {}
+    """By `Outcome:code`, also for the ones by the will of the workload: `aborted:InsufficientFunds`."""
+    latency: dict[str, dict[Outcome, Cells]] = {}
+    """By kind of request and outcome."""
+    late: Cells = {}
+    intervals: dict[int, IntervalReport] = {}
+    gave_up: str = ""
+
+    def add(self, other: RunReport) -> None:
+        """Another client's report of the same run."""
+        self.due += other.due
+        self.sent += other.sent
+        self.shed += other.shed
+        self.replied += other.replied
+        self.replied_committed += other.replied_committed
+        _add(self.outcomes, other.outcomes)
+        _add(self.errors, other.errors)
+        for kind, by_outcome in other.latency.items():
+            for outcome, cells in by_outcome.items():
+                merge(self.latency.setdefault(kind, {}).setdefault(outcome, {}), cells)
+        merge(self.late, other.late)
+        for number, interval in other.intervals.items():
+            mine = self.intervals.setdefault(number, IntervalReport())
+            mine.sent += interval.sent
+            _add(mine.outcomes, interval.outcomes)
+            merge(mine.latency, interval.latency)
+        self.gave_up = self.gave_up or other.gave_up
+
+
+def _add(counts: dict[K, int], other: dict[K, int]) -> None:
+    for key, count in other.items():
+        counts[key] = counts.get(key, 0) + count
