@@ -25,7 +25,8 @@ from styx.execution import (
 )
 from styx.limits import Limits
 from styx.worker.ack_share import split
-from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
+from styx.partitioning import Key
+from styx.worker.footprint import SEQUENTIAL_CHAIN, Footprint
 from styx.worker.invocation import Invocation, abandon, external_failure, failure_at
 from styx.worker.messages import Ack, Call, Drop, ExternalOutcome, Failure, Result, decode_outcome
 from styx.worker.outbox import Outbox
@@ -58,7 +59,7 @@ class Executor:
         self.open_roots = 0
         self.invocation: type[Invocation] = Invocation
         self.outbox = Outbox()
-        self._calls: deque[Call] = deque()
+        self._ready: deque[Invocation] = deque()
         self._resumptions: deque[tuple[Invocation, Result]] = deque()
 
     # An epoch's life ---------------------------------------------------------------------------------------
@@ -74,24 +75,11 @@ class Executor:
             self.open_roots += 1
             request = root.request
             key = tuple(request.key) if isinstance(request.key, list) else request.key
-            self._calls.append(
-                Call(
-                    root.tid,
-                    root.slot,
-                    root.slot,
-                    root.slot,
-                    request.operator,
-                    request.function,
-                    key,
-                    request.params,
-                    b"",
-                    b"",
-                    0,
-                    1,
-                    root.timestamp_us,
-                    root.sequential,
-                    root.externals,
-                )
+            footprint = self.footprint(
+                root.tid, root.slot, root.slot, root.timestamp_us, root.sequential, root.externals
+            )
+            self._enqueue(
+                footprint, request.operator, request.function, key, b"", b"", request.params, 0, 1, root.slot
             )
 
     def end(self) -> None:
@@ -105,8 +93,8 @@ class Executor:
                 # garbage collector has nothing to find.
                 footprint.invocations = {}
                 footprint.cells = {}
-            slot.footprints = {}
-        self._calls.clear()
+            slot.forget_epoch()
+        self._ready.clear()
         self._resumptions.clear()
         self.roots = {}
         self.open_roots = 0
@@ -114,27 +102,25 @@ class Executor:
     @property
     def idle(self) -> bool:
         """Nothing can run until a message arrives."""
-        return not self._calls and not self._resumptions
+        return not self._ready and not self._resumptions
 
     def run(self, invocations: int) -> None:
         """Runs at most so many invocations (or continuations of them)."""
-        calls, resumptions = self._calls, self._resumptions
+        ready, resumptions = self._ready, self._resumptions
         while invocations > 0:
             invocations -= 1
             if resumptions:
                 waiting, result = resumptions.popleft()
                 self._resume(waiting, result)
-            elif calls:
-                self._start(calls.popleft())
+            elif ready:
+                self._start(ready.popleft())
             else:
                 return
 
     def deliver(self, message: Call | Result | Ack | Drop) -> None:
         """Takes one message of this epoch from a peer."""
         if type(message) is Call:
-            if isinstance(message.key, list):
-                message.key = tuple(message.key)  # msgpack has arrays only
-            self._calls.append(message)
+            self._take_call(message)
         elif type(message) is Ack:
             self._credit(message)
         elif type(message) is Result:
@@ -147,60 +133,89 @@ class Executor:
 
     # Invocations -------------------------------------------------------------------------------------------
 
-    def footprint(self, call: Call) -> Footprint:
-        """The transaction's footprint on the call's slot, made at its first call there."""
-        slot = self.slots[call.slot]
-        footprint = slot.footprints.get(call.tid)
+    def footprint(
+        self,
+        tid: int,
+        slot_index: int,
+        root_slot: int,
+        timestamp_us: int,
+        sequential: bool,
+        externals: dict[bytes, bytes] | None,
+    ) -> Footprint:
+        """The transaction's footprint on a slot of this worker, made at its first call there."""
+        slot = self.slots[slot_index]
+        footprint = slot.footprints.get(tid)
         if footprint is None:
-            footprint = slot.footprints[call.tid] = Footprint(
-                self.app,
-                self.limits,
-                self.n_slots,
-                call.tid,
-                call.timestamp_us,
-                call.slot,
-                call.root_slot,
-                call.sequential,
-                call.externals,
+            footprint = slot.footprints[tid] = Footprint(
+                self.app, self.limits, self.n_slots, tid, timestamp_us, slot_index, root_slot, sequential, externals
             )
         return footprint
 
-    def _start(self, call: Call) -> None:
-        footprint = self.footprint(call)
+    def _take_call(self, call: Call) -> None:
+        footprint = self.footprint(
+            call.tid, call.slot, call.root_slot, call.timestamp_us, call.sequential, call.externals
+        )
         if footprint.dead:
             return
-        if call.collided:
-            footprint.collided = True
-        operator = self._operators[call.operator]
-        spec = operator.functions.get(call.function, LOAD)  # a call to anything else would have been refused
-        key = call.key
-        entity = (call.operator, key)
-        cell = footprint.cells.get(entity)
-        if cell is None:
-            table = self.slots[call.slot].table(call.operator)
-            cell = footprint.cells[entity] = EntityCell(footprint, table, key)
-        invocation = self.invocation(
+        footprint.collided |= call.collided
+        key = tuple(call.key) if isinstance(call.key, list) else call.key  # msgpack has arrays only
+        self._enqueue(
             footprint,
-            operator,
-            spec,
+            call.operator,
+            call.function,
             key,
-            cell,
             call.path,
-            SEQUENTIAL_CHAIN if call.sequential else call.chain,
             call.chain,
             call.params,
             call.share,
             call.count,
             call.from_slot,
         )
-        footprint.invocations[call.path] = invocation
-        if call.share < 0:
-            origin = self.slots[call.from_slot].footprints.get(call.tid) if call.from_slot in self.slots else None
-            invocation.caller = origin.invocations.get(call.path[:-2]) if origin is not None else None
+
+    def _enqueue(
+        self,
+        footprint: Footprint,
+        operator_name: str,
+        function: str,
+        key: Key,
+        path: bytes,
+        chain: bytes,
+        params: bytes,
+        share: int,
+        count: int,
+        from_slot: int,
+    ) -> Invocation:
+        """An invocation on this worker, to be started when its turn comes."""
+        operator = self._operators[operator_name]
+        entity = (operator_name, key)
+        cell = footprint.cells.get(entity)
+        if cell is None:
+            cell = footprint.cells[entity] = self.slots[footprint.slot].cell(footprint, entity)
+        invocation = footprint.invocations[path] = self.invocation(
+            footprint,
+            operator,
+            operator.functions.get(function, LOAD),  # a call to anything else would have been refused
+            key,
+            cell,
+            path,
+            SEQUENTIAL_CHAIN if footprint.sequential else chain,
+            chain,
+            params,
+            share,
+            count,
+            from_slot,
+        )
+        self._ready.append(invocation)
+        return invocation
+
+    def _start(self, invocation: Invocation) -> None:
+        footprint = invocation._env
+        if footprint.dead:
+            return
         try:
-            invocation.coroutine = start(spec, invocation, call.params)
+            invocation.coroutine = start(invocation._spec, invocation, invocation.params)
         except InTransactionError as error:
-            self._failed(invocation, failure_at(invocation, aborted(error) if call.path else rejection(error)))
+            self._failed(invocation, failure_at(invocation, aborted(error) if invocation._path else rejection(error)))
             return
         self._advance(invocation, None)
 
@@ -229,7 +244,11 @@ class Executor:
             own = type(request) in _REQUESTS and request.context is invocation and invocation._doom is None
             if own and type(request) is SyncCall:
                 path = invocation.step_path(request.number)
-                self._dispatch(invocation, path, request.spec, -1, invocation._called, invocation.chain_id)
+                called = self.send_call(
+                    invocation._env, path, request.spec, -1, invocation._called, invocation.chain_id
+                )
+                if called is not None:
+                    called.caller = invocation
                 return
             if own and type(request) is ExternalCall:
                 outcome = self._external_outcome(invocation._env, request)
@@ -269,25 +288,42 @@ class Executor:
         invocation.resumed_with(result)
         self._advance(invocation, result.value)
 
-    def _dispatch(self, origin: Invocation, path: bytes, spec: CallSpec, share: int, count: int, chain: bytes) -> None:
-        footprint = origin._env
-        self.send_call(footprint, footprint.slot, path, spec, share, count, chain)
-
     def send_call(
         self,
         footprint: Footprint,
-        from_slot: int,
         path: bytes,
         spec: CallSpec,
         share: int,
         count: int,
         chain: bytes,
+    ) -> Invocation | None:
+        """A call to the worker that owns its slot; the invocation, if that is this worker."""
+        owner = self.owners[spec.slot]
+        if owner != self.worker:
+            self._send_away(owner, footprint, path, spec, share, count, chain)
+            return None
+        here = footprint
+        if spec.slot != footprint.slot:
+            here = self.footprint(
+                footprint.tid,
+                spec.slot,
+                footprint.root_slot,
+                footprint.timestamp_us,
+                footprint.sequential,
+                footprint.externals,
+            )
+            here.collided |= footprint.collided
+        return self._enqueue(
+            here, spec.operator, spec.function, spec.key, path, chain, spec.params, share, count, footprint.slot
+        )
+
+    def _send_away(
+        self, owner: int, footprint: Footprint, path: bytes, spec: CallSpec, share: int, count: int, chain: bytes
     ) -> None:
-        """Sends a call to the worker that owns its slot, which may be this one."""
         call = Call(
             footprint.tid,
             footprint.root_slot,
-            from_slot,
+            footprint.slot,
             spec.slot,
             spec.operator,
             spec.function,
@@ -302,11 +338,7 @@ class Executor:
             footprint.externals,
             footprint.collided,
         )
-        owner = self.owners[spec.slot]
-        if owner == self.worker:
-            self._calls.append(call)
-        else:
-            self.outbox.send(owner, call)
+        self.outbox.send(owner, call)
 
     @staticmethod
     def _external_outcome(footprint: Footprint, request: ExternalCall) -> ExternalOutcome | None:
@@ -391,11 +423,11 @@ class Executor:
                 return
             if len(calls) == 1:
                 path, spec = calls[0]
-                self.send_call(footprint, footprint.slot, path, spec, invocation.share, count, path)
+                self.send_call(footprint, path, spec, invocation.share, count, path)
                 return
             for share, (path, spec) in zip(split(invocation.share, len(calls)), calls, strict=True):
                 # The way's count so far travels with one of the calls only, so that the root's sum is exact.
-                self._dispatch(invocation, path, spec, share, count, path)
+                self.send_call(footprint, path, spec, share, count, path)
                 count = 0
             return
         if failure is None and not calls and not footprint.sequential and not footprint.collided:
@@ -459,7 +491,7 @@ class Executor:
             return
         path, spec = root.todo.pop()
         footprint = self.slots[root.slot].footprints[root.tid]
-        self.send_call(footprint, root.slot, path, spec, 0, root.count, path)
+        self.send_call(footprint, path, spec, 0, root.count, path)
 
     def _finish_or_drop(self, root: RootTransaction) -> None:
         if root.count > self.limits.invocations_max:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from styx.worker.footprint import Footprint
+from styx.worker.footprint import EntityCell, Footprint
 
 IDEMPOTENCY_TABLE = "\0idempotency"
 """Pseudo-operator whose entries are remembered replies; a real operator's name cannot start with NUL."""
@@ -22,16 +22,40 @@ Delta = dict[str, dict[Any, bytes | None]]
 
 
 class Slot:
-    """State of one slot; `footprints` are this epoch's transactions here, by TID."""
+    """State of one slot.
 
-    __slots__ = ("delta", "footprints", "index", "tables", "uploading")
+    Of this epoch: `footprints` are the transactions here by TID, `shared` the entities that more than one of them
+    names, with the cells of all.
+    """
+
+    __slots__ = ("_cells", "delta", "footprints", "index", "shared", "tables", "uploading")
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.tables: dict[str, Table] = {}
         self.delta: Delta = {}
         self.uploading: Delta | None = None
+        self.forget_epoch()
+
+    def forget_epoch(self) -> None:
+        """The epoch is over."""
         self.footprints: dict[int, Footprint] = {}
+        self.shared: dict[tuple[str, Any], list[EntityCell]] = {}
+        self._cells: dict[tuple[str, Any], EntityCell] = {}
+
+    def cell(self, footprint: Footprint, entity: tuple[str, Any]) -> EntityCell:
+        """A transaction's new cell of an entity; who else has one is noted, so that validation need not search."""
+        operator, key = entity
+        table = self.tables.get(operator)
+        cell = EntityCell(footprint, self.table(operator) if table is None else table, key)
+        first = self._cells.setdefault(entity, cell)
+        if first is not cell:
+            others = self.shared.get(entity)
+            if others is None:
+                self.shared[entity] = [first, cell]
+            else:
+                others.append(cell)
+        return cell
 
     def table(self, operator: str) -> Table:
         """The operator's entities here; created empty at first use."""
@@ -80,7 +104,7 @@ class Slot:
         self.tables = tables
         self.delta = {}
         self.uploading = None
-        self.footprints = {}
+        self.forget_epoch()
 
     def user_state(self) -> Mapping[tuple[str, Any], bytes]:
         """A copy of all entities' encoded state by (operator, key)."""

@@ -345,7 +345,9 @@ class Worker:
         self._barrier = barrier
         self._start_externals(set(barrier.deferred))
         gone = {*barrier.aborted, *barrier.deferred}
-        found = {t for slot in self.slots.values() for t in validation.conflicts(slot, gone)}
+        found: set[int] = set()
+        for slot in self.slots.values():
+            found.update(validation.conflicts(slot, gone))
         self._tell(Conflicts(self.generation, self.epoch, sorted(found)))
 
     def _start_externals(self, deferred: set[int]) -> None:
@@ -373,11 +375,10 @@ class Worker:
         assert barrier.epoch == self.epoch
         locked = self._locked = frozenset(barrier.locked)
         gone = {*self._barrier.aborted, *self._barrier.deferred}
+        left = locked | gone
         for slot in self.slots.values():
-            for t in sorted(slot.footprints):
-                if t not in locked and t not in gone:
-                    validation.commit(slot, slot.footprints[t])
-        roots = sorted(self.executor.roots.values(), key=lambda root: root.tid)
+            validation.commit(slot, left)
+        roots = [root for _, root in sorted(self.executor.roots.items())]
         # Phase by phase: replies are remembered, and forgotten, in serial order, which is what a snapshot restores.
         for root in roots:
             if root.overflow or root.external:
@@ -385,7 +386,7 @@ class Worker:
             elif root.tid in gone:
                 self._end(root, 0)
         for root in roots:
-            if root.tid not in gone and root.tid not in locked:
+            if root.tid not in left:
                 root.result = self.slots[root.slot].footprints[root.tid].invocations[b""].result
                 self._end(root, 1)
         if not locked:
