@@ -1,0 +1,108 @@
+"""The audit of a run: reads accounts by ordinary requests and holds their balances against the ledger. Writes nothing.
+
+It reads all accounts if they are few enough, else those that the run has touched and a sample of the others. Transfers
+happen between touched accounts only, so the sum of what is read is certain in either case. If nobody has witnessed a
+run, there is only the sum of all accounts to look at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from benchmarks.driver.workload import Audit
+from benchmarks.ycsbt.bank import read
+from benchmarks.ycsbt.ledger import Balance, Ledger
+from benchmarks.ycsbt.settings import Settings
+from styx.client.base import Client
+from styx.messages import Reply
+from styx.operator import Operator
+
+READS_IN_FLIGHT_MAX: Final = 500
+"""Accounts that are asked for at once."""
+READ_ATTEMPTS_MAX: Final = 3
+"""How often an account is asked for if there is no answer, or no room for the request."""
+SAMPLE_SEED: Final = 20250622
+
+
+async def audit(
+    client: Client, operator: Operator, settings: Settings, witnesses: Sequence[Mapping[str, Any]]
+) -> Audit:
+    """Reads and compares. The clients must have ended: what they still send is in no witness."""
+    ledger = Ledger(settings, witnesses)
+    # A request's slot runs what it got before it. After these reads, whatever reached the log has happened.
+    await read_balances(client, operator, ledger.uncertain_debtors)
+    keys = accounts_to_read(settings, ledger.touched) if ledger.witnessed else range(settings.keys)
+    balances = await read_balances(client, operator, keys)
+    return Audit(_checked(settings, ledger, len(keys)), ledger.violations(balances))
+
+
+def accounts_to_read(settings: Settings, touched: Sequence[int]) -> Sequence[int]:
+    """All accounts, or the touched ones and as many more, drawn at random, as make `settings.audit_keys`."""
+    if settings.keys <= max(settings.audit_keys, len(touched)):
+        return range(settings.keys)
+    chosen = set(touched)
+    missing = settings.audit_keys - len(chosen)
+    if missing > 0:
+        drawn = random.Random(SAMPLE_SEED).sample(range(settings.keys), missing + len(chosen))
+        chosen.update([key for key in drawn if key not in chosen][:missing])
+    return sorted(chosen)
+
+
+async def read_balances(client: Client, operator: Operator, keys: Sequence[int]) -> dict[int, Balance]:
+    """The balances of these accounts."""
+    balances: dict[int, Balance] = {}
+    for first in range(0, len(keys), READS_IN_FLIGHT_MAX):
+        left = list(keys[first : first + READS_IN_FLIGHT_MAX])
+        for _ in range(READ_ATTEMPTS_MAX):
+            answers = await asyncio.gather(
+                *(client.submit(operator, key, read) for key in left), return_exceptions=True
+            )
+            balances.update((key, _balance(answer)) for key, answer in zip(left, answers, strict=True))
+            left = [key for key, answer in zip(left, answers, strict=True) if _worth_repeating(answer)]
+            if not left:
+                break
+    return balances
+
+
+def _balance(answer: Reply | BaseException) -> Balance:
+    if isinstance(answer, Reply):
+        if answer.error is not None:
+            return f"{answer.error.type}: {answer.error.message}"
+        return answer.result if type(answer.result) is int else f"its balance is {answer.result!r}"
+    if isinstance(answer, TimeoutError | ConnectionError):
+        return f"could not be read: {answer}"
+    raise answer
+
+
+def _worth_repeating(answer: Reply | BaseException) -> bool:
+    if isinstance(answer, Reply):
+        return answer.error is not None and answer.error.code in ("overloaded", "unavailable")
+    return True
+
+
+def _checked(settings: Settings, ledger: Ledger, n_read: int) -> list[str]:
+    counts, touched = ledger.counts, len(ledger.touched)
+    if n_read == settings.keys:
+        which = f"all {n_read} accounts"
+    else:
+        which = f"{n_read} of {settings.keys} accounts, the {touched} that were touched and a sample"
+    total = f"their sum: {n_read * settings.balance}, as at the start"
+    if not ledger.witnessed:
+        return [f"{which}: each is there and none is below 0", total]
+    checked = [
+        f"{which}: each has what {counts['committed']} committed transfers leave it "
+        f"({counts['not committed']} requests did not commit)",
+        total,
+        "every reply: no transfer of more than there is, no balance below 0, no other abort than for lack of funds",
+    ]
+    if counts["unknown"]:
+        checked.append(
+            f"{counts['unknown']} transfers without an answer, of {len(ledger.uncertain_debtors)} debtors: "
+            "these and their creditors may have what they leave or not, the sum may not differ"
+        )
+    if counts["reads of all"]:
+        checked.append(f"{counts['reads of all']} reads of all accounts that take part: each saw the same sum")
+    return checked

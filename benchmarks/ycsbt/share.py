@@ -1,0 +1,28 @@
+"""An exact share of a sequence in random order: what a percentage on the command line becomes. Draws nothing else."""
+
+from __future__ import annotations
+
+import random
+
+
+class Share:
+    """Says of each of a sequence, block by block, whether it is of the share.
+
+    At the end of every block, what was chosen so far differs from its share by at most a half.
+    """
+
+    def __init__(self, share: float, rng: random.Random) -> None:
+        self._share = share
+        self._rng = rng
+        self._seen = 0
+        self._given = 0
+
+    def next_block(self, size: int) -> list[bool]:
+        """Of the next `size`, which are of the share."""
+        self._seen += size
+        chosen = int(self._seen * self._share + 0.5) - self._given
+        self._given += chosen
+        block = [True] * chosen + [False] * (size - chosen)
+        if 0 < chosen < size:
+            self._rng.shuffle(block)
+        return block

@@ -1,0 +1,46 @@
+"""Ranks are drawn with the probabilities of the Zipf distribution, for every exponent that is taken."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from benchmarks.ycsbt.zipf import EXPONENT_MAX, zipf_ranks
+
+DRAWS = 20_000
+
+
+@pytest.mark.parametrize("exponent", [0, 0.1, 0.5, 0.9, 0.99, EXPONENT_MAX])
+@pytest.mark.parametrize("n", [2, 7, 100])
+def test_every_rank_has_its_probability(exponent: float, n: int) -> None:
+    draw = zipf_ranks(n, exponent, random.Random(1))
+    counts = Counter(draw() for _ in range(DRAWS))
+    weights = [(rank + 1) ** -exponent for rank in range(n)]
+    expected = [DRAWS * weight / sum(weights) for weight in weights]
+    assert set(counts) <= set(range(n))
+    chi_squared = sum((counts[rank] - mean) ** 2 / mean for rank, mean in enumerate(expected))
+    # Mean n - 1, variance 2 (n - 1); the seed is fixed, so this holds always or never.
+    assert chi_squared < n - 1 + 4 * (2 * (n - 1)) ** 0.5
+
+
+def test_the_most_popular_of_a_million_have_their_probability() -> None:
+    n, exponent = 1_000_000, 0.99
+    draw = zipf_ranks(n, exponent, random.Random(2))
+    counts = Counter(draw() for _ in range(DRAWS))
+    # The sum of all weights: the first ones, and the integral of the rest by the midpoint rule.
+    rest = 1 - exponent
+    all_weights = sum(k**-exponent for k in range(1, 1001)) + ((n + 0.5) ** rest - 1000.5**rest) / rest
+    for first, last in ((1, 1), (2, 2), (3, 10), (11, 100), (101, 1000)):
+        probability = sum(k**-exponent for k in range(first, last + 1)) / all_weights
+        seen = sum(counts[k - 1] for k in range(first, last + 1))
+        assert abs(seen - DRAWS * probability) < 4 * (DRAWS * probability) ** 0.5
+    assert 0 <= min(counts) <= max(counts) < n
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    first, second, other = (zipf_ranks(1000, 0.9, random.Random(seed)) for seed in (3, 3, 4))
+    drawn = [first() for _ in range(50)]
+    assert [second() for _ in range(50)] == drawn
+    assert [other() for _ in range(50)] != drawn
