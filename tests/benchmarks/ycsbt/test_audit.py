@@ -219,6 +219,32 @@ def test_reads_are_repeated_and_an_account_that_cannot_be_read_is_a_violation() 
     assert asked == {0: 1, 1: 1, 2: 3, 3: 2}
 
 
+class LateClient(EmbeddedClient):
+    """A transfer from account 1 to account 0 stands in the log before the first read of account 1, and has not run."""
+
+    late = True
+
+    def submit(self, operator: Any, key: Any, function: Any, *args: Any, **options: Any) -> Awaitable[Reply]:
+        if key == 1 and self.late:
+            self.late = False
+            super().submit(operator, 1, "transfer", 0, 7)
+        return super().submit(operator, key, function, *args, **options)
+
+
+def test_a_transfer_without_an_answer_has_happened_before_the_balances_are_read_if_it_happens() -> None:
+    settings = Settings(keys=4, balance=10)
+    workload = YcsbT(settings)
+    witness = Witness(settings)
+    witness.unknown(Planned("transfer", workload.app.operators["account"], 1, "transfer", (0, 7)))
+
+    async def run() -> Audit:
+        async with LateClient(styx.embedded(workload.app).engine) as client:
+            await client.load("account", ((key, Account(10)) for key in range(4)))
+            return await workload.audit(client, [witness.report()])
+
+    assert asyncio.run(run()).violations == []
+
+
 def test_all_accounts_are_read_if_they_are_few_else_the_touched_ones_and_a_sample() -> None:
     few, many = Settings(keys=100, audit_keys=100), Settings(keys=101, audit_keys=100)
     assert list(accounts_to_read(few, [5])) == list(range(100))
