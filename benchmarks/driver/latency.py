@@ -5,6 +5,7 @@ Counts are kept sparse while they are gathered, sent and merged; `hdrh` writes t
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final
 
@@ -27,8 +28,6 @@ def cell_end(lowest: int) -> int:
 
 def record(cells: Cells, latencies_us: Iterable[int]) -> None:
     """Adds many latencies; sorting them first makes one step of each cell."""
-    from bisect import bisect_right
-
     values = sorted(latencies_us)
     at, end = 0, len(values)
     while at < end:
@@ -69,7 +68,10 @@ def encode(cells: Cells) -> str:
 def decode(text: str) -> Cells:
     """The cells of what `encode` has written."""
     histogram = HdrHistogram.decode(text)
-    return {item.value_iterated_to: item.count_at_this_value for item in histogram.get_recorded_iterator()}
+    return {
+        histogram.get_lowest_equivalent_value(item.value_iterated_to): item.count_at_value_iterated_to
+        for item in histogram.get_recorded_iterator()
+    }
 
 
 def _histogram() -> HdrHistogram:

@@ -13,8 +13,9 @@ K = TypeVar("K")
 
 
 class Progress(msgspec.Struct, kw_only=True):
-    """One client's last interval; counts since the run's start, warm-up included, `latency` of the interval alone."""
+    """One client's last interval, the `number`th; counts since the run's start, `latency` of the interval alone."""
 
+    number: int = 0
     sent: int = 0
     outcomes: dict[Outcome, int] = {}
     in_flight: int = 0
@@ -42,17 +43,18 @@ class RunReport(msgspec.Struct, kw_only=True):
     """One run, of one client or of all of them.
 
     `due`, `sent`, `shed`, `outcomes`, `errors` and `latency` are of the requests due in the window; `late` is how much
-    later than due they were sent. `replied` are the replies that came within the window, committed and aborted, also
-    of requests due before it: what the target could do in that time. `intervals` are numbered from the run's start,
-    warm-up included. `gave_up` says why a run ended before its time, empty if it did not.
+    later than due they were sent. `replied` are the replies that came within the window, also to requests due before
+    it: what the target could do in that time. `intervals` are numbered from the run's start,
+    warm-up included. `outside` are the outcomes of requests due before the window. `gave_up` says why a run ended
+    before its time, empty if it did not.
     """
 
     due: int = 0
     sent: int = 0
     shed: int = 0
-    replied: int = 0
-    replied_committed: int = 0
+    replied: dict[Outcome, int] = {}
     outcomes: dict[Outcome, int] = {}
+    outside: dict[Outcome, int] = {}
     errors: dict[str, int] = {}
     """By `Outcome:code`, also for the ones by the will of the workload: `aborted:InsufficientFunds`."""
     latency: dict[str, dict[Outcome, Cells]] = {}
@@ -66,9 +68,9 @@ class RunReport(msgspec.Struct, kw_only=True):
         self.due += other.due
         self.sent += other.sent
         self.shed += other.shed
-        self.replied += other.replied
-        self.replied_committed += other.replied_committed
+        _add(self.replied, other.replied)
         _add(self.outcomes, other.outcomes)
+        _add(self.outside, other.outside)
         _add(self.errors, other.errors)
         for kind, by_outcome in other.latency.items():
             for outcome, cells in by_outcome.items():

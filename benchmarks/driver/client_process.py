@@ -1,0 +1,159 @@
+"""One client process: connects its target, then runs the plans that the parent sends and answers its questions.
+
+It decides nothing and prints nothing. Messages travel over one pipe, as msgpack; when the parent is gone, so is the
+pipe, and the process ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from multiprocessing.connection import Connection
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from benchmarks.driver.open_loop import OpenLoop
+from benchmarks.driver.plan import LoadPlan
+from benchmarks.driver.reports import Progress, RunReport
+from benchmarks.driver.target import GeneratorFactory, Target, TargetFactory
+from styx.cli.serving import SWITCH_INTERVAL_S, run_loop
+from styx.errors import describe
+from styx.garbage import tune_collector
+
+
+class ClientSpec(NamedTuple):
+    """What a client process is made from; picklable."""
+
+    make_target: TargetFactory
+    make_generator: GeneratorFactory
+    client: int
+    clients: int
+    seed: int
+    timeout_s: float
+    in_flight_max: int
+
+
+class Run(msgspec.Struct, tag=True):
+    """To the client: a plan, and when it begins (`time.monotonic` seconds, which processes of a machine share)."""
+
+    plan: LoadPlan
+    start_s: float
+
+
+class Stop(msgspec.Struct, tag=True):
+    """To the client: send nothing new in this run."""
+
+    why: str
+
+
+class TellWitness(msgspec.Struct, tag=True):
+    """To the client: what has the generator seen?"""
+
+
+class Ready(msgspec.Struct, tag=True):
+    """To the parent: connected."""
+
+
+class Told(msgspec.Struct, tag=True):
+    """To the parent."""
+
+    progress: Progress
+
+
+class Ended(msgspec.Struct, tag=True):
+    """To the parent: a run is over, and nothing is under way any more."""
+
+    report: RunReport
+
+
+class Witnessed(msgspec.Struct, tag=True):
+    """To the parent."""
+
+    witness: Any
+
+
+class Failed(msgspec.Struct, tag=True):
+    """To the parent: the process ends because of this."""
+
+    error: str
+
+
+Order = Run | Stop | TellWitness
+Answer = Ready | Told | Ended | Witnessed | Failed
+_encode = msgspec.msgpack.Encoder().encode
+_orders: Final[msgspec.msgpack.Decoder[Order]] = msgspec.msgpack.Decoder(Order)
+_answers: Final[msgspec.msgpack.Decoder[Answer]] = msgspec.msgpack.Decoder(Answer)
+
+
+def send(pipe: Connection, message: Order | Answer) -> None:
+    """Blocks while the other side does not read; raises `OSError` if it is gone."""
+    pipe.send_bytes(_encode(message))
+
+
+def receive_answer(pipe: Connection) -> Answer:
+    """What a client says next; blocks. Raises `EOFError` if it has ended."""
+    return _answers.decode(pipe.recv_bytes())
+
+
+def client_main(pipe: Connection, spec: ClientSpec) -> None:
+    """What the process runs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    logging.basicConfig(level=logging.ERROR, format=f"client {spec.client}: %(message)s")
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    try:
+        run_loop(_serve(pipe, spec))
+    except (EOFError, BrokenPipeError):
+        pass  # the parent is gone
+    except Exception as error:
+        logging.getLogger(__name__).debug("the client failed", exc_info=True)
+        send(pipe, Failed(": ".join(describe(error))))
+
+
+async def _serve(pipe: Connection, spec: ClientSpec) -> None:
+    generator = spec.make_generator(spec.client, spec.clients, spec.seed)
+    target = spec.make_target(spec.timeout_s, spec.in_flight_max)
+    orders: asyncio.Queue[Order | None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    running: OpenLoop | None = None
+
+    def readable() -> None:
+        try:
+            order = _orders.decode(pipe.recv_bytes())
+        except (EOFError, OSError):
+            loop.remove_reader(pipe.fileno())
+            orders.put_nowait(None)
+            if running is not None:
+                running.stop("the parent is gone")
+            return
+        if isinstance(order, Stop):
+            if running is not None:
+                running.stop(order.why)
+        else:
+            orders.put_nowait(order)
+
+    await target.connect()
+    try:
+        loop.add_reader(pipe.fileno(), readable)
+        tune_collector()
+        send(pipe, Ready())
+        while (order := await orders.get()) is not None:
+            if isinstance(order, Run):
+                running = _open_loop(target, spec, order, generator, pipe)
+                report = await running.run()
+                running = None
+                send(pipe, Ended(report))
+            else:
+                send(pipe, Witnessed(generator.witness()))
+    finally:
+        await target.close()
+
+
+def _open_loop(target: Target, spec: ClientSpec, order: Run, generator: Any, pipe: Connection) -> OpenLoop:
+    def tell(progress: Progress) -> None:
+        send(pipe, Told(progress))
+
+    return OpenLoop(target, generator, order.plan, spec.client, order.start_s, tell)

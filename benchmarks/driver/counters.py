@@ -1,0 +1,68 @@
+"""What the processes of a deployment count of themselves, fetched from their `/metrics` before and after a window.
+
+Described in docs/metrics.md. Counters and the sums and counts of histograms are given as their growth, gauges as they
+are at the end; the buckets of histograms are left out. Summed over the processes of a role.
+"""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from prometheus_client.parser import text_string_to_metric_families
+
+FETCH_SECONDS_MAX: Final = 5.0
+_GROWS: Final = re.compile(r"_(total|sum|count)(\{|\Z)")
+
+Scrape = dict[str, float]
+"""Values by name with labels: `styx_peer_bytes_total{direction=sent}`."""
+
+
+def parse(text: str) -> Scrape:
+    """Of Prometheus' text format."""
+    values: Scrape = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name.endswith(("_bucket", "_created")):
+                continue
+            labels = ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
+            values[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
+    return values
+
+
+def fetch(urls: Iterable[str]) -> dict[str, Scrape]:
+    """By URL; blocks. What does not answer is left out: a process that faults have taken away."""
+    scrapes: dict[str, Scrape] = {}
+    for url in urls:
+        try:
+            with urllib.request.urlopen(f"{url.rstrip('/')}/metrics", timeout=FETCH_SECONDS_MAX) as answer:
+                scrapes[url] = parse(answer.read().decode())
+        except (OSError, ValueError):
+            continue
+    return scrapes
+
+
+def growth(
+    urls: Mapping[str, Iterable[str]], before: Mapping[str, Scrape], after: Mapping[str, Scrape]
+) -> dict[str, Scrape]:
+    """By role: how much each counter has grown between two fetches, and what each gauge was at the second one.
+
+    A process that has begun in between counts from zero.
+    """
+    roles: dict[str, Scrape] = {}
+    for role, of_role in urls.items():
+        totals: Scrape = {}
+        for url in of_role:
+            started = before.get(url, {})
+            for name, value in after.get(url, {}).items():
+                grown = value
+                if _GROWS.search(name):
+                    grown -= started.get(name, 0.0)
+                    if grown < 0:
+                        grown = value
+                totals[name] = totals.get(name, 0.0) + grown
+        if totals:
+            roles[role] = totals
+    return roles

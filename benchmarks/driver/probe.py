@@ -1,0 +1,98 @@
+"""What is read of the processes under load while a run lasts: their processor time and their own counters.
+
+It reads and never steers. What it reads of a coordinator once a second costs that a thousandth of a processor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from benchmarks.driver.accounting import MachineUsage, RoleUsage, Sample, machine_usage, usage_by_role
+from benchmarks.driver.counters import Scrape, fetch, growth
+from benchmarks.driver.processes import sample
+
+Pids = Callable[[], Mapping[str, Sequence[int]]]
+"""Of the processes that run now, by role; asked anew for each sample, since faults replace processes."""
+Urls = Callable[[], Mapping[str, Sequence[str]]]
+"""Where the processes that run now show `/metrics`, by role."""
+
+COORDINATOR: Final = "coordinator"
+"""The role whose counters tell of snapshots and recoveries."""
+_EVENTS: Final = {"styx_snapshots_total": "snapshot", "styx_recoveries_total": "recovery"}
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened `at_s` seconds after the window's start: `snapshot` complete, `recovery`, a fault."""
+
+    at_s: float
+    what: str
+
+
+class Probe:
+    """`begin` and `end` enclose a window, with `look` once a second in between."""
+
+    def __init__(self, pids: Pids, urls: Urls = dict) -> None:
+        self.samples: list[Sample] = []
+        self.marks: list[Mark] = []
+        self._pids = pids
+        self._urls = urls
+        self._before: dict[str, Scrape] = {}
+        self._after: dict[str, Scrape] = {}
+        self._events: dict[str, float] = {}
+
+    async def begin(self) -> None:
+        """The window begins."""
+        self._before = await self._fetch(None)
+        self._count_events(self._before)
+        self.samples, self.marks = [sample(self._pids())], []
+
+    async def look(self) -> None:
+        """Within the window."""
+        self.samples.append(sample(self._pids()))
+        scrapes = await self._fetch(COORDINATOR)
+        at_s = self.samples[-1].at_s - self.samples[0].at_s
+        self.marks += [Mark(at_s=at_s, what=what) for what in self._count_events(scrapes)]
+
+    async def end(self) -> None:
+        """The window ends."""
+        self.samples.append(sample(self._pids()))
+        self._after = await self._fetch(None)
+
+    @property
+    def roles(self) -> dict[str, RoleUsage]:
+        """Processor time and memory in the window."""
+        return usage_by_role(self.samples)
+
+    @property
+    def machine(self) -> MachineUsage:
+        """Of the whole machine in the window."""
+        return machine_usage(self.samples)
+
+    @property
+    def counters(self) -> dict[str, Scrape]:
+        """How much the processes' own counters grew in the window."""
+        return growth(self._urls(), self._before, self._after)
+
+    @property
+    def last_second(self) -> dict[str, RoleUsage]:
+        """Between the last two samples; empty before there are two."""
+        return usage_by_role(self.samples[-2:]) if len(self.samples) > 1 else {}
+
+    async def _fetch(self, role: str | None) -> dict[str, Scrape]:
+        urls = [url for each, of_role in self._urls().items() if role in (None, each) for url in of_role]
+        return await asyncio.to_thread(fetch, urls) if urls else {}
+
+    def _count_events(self, scrapes: Mapping[str, Scrape]) -> list[str]:
+        """What has happened since the last look."""
+        happened = []
+        for url, scrape in scrapes.items():
+            for name, value in scrape.items():
+                what = _EVENTS.get(name.partition("{")[0])
+                if what is not None:
+                    happened += [what] * round(value - self._events.get(url + name, value))
+                    self._events[url + name] = value
+        return happened

@@ -1,0 +1,109 @@
+"""What one client counts of a run while it sends: latencies by kind and outcome, and the time line. Never sends.
+
+The send loop and its callbacks only append integers to lists; once an interval they become counts in cells.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, NamedTuple
+
+from benchmarks.driver.latency import Cells, merge, record
+from benchmarks.driver.plan import LoadPlan
+from benchmarks.driver.reports import IntervalReport, Progress, RunReport
+from benchmarks.driver.target import ANSWERED, Outcome
+
+PROGRESS_SECONDS: Final = 1.0
+"""How often progress is told."""
+
+
+class Kept(NamedTuple):
+    """Which latencies are kept together; `counted`: those of requests due in the window."""
+
+    kind: str
+    outcome: Outcome
+    counted: bool
+
+
+class Recorder:
+    """Times are `time.monotonic` seconds."""
+
+    def __init__(self, plan: LoadPlan, start_s: float) -> None:
+        self.latencies: dict[tuple[str, Outcome, bool], list[int]] = {}
+        """In microseconds, of the open interval; by the fields of `Kept`, but plain tuples cost less to make."""
+        self.late: list[int] = []
+        """How much later than due the requests of the window were sent, in microseconds."""
+        self.errors: Counter[str] = Counter()
+        self.replied: Counter[Outcome] = Counter()
+        """By when the reply came: within the window."""
+        self.sent = 0
+        """In all, as `shed`."""
+        self.shed = 0
+        self.window_sent = 0
+        self.window_shed = 0
+        self.window_from_s = start_s + plan.warm_up_s
+        self.window_to_s = self.window_from_s + plan.duration_s
+        self.rolls_s = start_s + plan.interval_s
+        """When the open interval ends."""
+        self._plan = plan
+        self._start_s = start_s
+        self._number = 0
+        self._sent_before = 0
+        self._report = RunReport()
+        self._outcomes: Counter[Outcome] = Counter()
+        self._since_told: Cells = {}
+        self._told = 0
+
+    def roll(self, now_s: float) -> None:
+        """Ends the open interval, `now_s` being later than `rolls_s`; the next one is the one of `now_s`."""
+        interval = self._close_interval()
+        if interval.sent or interval.outcomes:
+            self._report.intervals[self._number] = interval
+        self._number = int((now_s - self._start_s) / self._plan.interval_s)
+        self.rolls_s = max(self._start_s + (self._number + 1) * self._plan.interval_s, now_s)
+
+    def progress(self, now_s: float, in_flight: int) -> Progress | None:
+        """Once in `PROGRESS_SECONDS`, what to tell."""
+        number = int((now_s - self._start_s) / PROGRESS_SECONDS)
+        if number <= self._told:
+            return None
+        self._told, latency, self._since_told = number, self._since_told, {}
+        return Progress(
+            number=number,
+            sent=self.sent,
+            outcomes=dict(self._outcomes),
+            in_flight=in_flight,
+            shed=self.shed,
+            latency=latency,
+        )
+
+    def finish(self, gave_up: str) -> RunReport:
+        """The report, when no reply is waited for any more."""
+        last = self._close_interval()
+        if last.sent or last.outcomes:
+            self._report.intervals[self._number] = last
+        report = self._report
+        report.due = self.window_sent + self.window_shed
+        report.sent, report.shed = self.window_sent, self.window_shed
+        report.replied, report.errors = dict(self.replied), dict(self.errors)
+        report.gave_up = gave_up
+        record(report.late, self.late)
+        return report
+
+    def _close_interval(self) -> IntervalReport:
+        report = self._report
+        interval = IntervalReport(sent=self.sent - self._sent_before)
+        self._sent_before = self.sent
+        for key, latencies in self.latencies.items():
+            kept, count, cells = Kept(*key), len(latencies), Cells()
+            record(cells, latencies)
+            outcomes = report.outcomes if kept.counted else report.outside
+            for totals in (outcomes, interval.outcomes, self._outcomes):
+                totals[kept.outcome] = totals.get(kept.outcome, 0) + count
+            if kept.counted:
+                merge(report.latency.setdefault(kept.kind, {}).setdefault(kept.outcome, {}), cells)
+            if kept.outcome in ANSWERED:
+                merge(interval.latency, cells)
+                merge(self._since_told, cells)
+        self.latencies = {}
+        return interval

@@ -1,0 +1,234 @@
+"""The result of a measurement as it stands in a JSON file: every field with its unit. Data, and how it is made of what
+was measured; never measures.
+
+A file holds one `Result`, or a `SearchResult` with the results of its steps. Times are in seconds and latencies in
+microseconds unless the name says otherwise. A *transaction* here is a reply, committed or aborted by its function,
+that came within the window.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.driver.accounting import MachineUsage, RoleUsage
+from benchmarks.driver.calibration import Calibration
+from benchmarks.driver.counters import Scrape
+from benchmarks.driver.environment import Environment
+from benchmarks.driver.latency import Cells, cell_end, encode, merge, percentile_us
+from benchmarks.driver.measure import Measurement
+from benchmarks.driver.plan import LoadPlan
+from benchmarks.driver.probe import Mark
+from benchmarks.driver.target import ANSWERED, Outcome
+from benchmarks.driver.workload import Audit
+from styx.errors import ConfigurationError
+
+FORMAT: Final = 1
+PEER_COUNTERS: Final = ("messages", "frames", "bytes")
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `count` requests, from when they were due to their reply; `hdr` is the histogram, as HdrHistogram encodes it.
+
+    Exact to three digits. Empty `hdr` and zeros for no request.
+    """
+
+    count: int
+    p50_us: int
+    p90_us: int
+    p99_us: int
+    p999_us: int
+    max_us: int
+    hdr: str = ""
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """One interval of the time line, which begins `at_s` seconds after the window's start (before it: warm-up).
+
+    `sent` requests left in it; `outcomes` and latencies are those of the replies that came in it.
+    """
+
+    at_s: float
+    sent: int
+    outcomes: dict[Outcome, int]
+    p50_us: int
+    p99_us: int
+    max_us: int
+
+
+class Result(msgspec.Struct, kw_only=True, tag="run"):
+    """One run.
+
+    `settings` are the workload's options, `deployment` says what was under load. `offered_rate`, `throughput` and
+    `committed_rate` are per second of the window: requests due, transactions, and those that committed.
+
+    Of the requests due in the window: `sent`, `shed` (due beyond the limit in flight, and never sent), `outcomes`,
+    `errors` by `outcome:type`, `latency` by kind and outcome, and `answered` over all kinds that were answered. `late`:
+    how much later than due the clients themselves were. `outside`: outcomes of the requests of the warm-up.
+
+    `duplicated` replies, over the warm-up too; None where they cannot be seen, since the way of a reply has no place
+    for a second one. `overloaded`: more was due than clients could send or the target answered; then the latencies
+    describe a growing backlog. `gave_up`: why the run ended early; empty if it did not.
+
+    `cpu_us` is processor time per transaction by role, of the usage in `roles`. `counters` is what the processes
+    counted of themselves in the window, by role (docs/metrics.md). `peer` is what workers sent to each other for one
+    transaction: messages, frames, bytes; empty where workers do not tell.
+    """
+
+    format: int = FORMAT
+    workload: str
+    settings: dict[str, Any]
+    deployment: dict[str, Any]
+    plan: LoadPlan
+    environment: Environment
+    calibration: tuple[Calibration, Calibration]
+    offered_rate: float
+    throughput: float
+    committed_rate: float
+    sent: int
+    shed: int
+    outcomes: dict[Outcome, int]
+    outside: dict[Outcome, int]
+    errors: dict[str, int]
+    answered: Latency
+    latency: dict[str, dict[Outcome, Latency]]
+    late: Latency
+    timeline: list[Point]
+    marks: list[Mark]
+    duplicated: int | None = None
+    overloaded: bool
+    gave_up: str
+    cpu_us: dict[str, float]
+    roles: dict[str, RoleUsage]
+    machine: MachineUsage
+    counters: dict[str, Scrape]
+    peer: dict[str, float]
+    audit: Audit | None = None
+
+    @property
+    def missed(self) -> int:
+        """Requests without a reply, for whatever reason, warm-up included."""
+        return sum(each.get(Outcome.MISSED, 0) + each.get(Outcome.UNKNOWN, 0) for each in (self.outcomes, self.outside))
+
+
+class Step(msgspec.Struct, kw_only=True):
+    """One step of a search, which passed if there are no `reasons` against it."""
+
+    rate: float
+    reasons: list[str]
+    result: Result
+
+
+class SearchResult(msgspec.Struct, kw_only=True, tag="search"):
+    """The highest `rate` (requests a second) that passed, 0 if none did; `ended` says why the search ended there.
+
+    `bound_s` is what p99 had to stay under. `audit` and `duplicated` are over all steps.
+    """
+
+    format: int = FORMAT
+    workload: str
+    settings: dict[str, Any]
+    deployment: dict[str, Any]
+    bound_s: float
+    rate: float
+    ended: str
+    steps: list[Step]
+    duplicated: int | None = None
+    audit: Audit | None = None
+
+
+def result_of(measured: Measurement, workload: str, settings: dict[str, Any], deployment: dict[str, Any]) -> Result:
+    """Everything but `duplicated` and `audit`, which come later."""
+    plan, report, probe = measured.plan, measured.report, measured.probe
+    transactions = sum(report.replied.get(outcome, 0) for outcome in ANSWERED)
+    answered: Cells = {}
+    for by_outcome in report.latency.values():
+        for outcome in ANSWERED:
+            merge(answered, by_outcome.get(outcome, {}))
+    roles, counters = probe.roles, probe.counters
+    return Result(
+        workload=workload,
+        settings=settings,
+        deployment=deployment,
+        plan=plan,
+        environment=measured.environment,
+        calibration=measured.calibration,
+        offered_rate=report.due / plan.duration_s,
+        throughput=transactions / plan.duration_s,
+        committed_rate=report.replied.get(Outcome.COMMITTED, 0) / plan.duration_s,
+        sent=report.sent,
+        shed=report.shed,
+        outcomes=report.outcomes,
+        outside=report.outside,
+        errors=report.errors,
+        answered=latency_of(answered),
+        latency={
+            kind: {outcome: latency_of(cells) for outcome, cells in by_outcome.items()}
+            for kind, by_outcome in sorted(report.latency.items())
+        },
+        late=latency_of(report.late),
+        timeline=_timeline(measured),
+        marks=probe.marks,
+        overloaded=bool(report.shed) or bool(report.gave_up),
+        gave_up=report.gave_up,
+        cpu_us={role: usage.cpu_s / transactions * 1e6 for role, usage in roles.items()} if transactions else {},
+        roles=roles,
+        machine=probe.machine,
+        counters=counters,
+        peer=_peer(counters.get("worker", {})),
+    )
+
+
+def latency_of(cells: Cells) -> Latency:
+    """With the percentiles that are worth looking at."""
+    return Latency(
+        count=sum(cells.values()),
+        p50_us=percentile_us(cells, 50),
+        p90_us=percentile_us(cells, 90),
+        p99_us=percentile_us(cells, 99),
+        p999_us=percentile_us(cells, 99.9),
+        max_us=cell_end(max(cells)) if cells else 0,
+        hdr=encode(cells) if cells else "",
+    )
+
+
+def write(path: Path, result: Result | SearchResult) -> None:
+    """As indented JSON; raises `OSError`."""
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
+
+
+def read(path: Path) -> Result | SearchResult:
+    """What `write` has written; raises `ConfigurationError`."""
+    try:
+        return _results.decode(path.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(f"{path} is no result of `run` or `search`: {error}") from None
+
+
+_results: Final[msgspec.json.Decoder[Result | SearchResult]] = msgspec.json.Decoder(Result | SearchResult)
+
+
+def _timeline(measured: Measurement) -> list[Point]:
+    plan = measured.plan
+    return [
+        Point(
+            at_s=round(number * plan.interval_s - plan.warm_up_s, 6),
+            sent=interval.sent,
+            outcomes=interval.outcomes,
+            p50_us=percentile_us(interval.latency, 50),
+            p99_us=percentile_us(interval.latency, 99),
+            max_us=cell_end(max(interval.latency)) if interval.latency else 0,
+        )
+        for number, interval in sorted(measured.report.intervals.items())
+    ]
+
+
+def _peer(workers: Scrape) -> dict[str, float]:
+    """Per transaction, by the workers' own count of both."""
+    transactions = sum(value for name, value in workers.items() if name.startswith("styx_transactions_total{"))
+    sent = {each: workers.get(f"styx_peer_{each}_total{{direction=sent}}") for each in PEER_COUNTERS}
+    return {each: value / transactions for each, value in sent.items() if value is not None} if transactions else {}

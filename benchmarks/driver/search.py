@@ -1,0 +1,100 @@
+"""The search for the highest rate with p99 under a bound: which rate comes next, and whether a step has passed. Pure.
+
+It doubles the rate until a step fails, then halves the gap between the highest rate that passed and the lowest that
+failed, until that is small enough. A rate is only believed to be too high after it failed `tries` times: on a shared
+machine one step may fail by chance.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmarks.driver.result import Result
+from benchmarks.driver.target import Outcome
+
+STEPS_MAX: Final = 40
+RATE_MAX: Final = 500_000.0
+RATE_MIN: Final = 1.0
+PRECISION_DEFAULT: Final = 0.1
+THROUGHPUT_SHARE_MIN: Final = 0.96
+"""Of the asked rate must have been answered within the window: less, and a backlog was growing."""
+
+
+class RateSearch:
+    """Ask `next_rate`, run it, tell `record`; until `next_rate` is None.
+
+    `precision`: the search ends when the lowest failed rate is at most this share above the highest passed one.
+    """
+
+    def __init__(self, first_rate: float, precision: float = PRECISION_DEFAULT, tries: int = 1) -> None:
+        self.passed = 0.0
+        self.failed: float | None = None
+        self._first_rate = first_rate
+        self._precision = precision
+        self._tries = tries
+        self._steps = 0
+        self._failures: dict[float, int] = {}
+
+    def next_rate(self) -> float | None:
+        """Requests a second of the next step."""
+        return None if self.ended else self._candidate()
+
+    def record(self, rate: float, passed: bool) -> None:
+        """What the step at `rate` gave."""
+        self._steps += 1
+        if passed:
+            self.passed = max(self.passed, rate)
+            return
+        self._failures[rate] = self._failures.get(rate, 0) + 1
+        if self._failures[rate] >= self._tries:
+            self.failed = rate if self.failed is None else min(self.failed, rate)
+
+    @property
+    def ended(self) -> str:
+        """Why there is no next step; empty while there is one."""
+        if self.failed is not None and self.passed and self.failed <= self.passed * (1 + self._precision):
+            return f"{self.failed:.0f}/s is too much"
+        if self._steps >= STEPS_MAX:
+            return f"{STEPS_MAX} steps"
+        candidate = self._candidate()
+        if candidate < RATE_MIN:
+            return f"even {RATE_MIN:g}/s is too much"
+        if candidate > RATE_MAX:
+            return f"no rate up to {RATE_MAX:g}/s is too much"
+        return ""
+
+    def _candidate(self) -> float:
+        retried = [rate for rate, times in self._failures.items() if times < self._tries and rate > self.passed]
+        if retried:
+            return min(retried)
+        if self.failed is None:
+            return self.passed * 2 or self._first_rate
+        if not self.passed:
+            return self.failed / 2
+        return _rounded((self.passed + self.failed) / 2)
+
+
+def reasons_against(result: Result, bound_s: float) -> list[str]:
+    """Why a step has failed; none if it has passed."""
+    found = []
+    if result.gave_up:
+        found.append("given up")
+    if result.answered.p99_us >= bound_s * 1e6:
+        found.append(f"p99 {result.answered.p99_us / 1e6:.2f} s")
+    if result.missed:
+        found.append(f"{result.missed} missed")
+    if result.shed:
+        found.append(f"{result.shed} shed")
+    rejected = result.outcomes.get(Outcome.REJECTED, 0)
+    if rejected:
+        found.append(f"{rejected} rejected")
+    if not result.gave_up and result.throughput < THROUGHPUT_SHARE_MIN * result.offered_rate:
+        found.append(f"only {result.throughput:.0f}/s answered")
+    if not result.answered.count:
+        found.append("nothing answered")
+    return found
+
+
+def _rounded(rate: float) -> float:
+    """To three digits: nobody remembers more, and none more are meant."""
+    return float(f"{rate:.3g}")

@@ -1,0 +1,63 @@
+"""A deployment of Styx as a target: requests through one of Styx's own clients, unchanged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from benchmarks.driver.target import Target
+from benchmarks.driver.workload import Planned
+from styx.client.base import Client
+from styx.limits import Limits
+from styx.messages import Reply
+
+
+class StyxTarget:
+    """`open_client` gives a client that is not open yet."""
+
+    def __init__(self, open_client: Callable[[], Client], timeout_s: float) -> None:
+        self._client = open_client()
+        self._timeout_s = timeout_s
+
+    async def connect(self) -> None:
+        """As `Target.connect`."""
+        await self._client.__aenter__()
+
+    def submit(self, planned: Planned) -> asyncio.Future[Reply]:
+        """As `Target.submit`."""
+        _, operator, key, function, arguments = planned
+        reply = self._client.submit(operator, key, function, *arguments, timeout=self._timeout_s)
+        return cast("asyncio.Future[Reply]", reply)  # of every client: a future or a task
+
+    async def close(self) -> None:
+        """As `Target.close`."""
+        await self._client.close()
+
+
+@dataclass(frozen=True)
+class KafkaTargets:
+    """A `TargetFactory`: through the brokers at `url` to the app called `app_name`."""
+
+    url: str
+    app_name: str
+
+    def __call__(self, timeout_s: float, in_flight_max: int) -> Target:
+        from styx.client.kafka import KafkaClient
+
+        # One more: what the driver lets in must not be refused here.
+        limits = Limits(in_flight_max=in_flight_max + 1)
+        return StyxTarget(lambda: KafkaClient(self.url, self.app_name, limits), timeout_s)
+
+
+@dataclass(frozen=True)
+class HttpTargets:
+    """A `TargetFactory`: through the gateway at `url`."""
+
+    url: str
+
+    def __call__(self, timeout_s: float, in_flight_max: int) -> Target:
+        from styx.client.http import HttpClient
+
+        return StyxTarget(lambda: HttpClient(self.url), timeout_s)

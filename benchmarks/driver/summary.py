@@ -1,0 +1,139 @@
+"""Results as text for people: the line of progress while a run lasts, and what to know at its end. Never measures."""
+
+from __future__ import annotations
+
+from benchmarks.driver.latency import percentile_us
+from benchmarks.driver.probe import Probe
+from benchmarks.driver.reports import Progress
+from benchmarks.driver.result import Latency, Result, SearchResult
+from benchmarks.driver.target import ANSWERED, Outcome
+from benchmarks.driver.workload import Audit
+
+LATE_US_MAX = 20_000
+"""A client whose p99 is later than this was too slow itself, or was not given the processor."""
+
+
+class ProgressLine:
+    """Makes a line for each second of a run."""
+
+    def __init__(self) -> None:
+        self._answered = 0
+
+    def line(self, progress: Progress, probe: Probe) -> str:
+        """`progress` is over all clients."""
+        outcomes = progress.outcomes
+        answered = sum(outcomes.values())
+        rate, self._answered = answered - self._answered, answered
+        cpu = " ".join(f"{role} {usage.cores:.0%}" for role, usage in probe.last_second.items())
+        words = [
+            f"{progress.number:4d} s",
+            f"sent {progress.sent}",
+            f"answered {answered} ({rate}/s)",
+            f"p50 {_ms(percentile_us(progress.latency, 50))} p99 {_ms(percentile_us(progress.latency, 99))}",
+            f"in flight {progress.in_flight}",
+            f"aborted {outcomes.get(Outcome.ABORTED, 0)}",
+        ]
+        failed = sum(count for outcome, count in outcomes.items() if outcome not in ANSWERED)
+        if failed or progress.shed:
+            words.append(f"FAILED {failed} SHED {progress.shed}")
+        if cpu:
+            words.append(f"CPU {cpu}")
+        return "  ".join(words)
+
+
+def summary(result: Result) -> str:
+    """What a run has shown."""
+    total = result.answered
+    lines = [
+        f"{result.workload} on {_deployment(result.deployment)}, {result.plan.rate:g}/s for {result.plan.duration_s:g} s",
+        f"throughput   {result.throughput:.1f} transactions/s, {result.committed_rate:.1f} of them committed"
+        f" ({result.offered_rate:.1f} requests/s were due)",
+        f"latency      {_latency(total)}",
+    ]
+    for kind, by_outcome in result.latency.items():
+        for outcome, latency in by_outcome.items():
+            if outcome in ANSWERED:
+                lines.append(f"  {kind + ' ' + outcome:<24} {latency.count:>9}  {_latency(latency)}")
+    if result.errors:
+        lines.append("errors       " + ", ".join(f"{count} {name}" for name, count in sorted(result.errors.items())))
+    if result.cpu_us:
+        each = ", ".join(f"{role} {us:.1f}" for role, us in sorted(result.cpu_us.items()))
+        lines.append(f"processor    {each} µs per transaction; {sum(result.cpu_us.values()):.1f} in all")
+        cores = ", ".join(
+            f"{role} {usage.cores:.2f} ({usage.rss_max_bytes / 2**20:.0f} MiB)"
+            for role, usage in sorted(result.roles.items())
+        )
+        lines.append(f"busy         {cores} processors (memory)")
+    if result.peer:
+        each = ", ".join(f"{value:.2f} {what}" for what, value in result.peer.items())
+        lines.append(f"peers        {each} between workers per transaction")
+    machine, (before, after) = result.machine, result.calibration
+    lines.append(
+        f"machine      {machine.busy_s / max(machine.seconds, 1e-9):.2f} of {result.environment.processors} processors "
+        f"busy, {machine.others_s:.1f} s by others, {machine.stolen_s:.1f} s stolen; "
+        f"calibration {before.cpu_ms:.1f} ms before, {after.cpu_ms:.1f} ms after"
+    )
+    lines += [f"WARNING      {each}" for each in warnings(result)]
+    lines += audit_lines(result.audit)
+    return "\n".join(lines)
+
+
+def warnings(result: Result) -> list[str]:
+    """What makes the figures of a run worth less than they look."""
+    found = []
+    if result.gave_up:
+        found.append(f"the run was given up: {result.gave_up}")
+    if result.shed:
+        found.append(f"OVERLOADED: {result.shed} requests were due beyond the limit in flight, and never sent")
+    if result.missed:
+        found.append(f"{result.missed} requests had no reply")
+    if result.duplicated:
+        found.append(f"{result.duplicated} replies came twice")
+    rejected = result.outcomes.get(Outcome.REJECTED, 0) + result.outside.get(Outcome.REJECTED, 0)
+    if rejected:
+        found.append(f"{rejected} requests were rejected")
+    if result.late.p99_us > LATE_US_MAX:
+        found.append(
+            f"the clients themselves were late, p99 {_ms(result.late.p99_us)}: latencies include that; "
+            "use more --clients, or a machine with processors to spare"
+        )
+    return found
+
+
+def search_summary(result: SearchResult) -> str:
+    """What a search has found."""
+    lines = [f"{'rate/s':>9} {'answered/s':>11} {'p50':>10} {'p99':>10}  verdict"]
+    for step in result.steps:
+        one = step.result
+        lines.append(
+            f"{step.rate:>9.0f} {one.throughput:>11.1f} {_ms(one.answered.p50_us):>10} {_ms(one.answered.p99_us):>10}  "
+            + ("; ".join(step.reasons) or "passed")
+        )
+    lines.append(f"highest rate with p99 under {result.bound_s:g} s: {result.rate:.0f} requests/s ({result.ended})")
+    if result.duplicated:
+        lines.append(f"WARNING      {result.duplicated} replies came twice")
+    return "\n".join([*lines, *audit_lines(result.audit)])
+
+
+def audit_lines(audit: Audit | None) -> list[str]:
+    """What an audit has found, a line each."""
+    if audit is None:
+        return []
+    lines = [f"audit        {each}" for each in audit.checked]
+    lines += [f"VIOLATION    {each}" for each in audit.violations]
+    return [*lines, f"audit        {'FAILED' if audit.violations else 'passed'}"]
+
+
+def _latency(latency: Latency) -> str:
+    return (
+        f"p50 {_ms(latency.p50_us)}  p90 {_ms(latency.p90_us)}  p99 {_ms(latency.p99_us)}  "
+        f"p99.9 {_ms(latency.p999_us)}  max {_ms(latency.max_us)}"
+    )
+
+
+def _ms(microseconds: float) -> str:
+    return f"{microseconds / 1000:.1f} ms"
+
+
+def _deployment(deployment: dict[str, object]) -> str:
+    return ", ".join(f"{value}" if name == "kind" else f"{name} {value}" for name, value in deployment.items())
