@@ -4,26 +4,221 @@ A workload's `__main__` is
 
     if __name__ == "__main__":
         sys.exit(main("ycsbt", add_options, make_workload))
+
+Exit status 0: done, and the audit passed. 1: it failed, replies were missed or came twice, or something broke. 2: an
+option is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
 
+import msgspec
+
+from benchmarks.driver import options as driver_options
+from benchmarks.driver.clients import ClientFailed
+from benchmarks.driver.deployment.base import Deployment
+from benchmarks.driver.deployment.choose import deployed
+from benchmarks.driver.probe import Probe
+from benchmarks.driver.reports import Progress
+from benchmarks.driver.result import Result, SearchResult, write
+from benchmarks.driver.search import RateSearch
+from benchmarks.driver.session import Generators, MakeWorkload, Session, search
+from benchmarks.driver.summary import ProgressLine, audit_lines, search_summary, summary
 from benchmarks.driver.workload import Workload
+from styx.cli.serving import run_loop
+from styx.errors import ConfigurationError, StyxError
+from styx.testing.cluster.child import ChildFailed
 
 AddOptions = Callable[[argparse.ArgumentParser], None]
-"""Adds the workload's own options to the parser of each subcommand that needs the workload."""
-MakeWorkload = Callable[[argparse.Namespace], Workload]
-"""Makes the workload of the parsed options, also in client processes: a function of a module, so that it is picklable.
+"""Adds the workload's own options to the parser of each subcommand that needs the workload.
 
-Raises `styx.errors.ConfigurationError` for options that make no sense.
+`make_workload`, a function of a module so that it is picklable, makes the workload of the parsed options, also in
+client processes, and raises `styx.errors.ConfigurationError` for options that make no sense. Among the parsed options
+are the driver's, so `workers` and `slots` too.
 """
+
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+INTERRUPTED: Final = 130
 
 
 def main(
     name: str, add_options: AddOptions, make_workload: MakeWorkload, arguments: Sequence[str] | None = None
 ) -> int:
     """Runs `python -m benchmarks.NAME`; returns the exit status."""
-    raise NotImplementedError
+    options = _parser(name, add_options).parse_args(arguments)
+    logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    try:
+        if options.command == "plot":
+            from benchmarks.driver.charts import plot  # matplotlib takes its time to load
+
+            plot(options.kind, options.results, options.out, options.title)
+            return OK
+        driver_options.check(options)
+        workload = make_workload(options)
+        return run_loop(_COMMANDS[options.command](options, workload, make_workload))
+    except ConfigurationError as error:
+        return _told(str(error), USAGE)
+    except (StyxError, ClientFailed, ChildFailed, OSError) as error:
+        return _told(f"{type(error).__name__}: {error}", FAILED)
+    except KeyboardInterrupt:
+        return _told("interrupted", INTERRUPTED)
+
+
+async def _run(options: argparse.Namespace, workload: Workload, make_workload: MakeWorkload) -> int:
+    plan = driver_options.plan_of(options, options.rate)
+    async with deployed(options, workload) as deployment:
+        session = _session(options, workload, make_workload, deployment)
+        await _load_unless_there(session, options)
+        async with session.clients(plan, options.timeout) as clients:
+            since = await session.replies_end()
+            result = await session.measure(clients, plan)
+            witnesses = await clients.witnesses()
+        if options.witness is not None:
+            options.witness.write_bytes(msgspec.msgpack.encode(witnesses))
+        await _finish(session, result, witnesses, since, options)
+    print(summary(result))
+    return FAILED if _wrong(result) or result.missed else OK
+
+
+async def _search(options: argparse.Namespace, workload: Workload, make_workload: MakeWorkload) -> int:
+    searching = RateSearch(options.first_rate, options.precision, options.tries)
+    first = driver_options.plan_of(options, options.first_rate)
+    async with deployed(options, workload) as deployment:
+        session = _session(options, workload, make_workload, deployment)
+        await _load_unless_there(session, options)
+        async with session.clients(first, options.timeout) as clients:
+            since = await session.replies_end()
+            result = await search(
+                session,
+                clients,
+                searching,
+                options.bound,
+                lambda rate: driver_options.plan_of(options, rate, give_up_s=options.bound),
+            )
+            witnesses = await clients.witnesses()
+        await _finish(session, result, witnesses, since, options)
+    print(search_summary(result))
+    return FAILED if _wrong(result) else OK
+
+
+async def _load(options: argparse.Namespace, workload: Workload, make_workload: MakeWorkload) -> int:
+    _must_stay(options, "load")
+    async with deployed(options, workload) as deployment:
+        await _session(options, workload, make_workload, deployment).load()
+    return OK
+
+
+async def _audit(options: argparse.Namespace, workload: Workload, make_workload: MakeWorkload) -> int:
+    _must_stay(options, "audit")
+    witnesses = [witness for file in options.witness for witness in _read_witnesses(file)]
+    async with deployed(options, workload) as deployment:
+        audit = await _session(options, workload, make_workload, deployment).audit(witnesses)
+    print("\n".join(audit_lines(audit)))
+    return FAILED if audit.violations else OK
+
+
+_COMMANDS: Final = {"run": _run, "search": _search, "load": _load, "audit": _audit}
+
+
+async def _load_unless_there(session: Session, options: argparse.Namespace) -> None:
+    if not options.loaded:
+        await session.load()
+
+
+async def _finish(
+    session: Session,
+    result: Result | SearchResult,
+    witnesses: list[object],
+    since: dict[int, int],
+    options: argparse.Namespace,
+) -> None:
+    result.duplicated = await session.duplicated(since)
+    if not options.no_audit:
+        _say("auditing")
+        result.audit = await session.audit(witnesses)
+    if options.out is not None:
+        write(options.out, result)
+
+
+def _wrong(result: Result | SearchResult) -> bool:
+    return bool(result.duplicated) or (result.audit is not None and bool(result.audit.violations))
+
+
+def _session(
+    options: argparse.Namespace, workload: Workload, make_workload: MakeWorkload, deployment: Deployment
+) -> Session:
+    line = ProgressLine()
+
+    def tell(progress: Progress, probe: Probe) -> None:
+        _say(line.line(progress, probe))
+
+    return Session(
+        workload,
+        Generators(make_workload, options),
+        deployment,
+        (lambda _, __: None) if getattr(options, "quiet", False) else tell,
+        _say,
+    )
+
+
+def _must_stay(options: argparse.Namespace, command: str) -> None:
+    if options.on == "cluster" or (options.on == "embedded" and options.data_dir is None):
+        raise ConfigurationError(
+            f"`{command}` needs a deployment that stays: --data-dir, or --on kafka://HOST:PORT or http://HOST:PORT. "
+            "`run` loads and audits by itself"
+        )
+
+
+def _read_witnesses(path: Path) -> list[object]:
+    try:
+        witnesses = msgspec.msgpack.decode(path.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(f"{path} is not what `run --witness` writes: {error}") from None
+    if not isinstance(witnesses, list):
+        raise ConfigurationError(f"{path} is not what `run --witness` writes")
+    return witnesses
+
+
+def _parser(name: str, add_options: AddOptions) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{name}",
+        description=f"The workload {name}: open-loop load at a fixed rate, latencies from when requests were due, and "
+        "an audit of the state against the replies. Without options it runs an engine in this process.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="load, run at one rate, audit")
+    driver_options.add_run_options(run)
+    look_for = commands.add_parser("search", help="load, find the highest rate with p99 under a bound, audit")
+    driver_options.add_search_options(look_for)
+    load = commands.add_parser("load", help="only put the data in")
+    audit = commands.add_parser("audit", help="only compare the state with what clients have seen")
+    driver_options.add_audit_options(audit)
+    for command in (run, look_for):
+        driver_options.add_load_options(command)
+    for command in (load, audit):
+        driver_options.add_load_command_options(command)
+    for command in (run, look_for, load, audit):
+        driver_options.add_deployment_options(command)
+        add_options(command)
+    driver_options.add_plot_options(commands.add_parser("plot", help="draw a chart of results"))
+    return parser
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _told(text: str, status: int) -> int:
+    _say(text)
+    return status

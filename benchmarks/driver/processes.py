@@ -47,6 +47,20 @@ def listening(port: int) -> list[int]:
     )
 
 
+class Listener:
+    """Whoever listens on `port`; looked for anew only when the last one found is gone, for that takes a while."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._found: list[int] = []
+
+    def pids(self) -> list[int]:
+        """Empty if there is none, or it may not be known."""
+        if not self._found or not all(map(psutil.pid_exists, self._found)):
+            self._found = listening(self._port)
+        return self._found
+
+
 def with_children(pid: int) -> list[int]:
     """A process and all its descendants; empty if it is gone."""
     try:

@@ -45,7 +45,7 @@ def summary(result: Result) -> str:
     """What a run has shown."""
     total = result.answered
     lines = [
-        f"{result.workload} on {_deployment(result.deployment)}, {result.plan.rate:g}/s for {result.plan.duration_s:g} s",
+        f"{result.workload} on {_deployment(result.deployment)}: {result.plan.rate:g}/s, {result.plan.duration_s:g} s",
         f"throughput   {result.throughput:.1f} transactions/s, {result.committed_rate:.1f} of them committed"
         f" ({result.offered_rate:.1f} requests/s were due)",
         f"latency      {_latency(total)}",

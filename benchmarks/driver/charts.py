@@ -1,0 +1,176 @@
+"""Charts of results, SVG or PNG by the file's name: latency against throughput, latency over time, scaling, grouped
+bars. They draw what they are given and never measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benchmarks.driver.probe import Mark
+from benchmarks.driver.result import Point, Result, SearchResult, read
+from styx.errors import ConfigurationError
+
+FORMATS: Final = {".svg": "svg", ".png": "png"}
+COLORS: Final = ("#1f5f8b", "#c8553d", "#588157", "#8c8c8c", "#7b5ea7", "#d4a017")
+_MARK_COLORS: Final = {"snapshot": "#8c8c8c"}
+_FAULT_COLOR: Final = "#c8553d"
+# Real text, so that the file is small and can be searched; fixed ids, so that the same figures give the same file.
+_STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "styx", "font.family": "sans-serif", "font.size": 10}
+
+
+def latency_by_throughput(
+    path: Path, series: Mapping[str, Sequence[tuple[float, float, float]]], title: str = ""
+) -> None:
+    """Of each series, (transactions a second, p50, p99 in microseconds) of its runs."""
+    with _axes(path, title) as axes:
+        for color, (label, points) in zip(_colors(len(series)), series.items(), strict=True):
+            ordered = sorted(points)
+            rates = [rate for rate, _, _ in ordered]
+            axes.plot(rates, [p50 / 1e3 for _, p50, _ in ordered], "o--", color=color, label=f"{label} p50", ms=4)
+            axes.plot(rates, [p99 / 1e3 for _, _, p99 in ordered], "o-", color=color, label=f"{label} p99", ms=4)
+        axes.set_yscale("log")
+        axes.set_xlim(left=0)
+        axes.set_xlabel("transactions/s")
+        axes.set_ylabel("latency in ms")
+        axes.legend(frameon=False, loc="upper left")
+
+
+def latency_over_time(path: Path, points: Sequence[Point], marks: Sequence[Mark], title: str = "") -> None:
+    """p50, p99 and replies a second over the time of one run, with a line at each mark."""
+    with _axes(path, title) as axes:
+        with_replies = [point for point in points if point.max_us]
+        times = [point.at_s for point in with_replies]
+        axes.plot(times, [point.p99_us / 1e3 for point in with_replies], color=COLORS[0], label="p99")
+        axes.plot(times, [point.p50_us / 1e3 for point in with_replies], "--", color=COLORS[0], label="p50")
+        axes.set_yscale("log")
+        axes.set_xlabel("seconds since the window's start")
+        axes.set_ylabel("latency in ms")
+        rates = axes.twinx()
+        interval_s = min((b.at_s - a.at_s for a, b in pairwise(points)), default=1.0)
+        rates.plot(
+            [point.at_s for point in points],
+            [sum(point.outcomes.values()) / interval_s for point in points],
+            color=COLORS[3],
+            lw=0.8,
+            label="replies/s",
+        )
+        rates.set_ylim(bottom=0)
+        rates.set_ylabel("replies/s")
+        named: set[str] = set()
+        for mark in marks:
+            color = _MARK_COLORS.get(mark.what, _FAULT_COLOR)
+            axes.axvline(mark.at_s, color=color, lw=0.8, ls=":", label=None if mark.what in named else mark.what)
+            named.add(mark.what)
+        axes.legend(frameon=False, loc="upper left")
+
+
+def scaling(
+    path: Path, series: Mapping[str, Sequence[tuple[float, float]]], x_label: str, y_label: str, title: str = ""
+) -> None:
+    """Of each series, (x, y) points; a dotted line from the first one shows what linear would be."""
+    with _axes(path, title) as axes:
+        for color, (label, points) in zip(_colors(len(series)), series.items(), strict=True):
+            ordered = sorted(points)
+            xs, ys = [x for x, _ in ordered], [y for _, y in ordered]
+            axes.plot(xs, ys, "o-", color=color, label=label, ms=4)
+            axes.plot([xs[0], xs[-1]], [ys[0], ys[0] * xs[-1] / xs[0]], ":", color=color, lw=0.8)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        axes.legend(frameon=False, loc="upper left")
+
+
+def grouped_bars(
+    path: Path, groups: Sequence[str], series: Mapping[str, Sequence[float]], y_label: str, title: str = ""
+) -> None:
+    """A bar of each series in each group; a series has one value a group."""
+    with _axes(path, title) as axes:
+        width = 0.8 / max(len(series), 1)
+        for number, (color, (label, values)) in enumerate(zip(_colors(len(series)), series.items(), strict=True)):
+            places = [index - 0.4 + width * (number + 0.5) for index in range(len(groups))]
+            bars = axes.bar(places, values, width * 0.92, label=label, color=color)
+            axes.bar_label(bars, fmt="%.3g", padding=2, fontsize=8)
+        axes.set_xticks(range(len(groups)), groups)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel(y_label)
+        axes.legend(frameon=False)
+
+
+def plot(kind: str, files: Sequence[Path], out: Path, title: str) -> None:
+    """What the subcommand `plot` does; raises `ConfigurationError` for files that the kind cannot show."""
+    _DRAW[kind]([(file.stem, read(file)) for file in files], out, title)
+
+
+def _draw_latency(results: Sequence[tuple[str, Result | SearchResult]], out: Path, title: str) -> None:
+    series: dict[str, list[tuple[float, float, float]]] = {}
+    for label, result in results:
+        for run in _runs(result):
+            series.setdefault(label if isinstance(result, SearchResult) else result.workload, []).append(
+                (run.throughput, run.answered.p50_us, run.answered.p99_us)
+            )
+    latency_by_throughput(out, series, title)
+
+
+def _draw_timeline(results: Sequence[tuple[str, Result | SearchResult]], out: Path, title: str) -> None:
+    first = results[0][1]
+    if len(results) != 1 or not isinstance(first, Result):
+        raise ConfigurationError("--kind timeline shows one file, which `run` wrote")
+    latency_over_time(out, first.timeline, first.marks, title)
+
+
+def _draw_scaling(results: Sequence[tuple[str, Result | SearchResult]], out: Path, title: str) -> None:
+    series: dict[str, list[tuple[float, float]]] = {}
+    for label, result in results:
+        if not isinstance(result, SearchResult) or "workers" not in result.deployment:
+            raise ConfigurationError(f"{label}: --kind scaling shows files that `search --on cluster` wrote")
+        series.setdefault(result.workload, []).append((result.deployment["workers"], result.rate))
+    scaling(out, series, "workers", "highest rate, requests/s", title)
+
+
+def _draw_cpu(results: Sequence[tuple[str, Result | SearchResult]], out: Path, title: str) -> None:
+    runs = [(label, result) for label, result in results if isinstance(result, Result)]
+    if len(runs) != len(results):
+        raise ConfigurationError("--kind cpu shows files that `run` wrote")
+    roles = sorted({role for _, run in runs for role in run.cpu_us})
+    series = {role: [run.cpu_us.get(role, 0.0) for _, run in runs] for role in roles}
+    grouped_bars(out, [label for label, _ in runs], series, "µs of CPU per transaction", title)
+
+
+_DRAW: Final[dict[str, Callable[[Sequence[tuple[str, Result | SearchResult]], Path, str], None]]] = {
+    "latency": _draw_latency,
+    "timeline": _draw_timeline,
+    "scaling": _draw_scaling,
+    "cpu": _draw_cpu,
+}
+
+
+def _runs(result: Result | SearchResult) -> list[Result]:
+    return (
+        [result] if isinstance(result, Result) else [step.result for step in result.steps if step.result.answered.count]
+    )
+
+
+def _colors(count: int) -> list[str]:
+    return [COLORS[number % len(COLORS)] for number in range(count)]
+
+
+@contextmanager
+def _axes(path: Path, title: str) -> Iterator[Axes]:
+    kind = FORMATS.get(path.suffix)
+    if kind is None:
+        raise ConfigurationError(f"{path}: a chart is a file that ends in {' or '.join(FORMATS)}")
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+        axes = figure.subplots()
+        yield axes
+        axes.set_title(title, fontsize=10)
+        axes.spines["top"].set_visible(False)
+        figure.savefig(path, format=kind, metadata={"Date": None} if kind == "svg" else None)

@@ -1,0 +1,25 @@
+"""From the options to a deployment that runs. Decides only which one."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+from benchmarks.driver.deployment.base import Deployment
+from benchmarks.driver.deployment.embedded import embedded
+from benchmarks.driver.deployment.existing import existing
+from benchmarks.driver.deployment.own_cluster import ClusterShape, own_cluster
+from benchmarks.driver.options import pairs, pids_of
+from benchmarks.driver.workload import Workload
+
+
+def deployed(options: argparse.Namespace, workload: Workload) -> AbstractAsyncContextManager[Deployment]:
+    """What `--on` asks for, while the context lasts; raises `ConfigurationError`."""
+    on = options.on
+    if on == "embedded":
+        return embedded(workload.app, options.data_dir, options.slots, options.snapshot_interval, options.in_flight)
+    if on == "cluster":
+        shape = ClusterShape(options.workers, options.slots, options.snapshot_interval, options.gateway)
+        return own_cluster(workload.app_target, workload.app.name, shape)
+    urls = pairs("--metrics", options.metrics)
+    return nullcontext(existing(on, workload.app, options.app_name or workload.app.name, pids_of(options), urls))

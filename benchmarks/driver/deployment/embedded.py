@@ -1,0 +1,53 @@
+"""An embedded engine, in the process that also sends: one process and no service. What a newcomer runs first.
+
+Processor time is the engine's and the client's together, since they share the process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, nullcontext
+from pathlib import Path
+
+import styx
+from benchmarks.driver.deployment.base import Deployment
+from benchmarks.driver.styx_target import StyxTarget
+from benchmarks.driver.target import Target
+from styx.app import App
+from styx.cli.serving import SWITCH_INTERVAL_S
+from styx.garbage import tune_collector
+from styx.limits import Limits
+
+ROLE = "engine and client"
+
+
+@asynccontextmanager
+async def embedded(
+    app: App, data_dir: Path | None, n_slots: int, snapshot_interval_s: float, in_flight_max: int
+) -> AsyncIterator[Deployment]:
+    """Durable in `data_dir`; None: in a directory that is gone afterwards. Raises what `styx.embedded` raises."""
+    with ExitStack() as stack:
+        place = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="styx-benchmark-")))
+        async with styx.embedded(
+            app,
+            place,
+            n_slots=n_slots,
+            snapshot_interval=snapshot_interval_s,
+            limits=Limits(in_flight_max=in_flight_max + 1),
+        ) as client:
+            tune_collector()
+            stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+            sys.setswitchinterval(SWITCH_INTERVAL_S)
+
+            def target(timeout_s: float) -> Target:
+                return StyxTarget(lambda: client, timeout_s)
+
+            yield Deployment(
+                facts={"kind": "embedded", "slots": n_slots, "snapshot interval s": snapshot_interval_s},
+                open_client=lambda: nullcontext(client),
+                pids=lambda: {ROLE: [os.getpid()]},
+                target_here=target,
+            )

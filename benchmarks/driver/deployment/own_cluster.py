@@ -1,0 +1,154 @@
+"""A cluster of its own: Kafka, MinIO, a coordinator, workers and, if asked for, a gateway, as processes of this
+machine in a temporary directory. Nothing is left of them afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.driver.deployment.base import Deployment
+from benchmarks.driver.deployment.replies import RepliesTopic
+from benchmarks.driver.processes import Listener
+from benchmarks.driver.styx_target import HttpTargets, KafkaTargets
+from styx.cli.facts_client import fetch_status
+from styx.testing.cluster.child import ChildFailed
+from styx.testing.cluster.cluster import POLL_SECONDS, READY_SECONDS_MAX, ClusterOptions, ClusterUnderTest
+from styx.testing.cluster.services import LocalServices, free_port, local_services
+
+
+class ClusterShape(NamedTuple):
+    """What a cluster is made of; `through_gateway`: clients speak HTTP, else Kafka, and there is no gateway."""
+
+    workers: int
+    slots: int
+    snapshot_interval_s: float
+    through_gateway: bool
+
+
+class BenchmarkCluster(ClusterUnderTest):
+    """Its workers show their metrics, and it has a gateway only if one is used."""
+
+    def __init__(self, options: ClusterOptions, services: LocalServices, through_gateway: bool) -> None:
+        super().__init__(options)
+        self.services = services
+        self.through_gateway = through_gateway
+        self._broker = Listener(_port(services.kafka_address))
+        self._store = Listener(_port(services.s3_endpoint))
+
+    async def start(self) -> None:
+        """Returns when it serves; raises `ChildFailed`."""
+        await self.start_coordinator()
+        for place in range(self.options.workers):
+            await self.start_worker(place)
+        await self._until_running()
+        if self.through_gateway:
+            await self.start_gateway()
+            await self.ready()
+
+    async def start_worker(self, place: int, same_port: bool = False) -> None:
+        """As `ClusterUnderTest.start_worker`; its metrics are on the next port."""
+        port = self.worker_ports[place] if same_port else free_port()
+        self.workers[place] = await self._child(
+            "worker",
+            *("--coordinator", f"127.0.0.1:{self.coordinator_port}", "--port", str(port)),
+            *("--http-port", str(port + 1), "--name", f"w{place}"),
+            *self._data(),
+        )
+        self.worker_ports[place] = port
+
+    def pids(self) -> Mapping[str, Sequence[int]]:
+        """Of the processes that run now, by role."""
+        roles = {
+            "worker": [child.pid for child in self.workers if child is not None],
+            "coordinator": [child.pid for child in (self.coordinator,) if child is not None],
+            "gateway": [child.pid for child in (self.gateway,) if child is not None],
+            "broker": self._broker.pids(),
+            "store": self._store.pids(),
+        }
+        return {role: pids for role, pids in roles.items() if pids}
+
+    def urls(self) -> Mapping[str, Sequence[str]]:
+        """Where they show their metrics."""
+        workers = [port + 1 for port, child in zip(self.worker_ports, self.workers, strict=True) if child is not None]
+        roles = {
+            "coordinator": [f"http://127.0.0.1:{self.facts_port}"],
+            "worker": [f"http://127.0.0.1:{port}" for port in workers],
+        }
+        return roles | ({"gateway": [self.http_url]} if self.gateway is not None else {})
+
+    async def _until_running(self) -> None:
+        url = f"http://127.0.0.1:{self.facts_port}"
+        try:
+            async with asyncio.timeout(READY_SECONDS_MAX):
+                while not await asyncio.to_thread(_is_running, url, self.options.workers):
+                    self.check()
+                    await asyncio.sleep(POLL_SECONDS)
+        except TimeoutError:
+            tails = "".join(child.tail() for child in self.children)
+            raise ChildFailed(f"the cluster did not run within {READY_SECONDS_MAX:g} s.{tails}") from None
+
+
+@asynccontextmanager
+async def own_cluster(app_target: str, name: str, shape: ClusterShape) -> AsyncIterator[Deployment]:
+    """Of the app MODULE:APP, under `name`. Raises `OSError` if the services cannot run, and `ChildFailed`."""
+    async with benchmark_cluster(app_target, name, shape) as cluster:
+        yield deployment_of(cluster)
+
+
+@asynccontextmanager
+async def benchmark_cluster(app_target: str, name: str, shape: ClusterShape) -> AsyncIterator[BenchmarkCluster]:
+    """The same as something that can also be killed and restarted in parts."""
+    with tempfile.TemporaryDirectory(prefix="styx-benchmark-") as directory, local_services() as services:
+        options = ClusterOptions(
+            app=app_target,
+            name=name,
+            kafka=services.kafka_address,
+            store=name,
+            s3_endpoint=services.s3_endpoint,
+            directory=Path(directory),
+            workers=shape.workers,
+            slots=shape.slots,
+            reply_partitions=16,
+            snapshot_interval_s=shape.snapshot_interval_s,
+        )
+        async with BenchmarkCluster(options, services, shape.through_gateway) as cluster:
+            await cluster.start()
+            yield cluster
+
+
+def deployment_of(cluster: BenchmarkCluster) -> Deployment:
+    """A cluster that runs, as the driver sees it."""
+    options = cluster.options
+    return Deployment(
+        facts={
+            "kind": "cluster",
+            "workers": options.workers,
+            "slots": options.slots,
+            "through": "gateway" if cluster.through_gateway else "kafka",
+            "snapshot interval s": options.snapshot_interval_s,
+        },
+        open_client=cluster.client,
+        make_target=HttpTargets(cluster.http_url)
+        if cluster.through_gateway
+        else KafkaTargets(cluster.url, options.name),
+        pids=cluster.pids,
+        urls=cluster.urls,
+        replies=RepliesTopic(cluster.url, options.name),
+    )
+
+
+def _is_running(url: str, workers: int) -> bool:
+    try:
+        status = fetch_status(url)
+    except OSError:
+        return False
+    return status.phase == "running" and len(status.workers) >= workers
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

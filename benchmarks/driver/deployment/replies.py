@@ -1,0 +1,53 @@
+"""Counts replies that stand twice in an app's replies topic: what no client can see for certain. Reads only.
+
+A client gives each waiting request the first reply and passes over the rest, which may as well be somebody else's. In
+the topic each reply carries the TID of its request, so one that was given twice is there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from styx.log.base import Stream
+from styx.log.kafka.address import parse_kafka_url
+from styx.log.kafka.reader import KafkaReader
+from styx.log.kafka.topics import topics_of
+
+
+class RepliesTopic:
+    """Of the app called `app_name` at `url`. Blocks: for a thread."""
+
+    def __init__(self, url: str, app_name: str) -> None:
+        self._address = parse_kafka_url(url)
+        self._topics = topics_of(app_name)
+
+    def ends(self) -> dict[int, int]:
+        """Where each partition ends now; raises `ConnectionError` or `EngineFailed`."""
+        reader = KafkaReader(self._address, self._topics)
+        try:
+            return {partition: end for partition, (_, end) in reader.bounds_of(Stream.REPLIES).items()}
+        finally:
+            reader.close()
+
+    def duplicated(self, since: Mapping[int, int]) -> int:
+        """How many replies behind the offsets `since` are repetitions; raises as `ends`."""
+        reader = KafkaReader(self._address, self._topics)
+        try:
+            # All replies to one client are in one partition, and so are all replies to one request.
+            return sum(
+                repetitions(tid for _, _, tid in reader.reply_tids_of({partition: offset}))
+                for partition, offset in since.items()
+            )
+        finally:
+            reader.close()
+
+
+def repetitions(tids: Iterable[int]) -> int:
+    """How many of `tids` were there before."""
+    seen: set[int] = set()
+    count = 0
+    for tid in tids:
+        if tid in seen:
+            count += 1
+        seen.add(tid)
+    return count

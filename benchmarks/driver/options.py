@@ -1,0 +1,257 @@
+"""The driver's options on the command line, and what they are read into. Declarations; runs nothing."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks.driver.plan import IN_FLIGHT_MAX_DEFAULT, TIMEOUT_SECONDS_DEFAULT, LoadPlan
+from benchmarks.driver.search import PRECISION_DEFAULT, STEPS_MAX
+from styx.embedded_engine.options import N_SLOTS_DEFAULT
+from styx.errors import ConfigurationError
+
+CLUSTER_SLOTS_DEFAULT = 16
+CHART_KINDS = ("latency", "timeline", "scaling", "cpu")
+_PLAN = LoadPlan(rate=1.0)
+
+
+def add_deployment_options(parser: argparse.ArgumentParser) -> None:
+    """What the workload is run on."""
+    add = parser.add_argument_group("deployment").add_argument
+    add(
+        "--on",
+        default="embedded",
+        metavar="WHAT",
+        help="embedded: an engine in this process, no service needed; cluster: Kafka, MinIO, a coordinator and workers "
+        "of its own, gone afterwards; kafka://HOST:PORT or http://HOST:PORT: a deployment that runs already, such as "
+        "that of `styx up` (default embedded)",
+    )
+    add("--workers", type=int, default=2, metavar="N", help="worker processes of --on cluster (default 2)")
+    add(
+        "--slots",
+        type=int,
+        metavar="N",
+        help="parts that the entities are spread over; of a deployment that runs already, the number that it has "
+        f"(default {N_SLOTS_DEFAULT} embedded, else {CLUSTER_SLOTS_DEFAULT})",
+    )
+    add(
+        "--snapshot-interval",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="between snapshots, embedded and of --on cluster (default 10)",
+    )
+    add("--gateway", action="store_true", help="clients of --on cluster go through an HTTP gateway, not to Kafka")
+    add(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="where an embedded engine keeps its data (default: a temporary directory)",
+    )
+    add("--app-name", metavar="NAME", help="what the app is called at kafka:// (default: its own name)")
+    add(
+        "--pid",
+        action="append",
+        default=[],
+        metavar="ROLE=PID",
+        help="also account this process of this machine and its children, as worker=1234; repeatable",
+    )
+    add(
+        "--metrics",
+        action="append",
+        default=[],
+        metavar="ROLE=URL",
+        help="also read this process's counters, as worker=http://127.0.0.1:8082; repeatable",
+    )
+
+
+def add_load_options(parser: argparse.ArgumentParser) -> None:
+    """How requests are sent; but for their rate."""
+    add = parser.add_argument_group("load").add_argument
+    add(
+        "--duration",
+        type=float,
+        default=_PLAN.duration_s,
+        metavar="SECONDS",
+        help="the window that is counted (default %(default)g)",
+    )
+    add(
+        "--warm-up",
+        type=float,
+        default=_PLAN.warm_up_s,
+        metavar="SECONDS",
+        help="load before the window, not counted (default %(default)g)",
+    )
+    add(
+        "--drain",
+        type=float,
+        default=_PLAN.drain_s,
+        metavar="SECONDS",
+        help="how long replies are waited for after the window (default %(default)g)",
+    )
+    add("--clients", type=int, default=1, metavar="N", help="client processes, which share the rate (default 1)")
+    add(
+        "--arrivals",
+        choices=("even", "poisson"),
+        default="even",
+        help="evenly spaced, or at random with the same mean (default even)",
+    )
+    add(
+        "--tick",
+        type=float,
+        default=_PLAN.tick_s * 1000,
+        metavar="MS",
+        help="what is due within so many milliseconds is due together (default %(default)g)",
+    )
+    add(
+        "--interval",
+        type=float,
+        default=_PLAN.interval_s,
+        metavar="SECONDS",
+        help="resolution of the time line; 0.1 shows single snapshots (default %(default)g)",
+    )
+    add(
+        "--in-flight",
+        type=int,
+        default=IN_FLIGHT_MAX_DEFAULT,
+        metavar="N",
+        help="requests of one client under way at once; what is due beyond is shed, and makes the run overloaded "
+        "(default %(default)s)",
+    )
+    add(
+        "--timeout",
+        type=float,
+        default=TIMEOUT_SECONDS_DEFAULT,
+        metavar="SECONDS",
+        help="a reply that takes longer counts as missed (default %(default)g)",
+    )
+    add("--seed", type=int, default=1, metavar="N", help="the same seed gives the same requests (default 1)")
+    add("--loaded", action="store_true", help="the data is there already, as `load` left it, and nothing changed since")
+    add("--no-audit", action="store_true", help="do not compare the state with the replies at the end")
+    add("--out", type=Path, metavar="FILE", help="write the result there, as JSON")
+    add("--quiet", action="store_true", help="no line of progress each second")
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Of `run` alone."""
+    parser.add_argument(
+        "--rate", type=float, default=1000.0, metavar="N", help="requests a second, over all clients (default 1000)"
+    )
+    parser.add_argument(
+        "--witness", type=Path, metavar="FILE", help="write what the clients have seen there, for a later `audit`"
+    )
+
+
+def add_search_options(parser: argparse.ArgumentParser) -> None:
+    """Of `search` alone."""
+    add = parser.add_argument
+    add("--bound", type=float, default=1.0, metavar="SECONDS", help="what p99 must stay under (default 1)")
+    add(
+        "--first-rate",
+        type=float,
+        default=1000.0,
+        metavar="N",
+        help="requests a second of the first step (default 1000)",
+    )
+    add(
+        "--precision",
+        type=float,
+        default=PRECISION_DEFAULT,
+        metavar="SHARE",
+        help=f"how near the highest rate that passed and the lowest that failed come, within {STEPS_MAX} steps "
+        "(default %(default)g)",
+    )
+    add("--tries", type=int, default=1, metavar="N", help="how often a rate must fail to be too high (default 1)")
+
+
+def add_load_command_options(parser: argparse.ArgumentParser) -> None:
+    """Of `load` and `audit`, which measure nothing."""
+    parser.set_defaults(in_flight=IN_FLIGHT_MAX_DEFAULT)
+
+
+def add_audit_options(parser: argparse.ArgumentParser) -> None:
+    """Of `audit` alone."""
+    parser.add_argument(
+        "--witness",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="what `run --witness` wrote, of all runs since the data was loaded; repeatable (default: there was none)",
+    )
+
+
+def add_plot_options(parser: argparse.ArgumentParser) -> None:
+    """Of `plot` alone."""
+    add = parser.add_argument
+    add("results", type=Path, nargs="+", metavar="RESULT", help="files that `run --out` or `search --out` wrote")
+    add(
+        "--kind",
+        choices=CHART_KINDS,
+        default="latency",
+        help="latency: latency against throughput; timeline: latency over the time of one run; scaling: rates of "
+        "searches against workers; cpu: processor time per transaction by role (default latency)",
+    )
+    add("--out", type=Path, required=True, metavar="FILE", help="the chart: FILE.svg or FILE.png")
+    add("--title", default="", help="above the chart")
+
+
+def plan_of(options: argparse.Namespace, rate: float, give_up_s: float | None = None) -> LoadPlan:
+    """The plan of a run; raises `ConfigurationError`."""
+    plan = LoadPlan(
+        rate=rate,
+        duration_s=options.duration,
+        warm_up_s=options.warm_up,
+        drain_s=options.drain,
+        clients=1 if options.on == "embedded" else options.clients,
+        arrivals=options.arrivals,
+        tick_s=options.tick / 1000,
+        interval_s=options.interval,
+        in_flight_max=options.in_flight,
+        seed=options.seed,
+        give_up_s=give_up_s,
+    )
+    plan.check()
+    return plan
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raises `ConfigurationError` for options that do not fit together; fills in what depends on others."""
+    if options.slots is None:
+        options.slots = N_SLOTS_DEFAULT if options.on == "embedded" else CLUSTER_SLOTS_DEFAULT
+    if not 1 <= options.workers <= options.slots:
+        raise ConfigurationError(
+            f"--workers is a number from 1 to that of the slots ({options.slots}), got {options.workers}"
+        )
+    if options.snapshot_interval <= 0:
+        raise ConfigurationError(
+            f"--snapshot-interval is a number of seconds above 0, got {options.snapshot_interval:g}"
+        )
+    if options.on == "embedded" and getattr(options, "clients", 1) != 1:
+        raise ConfigurationError("an embedded engine has one client, in its own process: --clients needs --on cluster")
+    if options.gateway and options.on != "cluster":
+        raise ConfigurationError("--gateway needs --on cluster; a gateway that runs already is --on http://HOST:PORT")
+    if options.data_dir is not None and options.on != "embedded":
+        raise ConfigurationError("--data-dir is an embedded engine's: it does not go with --on")
+
+
+def pairs(option: str, words: list[str]) -> dict[str, list[str]]:
+    """ROLE=VALUE words by role; raises `ConfigurationError`."""
+    found: dict[str, list[str]] = {}
+    for word in words:
+        role, separator, value = word.partition("=")
+        if not role or not separator or not value:
+            raise ConfigurationError(f"{option} {word}: it is ROLE=VALUE")
+        found.setdefault(role, []).append(value)
+    return found
+
+
+def pids_of(options: argparse.Namespace) -> dict[str, list[int]]:
+    """`--pid` by role; raises `ConfigurationError`."""
+    found: dict[str, list[int]] = {}
+    for role, values in pairs("--pid", options.pid).items():
+        for value in values:
+            if not value.isdecimal():
+                raise ConfigurationError(f"--pid {role}={value}: a PID is a number")
+            found.setdefault(role, []).append(int(value))
+    return found

@@ -1,0 +1,141 @@
+"""What each subcommand does on a deployment that runs: load, measure, search, audit, in that order. Prints nothing."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from benchmarks.driver.clients import ClientHere, ClientProcesses, Clients
+from benchmarks.driver.deployment.base import Deployment
+from benchmarks.driver.measure import Tell, measure
+from benchmarks.driver.plan import LoadPlan
+from benchmarks.driver.probe import Probe
+from benchmarks.driver.result import Result, SearchResult, Step, result_of
+from benchmarks.driver.search import RateSearch, reasons_against
+from benchmarks.driver.workload import Audit, Generator, Workload
+
+LOAD_SECONDS_MAX: Final = 60.0
+"""How long one chunk of the data set may take."""
+TOLD_SECONDS: Final = 1.0
+CLIENT_ROLE: Final = "client"
+
+Say = Callable[[str], None]
+MakeWorkload = Callable[[argparse.Namespace], Workload]
+
+
+@dataclass(frozen=True)
+class Generators:
+    """A `GeneratorFactory`: of the workload that `make_workload` makes of `options`, in the process that asks."""
+
+    make_workload: MakeWorkload
+    options: argparse.Namespace
+
+    def __call__(self, client: int, clients: int, seed: int) -> Generator:
+        return self.make_workload(self.options).generator(client, clients, seed)
+
+
+class Session:
+    """A workload on a deployment; `tell` hears the progress of runs, `say` what else happens."""
+
+    def __init__(
+        self, workload: Workload, generators: Generators, deployment: Deployment, tell: Tell, say: Say
+    ) -> None:
+        self.workload = workload
+        self.deployment = deployment
+        self._generators = generators
+        self._tell = tell
+        self._say = say
+
+    async def load(self) -> None:
+        """Puts the data set in, over what may be there. Raises `LoadFailed`."""
+        async with self.deployment.open_client() as client:
+            for loading in self.workload.initial():
+                pairs = _told(loading.pairs, loading.size, loading.operator.name, self._say)
+                started_s = time.monotonic()
+                await client.load(loading.operator, pairs, replace=True, timeout=LOAD_SECONDS_MAX)
+                seconds = time.monotonic() - started_s
+                self._say(f"loaded {loading.size} {loading.operator.name} in {seconds:.1f} s")
+
+    @asynccontextmanager
+    async def clients(self, plan: LoadPlan, timeout_s: float) -> AsyncIterator[Clients]:
+        """Connected, as many as the plan has."""
+        deployment = self.deployment
+        if deployment.make_target is None:
+            assert deployment.target_here is not None
+            yield ClientHere(deployment.target_here(timeout_s), self._generators(0, 1, plan.seed))
+            return
+        async with ClientProcesses(
+            plan.clients,
+            deployment.make_target,
+            self._generators,
+            timeout_s=timeout_s,
+            in_flight_max=plan.in_flight_max,
+            seed=plan.seed,
+        ) as clients:
+            yield clients
+
+    async def measure(self, clients: Clients, plan: LoadPlan) -> Result:
+        """One run."""
+        measured = await measure(clients, plan, self.probe(clients), self._tell)
+        return result_of(measured, self.workload.name, self.workload.settings, self.deployment.facts)
+
+    def probe(self, clients: Clients) -> Probe:
+        """Of the deployment's processes and the clients'."""
+        deployment = self.deployment
+
+        def pids() -> Mapping[str, Sequence[int]]:
+            own = {CLIENT_ROLE: clients.pids} if clients.pids else {}
+            return {**own, **deployment.pids()}
+
+        return Probe(pids, deployment.urls)
+
+    async def audit(self, witnesses: list[Any]) -> Audit:
+        """What the workload finds in the state."""
+        async with self.deployment.open_client() as client:
+            return await self.workload.audit(client, witnesses)
+
+    async def replies_end(self) -> dict[int, int]:
+        """Where the replies end now, for `duplicated`."""
+        replies = self.deployment.replies
+        return {} if replies is None else await asyncio.to_thread(replies.ends)
+
+    async def duplicated(self, since: dict[int, int]) -> int | None:
+        """Replies given twice since; None where that cannot be."""
+        replies = self.deployment.replies
+        return None if replies is None else await asyncio.to_thread(replies.duplicated, since)
+
+
+async def search(
+    session: Session, clients: Clients, searching: RateSearch, bound_s: float, plan_at: Callable[[float], LoadPlan]
+) -> SearchResult:
+    """Runs steps until the search ends; what is under way at a step's end is waited for before the next one."""
+    steps: list[Step] = []
+    while (rate := searching.next_rate()) is not None:
+        result = await session.measure(clients, plan_at(rate))
+        step = Step(rate=rate, reasons=reasons_against(result, bound_s), result=result)
+        searching.record(rate, passed=not step.reasons)
+        steps.append(step)
+    return SearchResult(
+        workload=session.workload.name,
+        settings=session.workload.settings,
+        deployment=session.deployment.facts,
+        bound_s=bound_s,
+        rate=searching.passed,
+        ended=searching.ended,
+        steps=steps,
+    )
+
+
+def _told(pairs: Iterable[tuple[Any, Any]], size: int, name: str, say: Say) -> Iterator[tuple[Any, Any]]:
+    """The pairs, telling now and then how many have been taken."""
+    next_s = time.monotonic() + TOLD_SECONDS
+    for number, pair in enumerate(pairs):
+        if number % 1_000 == 0 and time.monotonic() >= next_s:
+            next_s = time.monotonic() + TOLD_SECONDS
+            say(f"loading {name}: {number} of {size}")
+        yield pair
