@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final, NamedTuple
 
@@ -98,6 +100,13 @@ def receive_answer(pipe: Connection) -> Answer:
     return _answers.decode(pipe.recv_bytes())
 
 
+def when_readable(pipe: Connection, call: Callable[[], None]) -> None:
+    """Calls back on this event loop for each message."""
+    asyncio.get_running_loop().add_reader(pipe.fileno(), call)
+    # uvloop has made it non-blocking, and a `Connection` takes half a message for a failure.
+    os.set_blocking(pipe.fileno(), True)
+
+
 def client_main(pipe: Connection, spec: ClientSpec) -> None:
     """What the process runs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
@@ -137,7 +146,7 @@ async def _serve(pipe: Connection, spec: ClientSpec) -> None:
 
     await target.connect()
     try:
-        loop.add_reader(pipe.fileno(), readable)
+        when_readable(pipe, readable)
         tune_collector()
         send(pipe, Ready())
         while (order := await orders.get()) is not None:

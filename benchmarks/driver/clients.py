@@ -28,6 +28,7 @@ from benchmarks.driver.client_process import (
     client_main,
     receive_answer,
     send,
+    when_readable,
 )
 from benchmarks.driver.open_loop import OpenLoop
 from benchmarks.driver.plan import LoadPlan
@@ -185,7 +186,7 @@ class _Process:
         self._process: SpawnProcess = context.Process(target=client_main, args=(theirs, spec), daemon=True)
         self._process.start()
         theirs.close()
-        asyncio.get_running_loop().add_reader(pipe.fileno(), self._readable)
+        when_readable(pipe, self._readable)
 
     @property
     def pid(self) -> int:

@@ -35,7 +35,7 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
     drain_s: float = 30.0
     clients: int = 1
     arrivals: Arrivals = "even"
-    tick_s: float = 0.002
+    tick_s: float = 0.005
     interval_s: float = 1.0
     in_flight_max: int = IN_FLIGHT_MAX_DEFAULT
     seed: int = 1

@@ -46,9 +46,9 @@ class Probe:
 
     async def begin(self) -> None:
         """The window begins."""
+        self.samples, self.marks = [sample(self._pids())], []
         self._before = await self._fetch(None)
         self._count_events(self._before)
-        self.samples, self.marks = [sample(self._pids())], []
 
     async def look(self) -> None:
         """Within the window."""

@@ -142,7 +142,7 @@ class SearchResult(msgspec.Struct, kw_only=True, tag="search"):
 def result_of(measured: Measurement, workload: str, settings: dict[str, Any], deployment: dict[str, Any]) -> Result:
     """Everything but `duplicated` and `audit`, which come later."""
     plan, report, probe = measured.plan, measured.report, measured.probe
-    transactions = sum(report.replied.get(outcome, 0) for outcome in ANSWERED)
+    throughput = sum(report.replied.get(outcome, 0) for outcome in ANSWERED) / plan.duration_s
     answered: Cells = {}
     for by_outcome in report.latency.values():
         for outcome in ANSWERED:
@@ -156,7 +156,7 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
         environment=measured.environment,
         calibration=measured.calibration,
         offered_rate=report.due / plan.duration_s,
-        throughput=transactions / plan.duration_s,
+        throughput=throughput,
         committed_rate=report.replied.get(Outcome.COMMITTED, 0) / plan.duration_s,
         sent=report.sent,
         shed=report.shed,
@@ -173,7 +173,8 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
         marks=probe.marks,
         overloaded=bool(report.shed) or bool(report.gave_up),
         gave_up=report.gave_up,
-        cpu_us={role: usage.cpu_s / transactions * 1e6 for role, usage in roles.items()} if transactions else {},
+        # By the second: samples are taken when the parent gets round to it, so not exactly at the window's ends.
+        cpu_us={role: usage.cores / throughput * 1e6 for role, usage in roles.items()} if throughput else {},
         roles=roles,
         machine=probe.machine,
         counters=counters,
