@@ -39,3 +39,9 @@ def test_a_share_is_exact_at_the_end_of_each_block(share: float, size: int) -> N
         assert len(block) == size
         seen, chosen = seen + size, chosen + sum(block)
         assert abs(chosen - share * seen) <= 0.5
+
+
+def test_the_order_within_a_block_is_random_and_the_seeds() -> None:
+    first, second, other = (Share(0.5, random.Random(seed)).next_block(100) for seed in (1, 1, 2))
+    assert first == second
+    assert first not in (other, sorted(first), sorted(first, reverse=True))
