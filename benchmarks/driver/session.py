@@ -17,6 +17,7 @@ from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.result import Result, SearchResult, Step, result_of
 from benchmarks.driver.search import RateSearch, reasons_against
+from benchmarks.driver.target import ANSWERED
 from benchmarks.driver.workload import Audit, Generator, Workload
 
 LOAD_SECONDS_MAX: Final = 60.0
@@ -48,18 +49,19 @@ class Session:
         self.workload = workload
         self.deployment = deployment
         self._generators = generators
+        self.say = say
         self._tell = tell
-        self._say = say
+        self._answered = 0
 
     async def load(self) -> None:
         """Puts the data set in, over what may be there. Raises `LoadFailed`."""
         async with self.deployment.open_client() as client:
             for loading in self.workload.initial():
-                pairs = _told(loading.pairs, loading.size, loading.operator.name, self._say)
+                pairs = _told(loading.pairs, loading.size, loading.operator.name, self.say)
                 started_s = time.monotonic()
                 await client.load(loading.operator, pairs, replace=True, timeout=LOAD_SECONDS_MAX)
                 seconds = time.monotonic() - started_s
-                self._say(f"loaded {loading.size} {loading.operator.name} in {seconds:.1f} s")
+                self.say(f"loaded {loading.size} {loading.operator.name} in {seconds:.1f} s")
 
     @asynccontextmanager
     async def clients(self, plan: LoadPlan, timeout_s: float) -> AsyncIterator[Clients]:
@@ -82,6 +84,8 @@ class Session:
     async def measure(self, clients: Clients, plan: LoadPlan) -> Result:
         """One run."""
         measured = await measure(clients, plan, self.probe(clients), self._tell)
+        for outcomes in (measured.report.outcomes, measured.report.outside):
+            self._answered += sum(outcomes.get(outcome, 0) for outcome in ANSWERED)
         return result_of(measured, self.workload.name, self.workload.settings, self.deployment.facts)
 
     def probe(self, clients: Clients) -> Probe:
@@ -105,9 +109,18 @@ class Session:
         return {} if replies is None else await asyncio.to_thread(replies.ends)
 
     async def duplicated(self, since: dict[int, int]) -> int | None:
-        """Replies given twice since; None where that cannot be."""
-        replies = self.deployment.replies
-        return None if replies is None else await asyncio.to_thread(replies.duplicated, since)
+        """Replies given twice since, by all measurements; None where that cannot be, or cannot be known any more."""
+        if self.deployment.replies is None:
+            return None
+        replies = await asyncio.to_thread(self.deployment.replies.since, since)
+        distinct = replies.read - replies.repeated
+        if distinct < self._answered:
+            self.say(
+                f"the replies topic holds {distinct} of {self._answered} replies, the others were released: "
+                "whether one came twice is not known"
+            )
+            return None
+        return replies.repeated
 
 
 async def search(
@@ -119,6 +132,7 @@ async def search(
         result = await session.measure(clients, plan_at(rate))
         step = Step(rate=rate, reasons=reasons_against(result, bound_s), result=result)
         searching.record(rate, passed=not step.reasons)
+        session.say(f"{rate:g}/s: {'; '.join(step.reasons) or 'passed'}")
         steps.append(step)
     return SearchResult(
         workload=session.workload.name,

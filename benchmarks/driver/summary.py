@@ -23,7 +23,7 @@ class ProgressLine:
         """`progress` is over all clients."""
         outcomes = progress.outcomes
         answered = sum(outcomes.values())
-        rate, self._answered = answered - self._answered, answered
+        rate, self._answered = answered - (0 if progress.number == 1 else self._answered), answered
         cpu = " ".join(f"{role} {usage.cores:.0%}" for role, usage in probe.last_second.items())
         words = [
             f"{progress.number:4d} s",

@@ -7,11 +7,19 @@ the topic each reply carries the TID of its request, so one that was given twice
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from styx.log.base import Stream
 from styx.log.kafka.address import parse_kafka_url
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import topics_of
+
+
+class Replies(NamedTuple):
+    """`read` replies, of which `repeated` stand there for the second time or more."""
+
+    read: int
+    repeated: int
 
 
 class RepliesTopic:
@@ -29,25 +37,25 @@ class RepliesTopic:
         finally:
             reader.close()
 
-    def duplicated(self, since: Mapping[int, int]) -> int:
-        """How many replies behind the offsets `since` are repetitions; raises as `ends`."""
+    def since(self, offsets: Mapping[int, int]) -> Replies:
+        """What stands behind `offsets`, by partition; raises as `ends`."""
         reader = KafkaReader(self._address, self._topics)
+        read = repeated = 0
         try:
             # All replies to one client are in one partition, and so are all replies to one request.
-            return sum(
-                repetitions(tid for _, _, tid in reader.reply_tids_of({partition: offset}))
-                for partition, offset in since.items()
-            )
+            for partition, offset in offsets.items():
+                counted = count_replies(tid for _, _, tid in reader.reply_tids_of({partition: offset}))
+                read, repeated = read + counted.read, repeated + counted.repeated
         finally:
             reader.close()
+        return Replies(read, repeated)
 
 
-def repetitions(tids: Iterable[int]) -> int:
-    """How many of `tids` were there before."""
+def count_replies(tids: Iterable[int]) -> Replies:
+    """Of the requests with these TIDs."""
     seen: set[int] = set()
-    count = 0
+    read = 0
     for tid in tids:
-        if tid in seen:
-            count += 1
+        read += 1
         seen.add(tid)
-    return count
+    return Replies(read, read - len(seen))
