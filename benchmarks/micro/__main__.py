@@ -9,51 +9,18 @@ from __future__ import annotations
 
 import argparse
 import platform
-import random
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from benchmarks.micro.bank import account, app
-from benchmarks.micro.bare_loop import bare_loop
 from benchmarks.micro.comparison import Comparison
 from benchmarks.micro.engine_loop import EngineLoop
+from benchmarks.reference.bare_loop import bare_loop
+from benchmarks.reference.cpu_time import cpu_seconds
+from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
 from styx.codec import encode_strict
-from styx.garbage import tune_collector
-from styx.messages import Request, decode_reply, encode_request
-
-START_BALANCE = 1_000_000
-WARM_UP = 2_000
-
-
-def transfers(count: int, keys: int, seed: int) -> list[tuple[int, int, int]]:
-    """(debtor, creditor, amount): distinct uniform keys."""
-    rng = random.Random(seed)
-    drawn = []
-    for _ in range(count):
-        debtor, creditor = rng.sample(range(keys), 2)
-        drawn.append((debtor, creditor, rng.randint(1, 100)))
-    return drawn
-
-
-def encoded(drawn: list[tuple[int, int, int]]) -> list[bytes]:
-    """The transfers as request records."""
-    pack = msgspec.msgpack.Encoder().encode
-    return [
-        encode_request(Request(f"r{i}", "account", debtor, "transfer", pack((creditor, amount))))
-        for i, (debtor, creditor, amount) in enumerate(drawn)
-    ]
-
-
-def cpu_seconds(action: Callable[[], object]) -> float:
-    """Processor time that `action` takes, without the collector's share of what came before."""
-    tune_collector()
-    started = time.process_time()
-    action()
-    return time.process_time() - started
+from styx.messages import decode_reply
 
 
 def time_both(

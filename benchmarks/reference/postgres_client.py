@@ -1,0 +1,89 @@
+"""The bank of YCSB-T in PostgreSQL behind Styx's own client interface, so that workloads and audits need not know.
+
+Declares which request is which statement; the statements and the pool are their own files'.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from benchmarks.driver.styx_target import StyxTarget
+from benchmarks.driver.target import Target
+from benchmarks.reference.postgres_bank import abort_of, statement
+from benchmarks.reference.postgres_pool import PostgresPool
+from styx.client.base import Client, FunctionLike, KeyLike, OperatorLike, function_name, not_open, rejected
+from styx.client.load import LoadTarget
+from styx.errors import BadArguments, RequestRejected
+from styx.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.messages import Reply
+
+WAITING_MAX_DEFAULT: Final = 10_000
+"""Requests that wait for a connection at once."""
+
+
+class PostgresClient(Client):
+    """`connection` are the arguments of `asyncpg.connect`; `size` connections run the requests."""
+
+    def __init__(self, connection: Mapping[str, Any], size: int, waiting_max: int = WAITING_MAX_DEFAULT) -> None:
+        self._arguments = connection, size, waiting_max
+        self._pool: PostgresPool | None = None
+
+    async def __aenter__(self) -> Self:
+        connection, size, waiting_max = self._arguments
+        self._pool = PostgresPool(connection, size, waiting_max, abort_of)
+        try:
+            await self._pool.open()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    def submit(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: FunctionLike,
+        *args: Any,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,
+        idempotency_key: str | None = None,
+    ) -> asyncio.Future[Reply]:
+        """As `Client.submit`; there are no idempotency keys."""
+        if self._pool is None:
+            raise not_open("async with")
+        try:
+            return self._pool.run(statement(key, function_name(function), args), timeout)
+        except OverflowError as error:
+            return _done(rejected(RequestRejected("overloaded", str(error))))
+        except ValueError as error:
+            return _done(rejected(RequestRejected("unknown_function", str(error))))
+
+    def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
+        """Never: tables are filled by COPY."""
+        raise BadArguments("PostgreSQL's tables are filled when they are made")
+
+    async def close(self) -> None:
+        """As `Client.close`."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()
+
+
+@dataclass(frozen=True)
+class PostgresTargets:
+    """A `TargetFactory`: `size` connections to the server that `connection` describes."""
+
+    connection: Mapping[str, Any]
+    size: int
+
+    def __call__(self, timeout_s: float, in_flight_max: int) -> Target:
+        """As `TargetFactory`."""
+        return StyxTarget(lambda: PostgresClient(self.connection, self.size, in_flight_max), timeout_s)
+
+
+def _done(reply: Reply) -> asyncio.Future[Reply]:
+    future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    future.set_result(reply)
+    return future
