@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-ROUNDS: Final = 5
+ROUNDS: Final = 3
 MESSAGES: Final = 100_000
 """In one round: a few tens of milliseconds."""
 
@@ -24,7 +24,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calibrate() -> Calibration:
-    """Blocks for about a quarter of a second."""
+    """Blocks for a fraction of a second."""
     cpu_ms, wall_ms = [], []
     for _ in range(ROUNDS):
         wall_s, cpu_s = time.perf_counter(), time.thread_time()

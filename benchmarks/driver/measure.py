@@ -14,7 +14,7 @@ from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.reports import Progress, RunReport
 
-START_LEAD_SECONDS: Final = 0.5
+START_LEAD_SECONDS: Final = 0.2
 """Between the plan's leaving for the clients and its start: all of them have it by then."""
 LOOK_SECONDS: Final = 1.0
 

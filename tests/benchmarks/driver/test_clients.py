@@ -1,0 +1,104 @@
+"""Client processes: real ones, which put a target under load that answers by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from benchmarks.driver.clients import ClientFailed, ClientProcesses
+from benchmarks.driver.plan import LoadPlan
+from benchmarks.driver.reports import Progress
+from benchmarks.driver.target import Outcome
+from benchmarks.driver.workload import Generator, Planned
+from styx.messages import Reply
+from tests.benchmarks.driver.counting import CountingGenerator
+
+
+class Echo:
+    async def connect(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def submit(self, planned: Planned) -> asyncio.Future[Reply]:
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        future.set_result(Reply(None, None, 1, 1, 1, ""))
+        return future
+
+
+class Silent(Echo):
+    def submit(self, planned: Planned) -> asyncio.Future[Reply]:
+        return asyncio.get_running_loop().create_future()
+
+
+class Absent(Echo):
+    async def connect(self) -> None:
+        raise ConnectionError("nobody is there")
+
+
+@dataclass(frozen=True)
+class Targets:
+    kind: type[Echo]
+
+    def __call__(self, timeout_s: float, in_flight_max: int) -> Echo:
+        return self.kind()
+
+
+def generators(client: int, clients: int, seed: int) -> Generator:
+    return CountingGenerator()
+
+
+def clients(count: int, kind: type[Echo] = Echo) -> ClientProcesses:
+    return ClientProcesses(count, Targets(kind), generators, timeout_s=5, in_flight_max=1000, seed=1)
+
+
+def test_processes_share_the_rate_and_keep_their_witness_over_runs() -> None:
+    async def main() -> None:
+        told: list[Progress] = []
+        async with clients(2) as running:
+            assert len(running.pids) == 2
+            # Long enough for one progress, and a report of more bytes than a pipe takes at once.
+            plan = LoadPlan(rate=1000, warm_up_s=0.1, duration_s=1.1, clients=2, interval_s=0.01)
+            for runs in (1, 2):
+                report = await running.run(plan, time.monotonic() + 0.1, told.append)
+                assert report.outcomes == {Outcome.COMMITTED: 1100}
+                assert report.outside == {Outcome.COMMITTED: 100}
+                assert sum(each["committed"] for each in await running.witnesses()) == runs * 1200
+        assert [progress.number for progress in told] == [1, 1]
+        assert running.pids == []
+
+    asyncio.run(main())
+
+
+def test_a_run_that_is_given_up_ends_in_all_processes() -> None:
+    async def main() -> None:
+        async with clients(2, Silent) as running:
+            plan = LoadPlan(rate=200, warm_up_s=0, duration_s=60, clients=2, drain_s=0.2, give_up_s=0.05)
+            started_s = time.monotonic()
+            report = await running.run(plan, started_s, lambda _: None)
+            assert report.gave_up
+            assert time.monotonic() - started_s < 30
+
+    asyncio.run(main())
+
+
+def test_a_client_that_cannot_connect_says_so() -> None:
+    async def main() -> None:
+        async with clients(1, Absent):
+            pass
+
+    with pytest.raises(ClientFailed, match="client process 0: ConnectionError: nobody is there"):
+        asyncio.run(main())
+
+
+def test_a_client_that_dies_is_noticed() -> None:
+    async def main() -> None:
+        async with clients(1) as running:
+            process = running._processes[0]._process
+            process.kill()
+            await running.run(LoadPlan(rate=10, duration_s=60), time.monotonic(), lambda _: None)
+
+    with pytest.raises(ClientFailed, match="ended by itself"):
+        asyncio.run(main())

@@ -1,0 +1,85 @@
+"""Options that do not fit together are refused, and say why."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from benchmarks.driver.command import USAGE, main
+from benchmarks.driver.options import add_deployment_options, add_load_options, check, pids_of, plan_of
+from styx.errors import ConfigurationError
+from tests.benchmarks.driver.counting import add_options, make_workload
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_deployment_options(parser)
+    add_load_options(parser)
+    return parser.parse_args(words)
+
+
+def test_slots_depend_on_the_deployment() -> None:
+    embedded, cluster = parsed(), parsed("--on", "cluster")
+    check(embedded)
+    check(cluster)
+    assert (embedded.slots, cluster.slots) == (4, 16)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--clients", "2"], "--clients needs"),
+        (["--gateway"], "--gateway needs"),
+        (["--on", "cluster", "--data-dir", "d"], "--data-dir"),
+        (["--on", "cluster", "--workers", "17"], "--workers"),
+        (["--on", "cluster", "--snapshot-interval", "0"], "--snapshot-interval"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(words: list[str], why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        check(parsed(*words))
+
+
+def test_the_plan_is_in_seconds() -> None:
+    plan = plan_of(parsed("--on", "cluster", "--tick", "2", "--clients", "3", "--warm-up", "1"), 500, give_up_s=1.0)
+    assert (plan.tick_s, plan.clients, plan.warm_up_s, plan.rate, plan.give_up_s) == (0.002, 3, 1, 500, 1)
+
+
+def test_a_rate_of_nothing_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="--rate"):
+        plan_of(parsed(), 0)
+
+
+def test_named_processes_are_by_role() -> None:
+    assert pids_of(parsed("--pid", "worker=3", "--pid", "worker=4", "--pid", "broker=5")) == {
+        "worker": [3, 4],
+        "broker": [5],
+    }
+    with pytest.raises(ConfigurationError, match="a PID is a number"):
+        pids_of(parsed("--pid", "worker=x"))
+    with pytest.raises(ConfigurationError, match="ROLE=VALUE"):
+        pids_of(parsed("--pid", "3"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["load"],
+        ["audit", "--on", "cluster"],
+        ["run", "--on", "nowhere"],
+        ["run", "--rate", "-1"],
+        ["plot", "none.json", "--out", "chart.svg"],
+    ],
+)
+def test_wrong_usage_is_told_without_a_traceback(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("counting", add_options, make_workload, words) == USAGE
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["run", "search", "load", "audit", "plot"])
+def test_every_option_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main("counting", add_options, make_workload, [command, "--help"])
+    assert ended.value.code == 0
+    assert "SECONDS" in capsys.readouterr().out or command == "plot"
