@@ -8,7 +8,7 @@ from typing import Any
 
 from styx.codec import shown
 from styx.errors import ConfigurationError, UnknownOperator
-from styx.operator import Operator
+from styx.operator import FunctionSpec, Operator
 
 
 class App:
@@ -32,6 +32,7 @@ class App:
                 _ = function.signature  # resolves annotations now: a wrong one fails here, not at the first request
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
         self._by_name = by_name
+        self._resolved: dict[tuple[Any, Any], tuple[Operator, FunctionSpec]] = {}
 
     def operator(self, wanted: Any) -> Operator:
         """The operator by name or by itself; raises `UnknownOperator` that lists what there is."""
@@ -44,6 +45,19 @@ class App:
             known = ", ".join(sorted(self.operators)) or "none"
             raise UnknownOperator(f"app {self.name!r} has no operator {shown(name)}; it has: {known}")
         return operator
+
+    def resolve(self, operator: Any, function: Any) -> tuple[Operator, FunctionSpec]:
+        """Both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`."""
+        try:
+            found = self._resolved.get((operator, function))
+        except TypeError:  # not hashable
+            found = None
+        if found is None:
+            target = self.operator(operator)
+            found = target, target.function(function)
+            if operator is target or type(operator) is str:  # any number of others may have its name
+                self._resolved[operator, function] = found
+        return found
 
     def __repr__(self) -> str:
         return f"App({self.name!r}, operators={list(self.operators)})"

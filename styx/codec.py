@@ -8,6 +8,7 @@ name. Typed state, arguments and results go through msgspec, which converts by a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
@@ -79,9 +80,8 @@ def encode_strict(value: Any) -> bytes:
     return encoded
 
 
-def decode_plain(data: bytes) -> Any:
-    """The value that `encode_strict` or `encode_any` encoded; tuples are lists from here on."""
-    return _decoder.decode(data)
+decode_plain: Final[Callable[[bytes], Any]] = _decoder.decode
+"""The value that `encode_strict` or `encode_any` encoded; tuples are lists from here on."""
 
 
 def encode_any(value: Any, what: str, *names: str, ordered: bool = False) -> bytes:
@@ -125,21 +125,18 @@ class TypedState:
     A type with sets in it is encoded in sorted order, so that equal states are equal bytes everywhere.
     """
 
-    __slots__ = ("_decoder", "_ordered", "_type")
+    __slots__ = ("_ordered", "_type", "decode")
 
     def __init__(self, state_type: Any) -> None:
         self._type = state_type
         self._ordered = holds_sets(state_type)
-        self._decoder = msgspec.msgpack.Decoder(state_type)
+        self.decode: Callable[[bytes], Any] = msgspec.msgpack.Decoder(state_type).decode
 
     def encode(self, value: Any) -> bytes:
         data = encode_any(value, "the state", ordered=self._ordered)
         try:
-            self._decoder.decode(data)
+            self.decode(data)
         except msgspec.ValidationError as error:
             name = getattr(self._type, "__name__", str(self._type))
             raise UnsupportedValue(f"{shown(value)} does not fit the state_type {name}: {error}") from None
         return data
-
-    def decode(self, data: bytes) -> Any:
-        return self._decoder.decode(data)

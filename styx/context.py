@@ -10,10 +10,10 @@ from __future__ import annotations
 import random
 import types
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -100,65 +100,66 @@ def call_limit_error(limits: Limits) -> CallLimitExceeded:
     )
 
 
-class Context:
+@types.coroutine
+def _nothing() -> Generator[Any, Any, None]:
+    return
+    yield
+
+
+_DONE: Final = _nothing()
+"""What `put` and `delete` return. A generator that has ended gives None to everybody who awaits it, at once and without
+an object for each; anything else that can be awaited costs several times as much.
+"""
+next(_DONE, None)
+
+
+class Context(msgspec.Struct, eq=False):
     """One invocation of one function on one entity; valid until the function ends.
 
     All methods raise `ContextClosed` afterwards. An error raised by a method dooms the transaction even if the function
     catches it: a lost write must not look like a success. `_called` counts the functions that the transaction has
-    called so far, this one's calls included, as far as the executor knows.
+    called so far, this one's calls included, as far as the executor knows; `_left` the operations on state that remain.
+
+    A Struct, because one is made for every call: its fields from `_chain_id` on are the executor's
+    (`styx.worker.invocation`), so that none has to be set after it is made.
     """
 
-    __slots__ = (
-        "_called",
-        "_calls",
-        "_cell",
-        "_chain",
-        "_closed",
-        "_doom",
-        "_env",
-        "_externals",
-        "_operations",
-        "_operator",
-        "_path",
-        "_random",
-        "_spec",
-        "_uuids",
-        "key",
-    )
+    _operator: Operator
+    key: Key
+    _env: Environment
+    _spec: FunctionSpec
+    _cell: Cell
+    _path: bytes
+    _chain: bytes
+    _left: int
+    _chain_id: bytes = b""
+    _params: bytes = b""
+    _share: int = 0
+    _called: int = 1
+    _from_slot: int = 0
+    _calls: list[CallSpec] = []
+    _closed: bool = False
+    _doom: InTransactionError | None = None
+    _externals: int = 0
+    _uuids: int = 0
+    _random: random.Random | None = None
+    _caller: Any = None
+    _coroutine: Coroutine[Any, Any, Any] | None = None
+    _below: list[tuple[bytes, CallSpec]] | None = None
+    _results: dict[int, bytes] | None = None
+    _result: bytes | None = None
+    _failed: bool = False
 
-    def __init__(
-        self,
-        env: Environment,
-        operator: Operator,
-        spec: FunctionSpec,
-        key: Key,
-        cell: Cell,
-        path: bytes,
-        chain: bytes,
-    ) -> None:
-        self.key = key
-        self._env = env
-        self._operator = operator
-        self._spec = spec
-        self._cell = cell
-        self._path = path
-        self._chain = chain
-        self._calls: list[CallSpec] = []
-        self._called = 1
-        self._closed = False
-        self._doom: InTransactionError | None = None
-        self._operations = 0
-        self._externals = 0
-        self._uuids = 0
-        self._random: random.Random | None = None
+    def __repr__(self) -> str:
+        return f"<context of {self._operator.name}[{shown(self.key)}]>"
 
     # State -------------------------------------------------------------------------------------------------
 
     async def get(self, default: Any = None) -> Any:
         """A fresh copy of the entity's state, or `default` if it has none."""
-        if self._closed or self._operations >= self._env.limits.operations_max:
+        left = self._left = self._left - 1
+        if left < 0:
             self._refuse()
-        self._operations += 1
         data = self._cell.read(self._chain)
         if data is None:
             return default
@@ -171,11 +172,14 @@ class Context:
                 )
             ) from None
 
-    async def put(self, value: Any) -> None:
-        """Replaces the entity's state by a copy of `value`; raises `UnsupportedValue` or `ValueTooLarge`."""
-        if self._closed or self._operations >= self._env.limits.operations_max:
+    def put(self, value: Any) -> Awaitable[None]:
+        """Replaces the entity's state by a copy of `value`; raises `UnsupportedValue` or `ValueTooLarge`.
+
+        It has happened when this returns; awaiting it is for the sake of how functions read.
+        """
+        left = self._left = self._left - 1
+        if left < 0:
             self._refuse()
-        self._operations += 1
         try:
             data = self._operator.encode_state(value)
         except InTransactionError as error:
@@ -183,13 +187,15 @@ class Context:
         if len(data) > self._env.limits.value_bytes_max:
             raise self._too_large(f"the state of {self._operator.name}[{shown(self.key)}]", data)
         self._cell.write(self._chain, data)
+        return _DONE
 
-    async def delete(self) -> None:
-        """Removes the entity's state; `get` gives its default afterwards."""
-        if self._closed or self._operations >= self._env.limits.operations_max:
+    def delete(self) -> Awaitable[None]:
+        """Removes the entity's state; `get` gives its default afterwards. As `put`, it has happened on return."""
+        left = self._left = self._left - 1
+        if left < 0:
             self._refuse()
-        self._operations += 1
         self._cell.write(self._chain, None)
+        return _DONE
 
     @property
     def state(self) -> Context:
@@ -224,11 +230,9 @@ class Context:
                 raise CallDepthExceeded(
                     f"{self._where()} was called through {env.limits.call_depth_max} others: an endless recursion?"
                 )
-            app = env.app
-            target = app.operator(operator)
-            function = target.function(function_name)
+            target, function = env.app.resolve(operator, function_name)
             checked = target.key_type.check(key, target.name)
-            slot = target.partition_of(checked, env.n_slots) % env.n_slots
+            slot = target.slot_of(checked, env.n_slots)
             if params == ():
                 data = NO_ARGUMENTS
             elif type(params) is tuple or type(params) is list:
@@ -317,6 +321,11 @@ class Context:
         return self._doomed(
             ValueTooLarge(f"{what} has {len(data)} bytes; the limit is {limit}: split it over several entities")
         )
+
+    def _close(self) -> None:
+        """Everything is refused from here on."""
+        self._closed = True
+        self._left = 0
 
     def _refuse(self) -> None:
         if self._closed:

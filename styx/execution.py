@@ -44,7 +44,7 @@ FRAMES_MAX: Final = 1_000
 """Frames looked at to find the line of a foreign await."""
 
 _STANDARD_LIBRARY = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
-_CONTEXT_FILE = Context.__init__.__code__.co_filename
+_CONTEXT_FILE = Context.get.__code__.co_filename
 _INSTALLED = ("site-packages", "dist-packages")
 _NO_LOOP = ("no running event loop", "no current event loop")
 
@@ -77,7 +77,7 @@ def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) ->
     operator = app.operator(request.operator)
     function = LOAD if request.function == LOAD_FUNCTION else operator.function(request.function)
     key = operator.check_key(request.key)
-    slot = operator.partition_of(key, n_slots) % n_slots
+    slot = operator.slot_of(key, n_slots)
     # A load's pairs are values by themselves; together they are bounded by the size of a request.
     if len(request.params) > limits.value_bytes_max and function is not LOAD:
         raise _too_large(f"params of {operator.name}.{function.name}", request.params, limits, "send less")
@@ -87,6 +87,14 @@ def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) ->
 def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[Any, Any, Any]:
     """The invocation's coroutine, not yet run, with its own copy of the arguments; raises `BadArguments`."""
     try:
+        decode = function.usual.get(params[0]) if params else None
+        if decode is not None:
+            try:
+                arguments = decode(params)
+            except Exception:  # noqa: BLE001 - `function.decode` below raises it anew, and says what does not fit
+                pass
+            else:
+                return function.func(context, *arguments)
         positional, named = function.decode(params)
         return function.func(context, *positional, **named) if named else function.func(context, *positional)
     except InTransactionError:

@@ -9,13 +9,14 @@ import inspect
 import re
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
+from zlib import crc32
 
 import msgspec
 
 from styx.codec import TypedState, decode_plain, encode_strict, holds_sets, shown
 from styx.errors import BadKey, ConfigurationError, UnknownFunction
 from styx.limits import NAME_CHARS_MAX
-from styx.partitioning import Key, KeyType, partition_function
+from styx.partitioning import Key, KeyType, partition_function, stable_hash
 from styx.signature import Signature
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -24,16 +25,28 @@ LOAD_FUNCTION: Final = "<load>"
 """The built-in function behind `client.load`; no registered function can have its name."""
 
 UserFunction = Callable[..., Coroutine[Any, Any, Any]]
+_encode = msgspec.msgpack.Encoder().encode
 F = TypeVar("F", bound=UserFunction)
 
 
 class FunctionSpec:
     """One registered function: its name, its code and its signature (resolved when the app is built).
 
-    `decode` makes (positional, keyword) arguments of an encoded argument list; it raises `BadArguments`.
+    `decode` makes (positional, keyword) arguments of an encoded argument list; it raises `BadArguments`. `usual` holds
+    decoders of short positional lists, by their first byte; they raise what msgspec raises.
     """
 
-    __slots__ = ("_decode_result", "_signature", "decode", "func", "name", "operator", "returns_sets", "takes_sets")
+    __slots__ = (
+        "_decode_result",
+        "_signature",
+        "decode",
+        "func",
+        "name",
+        "operator",
+        "returns_sets",
+        "takes_sets",
+        "usual",
+    )
 
     def __init__(self, operator: str, name: str, func: UserFunction) -> None:
         self.operator = operator
@@ -43,6 +56,7 @@ class FunctionSpec:
         self._decode_result: Callable[[bytes], Any] = decode_plain
         self.takes_sets = self.returns_sets = False
         self.decode: Callable[[bytes], tuple[Any, dict[str, Any]]] = self._decode_first
+        self.usual: dict[int, Callable[[bytes], Any]] = {}
 
     @property
     def signature(self) -> Signature:
@@ -54,6 +68,7 @@ class FunctionSpec:
             self.returns_sets = holds_sets(signature.result_type)
             self._signature = signature
             self.decode = signature.decode
+            self.usual = signature.usual
         return self._signature
 
     def _decode_first(self, data: bytes) -> tuple[Any, dict[str, Any]]:
@@ -124,6 +139,7 @@ class Operator:
         self.functions: dict[str, FunctionSpec] = {}
         self._by_callable: dict[Any, FunctionSpec] = {}
         self._partition_hash = partition_function(partition_key)
+        self._plain_hash = self._partition_hash is stable_hash
         self.encode_state: Callable[[Any], bytes] = encode_strict
         self.decode_state: Callable[[bytes], Any] = decode_plain
         if state_type is not None:
@@ -184,6 +200,12 @@ class Operator:
         except Exception as error:  # noqa: BLE001 - the app's own function
             raise BadKey(f"partition_key of operator {self.name!r} failed for {shown(key)}: {error}") from None
         return value % (self.n_partitions or n_slots)
+
+    def slot_of(self, key: Key, n_slots: int) -> int:
+        """The slot of a checked key: that of its partition, `partition_of(key) % n_slots`. Raises as `partition_of`."""
+        if self._plain_hash:
+            return crc32(_encode(key)) % (self.n_partitions or n_slots) % n_slots
+        return self.partition_of(key, n_slots) % n_slots
 
     def slots_of(self, keys: Sequence[Key], n_slots: int) -> list[int]:
         """The slot of each checked key, at a smaller cost than key by key; raises as `partition_of`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 from zlib import crc32
 
 import msgspec
@@ -21,6 +21,10 @@ from styx.limits import KEY_BYTES_MAX
 Key = str | int | tuple[str | int, ...]
 
 _DECIMAL = re.compile(r"-?[0-9]+", re.ASCII)
+_INT_MIN: Final = -(2**63)
+_INT_MAX: Final = 2**63 - 1
+_SHORT_TEXT_CHARS: Final = KEY_BYTES_MAX // 4
+"""So few fit whatever they are."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -32,7 +36,7 @@ def stable_hash(value: Any) -> int:
 class KeyType:
     """What keys an operator takes: `str`, `int`, or a fixed-length tuple of them."""
 
-    __slots__ = ("name", "parts", "scalar")
+    __slots__ = ("check", "name", "parts", "scalar")
 
     def __init__(self, declared: Any) -> None:
         self.scalar: type | None = None
@@ -42,33 +46,44 @@ class KeyType:
         if declared in (str, int):
             self.scalar = declared
             self.name = declared.__name__
+            self.check: Callable[[Any, str], Key] = self._check_int if declared is int else self._check_str
         elif isinstance(parts, tuple) and parts and all(part in (str, int) for part in parts):
             self.parts = tuple(parts)
             self.name = "(" + ", ".join(part.__name__ for part in parts) + ")"
+            self.check = self._check_tuple
         else:
             raise ConfigurationError(
                 f"key_type must be str, int or a tuple of them such as (int, str), not {shown(declared)}"
             )
 
-    def check(self, key: Any, operator: str) -> Key:
-        """`key` as the engine holds it (a list becomes a tuple); raises `BadKey` naming operator and key."""
-        scalar = self.scalar
-        if scalar is str and type(key) is str:
-            if len(key) * 4 <= KEY_BYTES_MAX and key.isascii():
-                return key
-            return self._checked_text(key, operator)
-        if scalar is int and type(key) is int:
-            if -(2**63) <= key < 2**63:
+    # `check(key, operator)` is the one of these that fits: it gives `key` as the engine holds it (a list becomes a
+    # tuple), or raises `BadKey`, which names operator and key.
+
+    def _check_int(self, key: Any, operator: str) -> Key:
+        if type(key) is int:
+            if _INT_MIN <= key <= _INT_MAX:
                 return key
             raise BadKey(f"the key of operator {operator!r} must fit 64 bits, got {shown(key)}")
+        raise self._another_type(key, operator)
+
+    def _check_str(self, key: Any, operator: str) -> Key:
+        if type(key) is str:
+            if len(key) <= _SHORT_TEXT_CHARS and key.isascii():
+                return key
+            return self._checked_text(key, operator)
+        raise self._another_type(key, operator)
+
+    def _check_tuple(self, key: Any, operator: str) -> Key:
         if (
-            self.parts
-            and type(key) in (tuple, list)
+            type(key) in (tuple, list)
             and len(key) == len(self.parts)
             and all(type(part) is kind for part, kind in zip(key, self.parts, strict=True))
         ):
             return self._checked_tuple(tuple(key), operator)
-        raise BadKey(
+        raise self._another_type(key, operator)
+
+    def _another_type(self, key: Any, operator: str) -> BadKey:
+        return BadKey(
             f"operator {operator!r} has keys of type {self.name}, got {shown(key)} of type {type(key).__name__}"
         )
 
@@ -85,7 +100,7 @@ class KeyType:
         for part in key:
             if type(part) is str:
                 self._checked_text(part, operator)
-            elif not -(2**63) <= typing.cast(int, part) < 2**63:
+            elif not _INT_MIN <= typing.cast(int, part) <= _INT_MAX:
                 raise BadKey(f"the key of operator {operator!r} must fit 64 bits, got {shown(key)}")
         return key
 

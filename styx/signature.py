@@ -26,10 +26,13 @@ NO_ARGUMENTS = b"\x90"
 ARGUMENTS_MAX: Final = 1_024
 """Arguments of one request or call; more belong into one list."""
 _DECODERS_KEPT_MAX: Final = 64
+_SHORT_ARRAY_HEAD: Final = 0x90
+_SHORT_ARRAY_MAX: Final = 15
+"""msgpack: up to so many elements, an array's length is in its first byte."""
 
 
 class Signature:
-    """Parameters after the context, with their resolved annotations.
+    """Parameters after the context, with their resolved annotations; `usual` is as in `FunctionSpec`.
 
     Raises `ConfigurationError` when an annotation cannot be resolved or msgspec cannot convert to it.
     """
@@ -45,6 +48,7 @@ class Signature:
         "rest",
         "result_type",
         "takes_sets",
+        "usual",
         "variadic",
     )
 
@@ -62,7 +66,8 @@ class Signature:
         self.rest = next((p for p in self.parameters if p.kind is p.VAR_KEYWORD), None)
         self._named = {p.name: p for p in self.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
         self._context = context.name if context.kind is not context.POSITIONAL_ONLY else None
-        self._decoders: dict[int, msgspec.msgpack.Decoder[Any]] = {}
+        self._decoders: dict[int, Callable[[bytes], Any]] = {}
+        self.usual: dict[int, Callable[[bytes], Any]] = {}
         self._map_decoder = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
         for parameter in self.parameters:
             self._check_type(parameter)
@@ -78,27 +83,26 @@ class Signature:
     def decode(self, data: bytes) -> tuple[Any, dict[str, Any]]:
         """(positional, keyword) arguments from their msgpack; raises `BadArguments` naming the parameter."""
         try:
-            # A short array's head is 0x90 + its length: one look finds the usual decoder.
-            decoder = self._decoders.get(data[0] - 0x90) if data else None
-            if decoder is None:
-                if not data or data[0] & 0xF0 == 0x80 or data[0] in (0xDE, 0xDF):
-                    return self._decode_named(data)
-                count = _array_length(data)
-                decoder = self._decoders.get(count) or self._positional_decoder(count)
-            return decoder.decode(data), _NO_NAMED
+            if not data or data[0] & 0xF0 == 0x80 or data[0] in (0xDE, 0xDF):
+                return self._decode_named(data)
+            count = _array_length(data)
+            decode = self._decoders.get(count) or self._positional_decoder(count)
+            return decode(data), _NO_NAMED
         except msgspec.ValidationError as error:
             raise BadArguments(self.located(str(error))) from None
         except (msgspec.DecodeError, ValueError, UnicodeDecodeError, RecursionError) as error:
             raise BadArguments(f"{self.function}: the arguments are not valid msgpack: {error}") from None
 
-    def _positional_decoder(self, count: int) -> msgspec.msgpack.Decoder[Any]:
+    def _positional_decoder(self, count: int) -> Callable[[bytes], Any]:
         parameter_types = self.positional_types(count)
         decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(
             types.GenericAlias(tuple, parameter_types), ext_hook=ext_hook
         )
         if len(self._decoders) < _DECODERS_KEPT_MAX:
-            self._decoders[count] = decoder
-        return decoder
+            self._decoders[count] = decoder.decode
+            if count <= _SHORT_ARRAY_MAX:
+                self.usual[_SHORT_ARRAY_HEAD + count] = decoder.decode
+        return decoder.decode
 
     def positional_types(self, count: int) -> tuple[Any, ...]:
         """The annotations of `count` positional arguments; `BadArguments` if it does not take that many."""

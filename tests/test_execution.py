@@ -82,7 +82,7 @@ def test_an_outcome_keeps_text_only() -> None:
 
 
 def test_a_swallowed_engine_error_wins() -> None:
-    context = Context(None, node, node.functions["nothing"], (1, 2), None, b"", b"")  # type: ignore[arg-type]
+    context = Context(node, (1, 2), None, node.functions["nothing"], None, b"", b"", 1)  # type: ignore[arg-type]
     other = ValueError()
     assert failure_of(context, None) is None
     assert failure_of(context, other) is other

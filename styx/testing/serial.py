@@ -209,7 +209,7 @@ class _Transaction:
                 todo.extend(reversed(self._run_chain(todo.pop())))
         finally:
             for running in self.stack:
-                running.context._closed = True
+                running.context._close()
             for running in reversed(self.stack):
                 close_quietly(running.coroutine)
         return self.result
@@ -240,7 +240,9 @@ class _Transaction:
     def _start(self, call: _Call) -> None:
         path, operator, function, key, params = call
         overlay = _Overlay(self.state, self.writes, (operator.name, key), self.entities)
-        context = Context(self, operator, function, key, overlay, path, self.chain)
+        context = Context(
+            operator, key, self, function, overlay, path, self.chain, self.limits.operations_max
+        )
         try:
             coroutine = start(function, context, params)
         except InTransactionError as error:
@@ -251,7 +253,7 @@ class _Transaction:
         """Ends the innermost function; gives what its caller, if it has one, is resumed with."""
         context = running.context
         self.called = context._called
-        context._closed = True
+        context._close()
         self.stack.pop()
         doom = failure_of(context, None)
         if doom is not None:

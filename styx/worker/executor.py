@@ -24,8 +24,8 @@ from styx.execution import (
     start,
 )
 from styx.limits import Limits
-from styx.worker.ack_share import split
 from styx.partitioning import Key
+from styx.worker.ack_share import split
 from styx.worker.footprint import SEQUENTIAL_CHAIN, Footprint
 from styx.worker.invocation import Invocation, abandon, external_failure, failure_at
 from styx.worker.messages import Ack, Call, Drop, ExternalOutcome, Failure, Result, decode_outcome
@@ -53,6 +53,7 @@ class Executor:
         self.n_slots = n_slots
         self._operators = dict(app.operators)
         self._invocations_max = limits.invocations_max
+        self._operations_max = limits.operations_max
         self.owners: dict[int, int] = {}
         self.slots: dict[int, Slot] = {}
         self.roots: dict[int, RootTransaction] = {}
@@ -75,24 +76,30 @@ class Executor:
             self.open_roots += 1
             request = root.request
             key = tuple(request.key) if isinstance(request.key, list) else request.key
-            footprint = self.footprint(
-                root.tid, root.slot, root.slot, root.timestamp_us, root.sequential, root.externals
+            slot = root.slot
+            footprint = self.slots[slot].footprints[root.tid] = Footprint(
+                self.app,
+                self.limits,
+                self.n_slots,
+                root.tid,
+                root.timestamp_us,
+                slot,
+                slot,
+                root.sequential,
+                root.externals,
             )
-            self._enqueue(
-                footprint, request.operator, request.function, key, b"", b"", request.params, 0, 1, root.slot
-            )
+            self._enqueue(footprint, request.operator, request.function, key, b"", b"", request.params, 0, 1, slot)
 
     def end(self) -> None:
         """Forgets the epoch: closes what dropped transactions left waiting."""
         for slot in self.slots.values():
             for footprint in slot.footprints.values():
-                for invocation in footprint.invocations.values():
-                    if invocation.coroutine is not None:
+                for invocation in footprint.invocations:
+                    if invocation._coroutine is not None:
                         abandon(invocation)
-                # These refer back to the footprint: without the circles everything is freed here and now, and the
+                # They refer back to the footprint: without the circle everything is freed here and now, and the
                 # garbage collector has nothing to find.
-                footprint.invocations = {}
-                footprint.cells = {}
+                footprint.invocations.clear()
             slot.forget_epoch()
         self._ready.clear()
         self._resumptions.clear()
@@ -125,9 +132,10 @@ class Executor:
             self._credit(message)
         elif type(message) is Result:
             footprint = self.slots[message.slot].footprints.get(message.tid)
-            waiting = footprint.invocations.get(message.path[:-2]) if footprint is not None else None
-            if waiting is not None and waiting.coroutine is not None:
-                self._resumptions.append((waiting, message))
+            if footprint is not None and footprint.waiting is not None:
+                waiting = footprint.waiting.pop(message.path[:-2], None)
+                if waiting is not None and waiting._coroutine is not None:
+                    self._resumptions.append((waiting, message))
         elif type(message) is Drop:
             self._bury(message.tid)
 
@@ -187,24 +195,27 @@ class Executor:
     ) -> Invocation:
         """An invocation on this worker, to be started when its turn comes."""
         operator = self._operators[operator_name]
-        entity = (operator_name, key)
-        cell = footprint.cells.get(entity)
-        if cell is None:
-            cell = footprint.cells[entity] = self.slots[footprint.slot].cell(footprint, entity)
-        invocation = footprint.invocations[path] = self.invocation(
-            footprint,
+        slot = self.slots[footprint.slot]
+        spec = operator.functions.get(function)
+        if spec is None:
+            spec = LOAD  # a call to anything else would have been refused
+            slot.loads.append(footprint)
+        invocation = self.invocation(
             operator,
-            operator.functions.get(function, LOAD),  # a call to anything else would have been refused
             key,
-            cell,
+            footprint,
+            spec,
+            slot.cell(footprint, operator_name, key),
             path,
             SEQUENTIAL_CHAIN if footprint.sequential else chain,
+            self._operations_max,
             chain,
             params,
             share,
             count,
             from_slot,
         )
+        footprint.invocations.append(invocation)
         self._ready.append(invocation)
         return invocation
 
@@ -213,7 +224,7 @@ class Executor:
         if footprint.dead:
             return
         try:
-            invocation.coroutine = start(invocation._spec, invocation, invocation.params)
+            invocation._coroutine = start(invocation._spec, invocation, invocation._params)
         except InTransactionError as error:
             self._failed(invocation, failure_at(invocation, aborted(error) if invocation._path else rejection(error)))
             return
@@ -225,13 +236,15 @@ class Executor:
         self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, overflow=True))
 
     def _advance(self, invocation: Invocation, value: bytes | None) -> None:
-        coroutine = invocation.coroutine
+        coroutine = invocation._coroutine
         assert coroutine is not None
         while True:
             try:
                 request = coroutine.send(value)
             except StopIteration as stop:
-                invocation.close()
+                invocation._closed = True  # what `end` does, without the call
+                invocation._left = 0
+                invocation._coroutine = None
                 if invocation._doom is None:
                     self._returned(invocation, stop.value)
                 else:
@@ -245,10 +258,14 @@ class Executor:
             if own and type(request) is SyncCall:
                 path = invocation.step_path(request.number)
                 called = self.send_call(
-                    invocation._env, path, request.spec, -1, invocation._called, invocation.chain_id
+                    invocation._env, path, request.spec, -1, invocation._called, invocation._chain_id
                 )
                 if called is not None:
-                    called.caller = invocation
+                    called._caller = invocation
+                elif invocation._env.waiting is None:
+                    invocation._env.waiting = {invocation._path: invocation}
+                else:
+                    invocation._env.waiting[invocation._path] = invocation
                 return
             if own and type(request) is ExternalCall:
                 outcome = self._external_outcome(invocation._env, request)
@@ -268,14 +285,14 @@ class Executor:
             return
 
     def _raised(self, invocation: Invocation, error: BaseException) -> None:
-        invocation.close()
+        invocation.end()
         if type(error) is CallLimitExceeded and not invocation._env.sequential:
             self._over_limit(invocation)
         else:
             self._failed(invocation, failure_at(invocation, aborted(error)))
 
     def _resume(self, invocation: Invocation, result: Result) -> None:
-        coroutine = invocation.coroutine
+        coroutine = invocation._coroutine
         if coroutine is None or invocation._env.dead:
             return
         invocation._called = result.count
@@ -362,21 +379,23 @@ class Executor:
     # Ends of invocations and chains ------------------------------------------------------------------------
 
     def _returned(self, invocation: Invocation, value: Any) -> None:
-        if invocation.share < 0 or not invocation._path:
+        share = invocation._share
+        if share < 0 or not invocation._path:
             try:
-                invocation.result = encode_result(invocation.spec, value, self.limits)
+                invocation._result = encode_result(invocation._spec, value, self.limits)
             except InTransactionError as error:
                 self._failed(invocation, failure_at(invocation, aborted(error)))
                 return
-        calls = invocation.asynchronous_calls() if invocation._calls or invocation.below else []
-        if invocation.share < 0:
-            self._answer(invocation, invocation.result, calls, None)
+        if share < 0:
+            self._answer(invocation, invocation._result, invocation.asynchronous_calls(), None)
+        elif invocation._calls or invocation._below:
+            self._chain_ended(invocation, invocation.asynchronous_calls(), None)
         else:
-            self._chain_ended(invocation, calls, None)
+            self._branch_ended(invocation)
 
     def _failed(self, invocation: Invocation, failure: Failure) -> None:
-        invocation.close()
-        invocation.failed = True
+        invocation.end()
+        invocation._failed = True
         if invocation.synchronous:
             self._answer(invocation, None, [], failure)
         else:
@@ -397,7 +416,7 @@ class Executor:
         footprint = invocation._env
         result = Result(
             footprint.tid,
-            invocation.from_slot,
+            invocation._from_slot,
             invocation.path,
             value,
             invocation._called,
@@ -405,39 +424,21 @@ class Executor:
             footprint.collided,
             failure,
         )
-        if invocation.caller is not None:
-            self._resumptions.append((invocation.caller, result))
+        if invocation._caller is not None:
+            self._resumptions.append((invocation._caller, result))
         else:
-            self.outbox.send(self.owners[invocation.from_slot], result)
+            self.outbox.send(self.owners[invocation._from_slot], result)
 
     def _chain_ended(
         self, invocation: Invocation, calls: list[tuple[bytes, CallSpec]], failure: Failure | None
     ) -> None:
         footprint = invocation._env
         if calls and not footprint.sequential:
-            count = invocation._called
-            footprint.sent += len(calls)
-            if footprint.sent >= self._invocations_max:
-                # Each of them would run, so it is over its limit already: better told than queued.
-                self._over_limit(invocation)
-                return
-            if len(calls) == 1:
-                path, spec = calls[0]
-                self.send_call(footprint, path, spec, invocation.share, count, path)
-                return
-            for share, (path, spec) in zip(split(invocation.share, len(calls)), calls, strict=True):
-                # The way's count so far travels with one of the calls only, so that the root's sum is exact.
-                self.send_call(footprint, path, spec, share, count, path)
-                count = 0
+            self._send_calls(invocation, calls)
             return
-        if failure is None and not calls and not footprint.sequential and not footprint.collided:
-            root = self.roots.get(footprint.tid)
-            if root is not None:
-                # The usual end, on the root's own worker: what an ack would do, without making one.
-                root.count += invocation._called
-                if not root.done and root.outstanding.give_back(1, invocation.share):
-                    self._finish_or_drop(root)
-                return
+        if failure is None and not calls:
+            self._branch_ended(invocation)
+            return
         external = failure is not None and failure.code == EXTERNAL_CODE
         self._acknowledge(
             footprint,
@@ -445,7 +446,7 @@ class Executor:
                 footprint.tid,
                 footprint.root_slot,
                 1,
-                invocation.share,
+                invocation._share,
                 invocation._called,
                 footprint.collided,
                 False,
@@ -454,6 +455,44 @@ class Executor:
                 calls,
             ),
         )
+
+    def _send_calls(self, invocation: Invocation, calls: list[tuple[bytes, CallSpec]]) -> None:
+        footprint, count = invocation._env, invocation._called
+        footprint.sent += len(calls)
+        if footprint.sent >= self._invocations_max:
+            # Each of them would run, so it is over its limit already: better told than queued.
+            self._over_limit(invocation)
+            return
+        if len(calls) == 1:
+            path, spec = calls[0]
+            self.send_call(footprint, path, spec, invocation._share, count, path)
+            return
+        for share, (path, spec) in zip(split(invocation._share, len(calls)), calls, strict=True):
+            # The way's count so far travels with one of the calls only, so that the root's sum is exact.
+            self.send_call(footprint, path, spec, share, count, path)
+            count = 0
+
+    def _branch_ended(self, invocation: Invocation) -> None:
+        """A chain has ended well and calls nothing more."""
+        footprint = invocation._env
+        root = self.roots.get(footprint.tid)
+        if root is None or footprint.sequential or footprint.collided:
+            self._acknowledge(
+                footprint,
+                Ack(
+                    footprint.tid,
+                    footprint.root_slot,
+                    1,
+                    invocation._share,
+                    invocation._called,
+                    footprint.collided,
+                ),
+            )
+            return
+        # The usual end, on the root's own worker: what an ack would do, without making one.
+        root.count += invocation._called
+        if not root.done and root.give_back(1, invocation._share):
+            self._finish_or_drop(root)
 
     def _acknowledge(self, footprint: Footprint, ack: Ack) -> None:
         owner = self.owners[footprint.root_slot]
@@ -480,7 +519,7 @@ class Executor:
         root.count += ack.count
         if ack.overflow:
             self._drop(root)
-        elif ack.share and root.outstanding.give_back(ack.share, ack.scale):
+        elif ack.share and root.give_back(ack.share, ack.scale):
             self._finish_or_drop(root)
 
     def _next_in_order(self, root: RootTransaction, ack: Ack) -> None:
@@ -519,5 +558,5 @@ class Executor:
                     self.app, self.limits, self.n_slots, tid, 0, slot.index, slot.index, False, None
                 )
             footprint.dead = True
-            for invocation in footprint.invocations.values():
+            for invocation in footprint.invocations:
                 abandon(invocation)

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from styx.app import App
 from styx.context import PATH_STEP_BYTES, ExternalCall
 from styx.limits import Limits
@@ -24,28 +26,50 @@ SEQUENTIAL_CHAIN = b""
 """Visibility chain of a transaction in sequential mode: every branch sees everything before it."""
 
 
-class EntityCell:
-    """One entity as one transaction sees it in the execution step."""
+class EntityCell(msgspec.Struct, eq=False, gc=False):
+    """One entity as one transaction sees it in the execution step.
 
-    __slots__ = ("footprint", "key", "table", "touched", "values")
+    `chain` is the branch that touched it first, None before; `written`: some branch wrote. Until a second branch comes,
+    `value` is what the first one wrote; from then on `touched` are all that came and `values` their writes.
+    """
 
-    def __init__(self, footprint: Footprint, table: dict[Any, bytes], key: Any) -> None:
-        self.footprint = footprint
-        self.table = table
-        self.key = key
-        self.touched: list[bytes] = []
-        self.values: dict[bytes, bytes | None] | None = None
+    footprint: Footprint
+    operator: str
+    key: Any
+    table: dict[Any, bytes]
+    chain: bytes | None = None
+    written: bool = False
+    value: bytes | None = None
+    touched: list[bytes] | None = None
+    values: dict[bytes, bytes | None] | None = None
 
     def read(self, chain: bytes) -> bytes | None:
         """The latest value visible to `chain`."""
-        touched = self.touched
-        if not touched:
-            touched.append(chain)
-        elif not self.footprint.collided and chain not in touched:
-            self._touch(chain)
-        values = self.values
-        if values is None:
+        mine = self.chain
+        if mine is None:
+            self.chain = chain
             return self.table.get(self.key)
+        if mine == chain and self.touched is None:
+            return self.value if self.written else self.table.get(self.key)
+        return self._read_shared(chain)
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        """Makes `value` (None: deleted) visible to `chain` and the chains below it."""
+        mine = self.chain
+        if mine is None:
+            self.chain = chain
+        elif mine != chain or self.touched is not None:
+            self._write_shared(chain, value)
+            return
+        self.value = value
+        self.written = True
+
+    def _read_shared(self, chain: bytes) -> bytes | None:
+        touched, values = self._shared()
+        if not self.footprint.collided and chain not in touched:
+            touched.append(chain)
+            if any(_concurrent(chain, writer) for writer in values):
+                self.footprint.collided = True
         if chain in values:
             return values[chain]
         # Up the chains above, not through all writers: thousands of branches may write here.
@@ -54,24 +78,21 @@ class EntityCell:
                 return values[chain[:end]]
         return self.table.get(self.key)
 
-    def write(self, chain: bytes, value: bytes | None) -> None:
-        """Makes `value` (None: deleted) visible to `chain` and the chains below it."""
-        touched = self.touched
-        if not touched:
+    def _write_shared(self, chain: bytes, value: bytes | None) -> None:
+        touched, values = self._shared()
+        if not self.footprint.collided and chain not in touched:
             touched.append(chain)
-        elif not self.footprint.collided and chain not in touched:
-            self._touch(chain)
-        values = self.values
-        if values is None:
-            values = self.values = {}
-        if (
-            len(touched) > 1
-            and not self.footprint.collided
-            and chain not in values
-            and any(_concurrent(chain, other) for other in touched)
-        ):
+        if not self.footprint.collided and chain not in values and any(_concurrent(chain, other) for other in touched):
             self.footprint.collided = True
         values[chain] = value
+        self.written = True
+
+    def _shared(self) -> tuple[list[bytes], dict[bytes, bytes | None]]:
+        if self.touched is None or self.values is None:
+            assert self.chain is not None
+            self.touched = [self.chain]
+            self.values = {self.chain: self.value} if self.written else {}
+        return self.touched, self.values
 
     def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
         """As `Cell.put_all`; all of them count as touched, found or not."""
@@ -81,15 +102,10 @@ class EntityCell:
             return None
         return next(key for key in values if key in table)
 
-    def _touch(self, chain: bytes) -> None:
-        self.touched.append(chain)
-        if self.values is not None and any(_concurrent(chain, writer) for writer in self.values):
-            self.footprint.collided = True
-
     def final_value(self) -> bytes | None:
         """What the transaction leaves here: without a collision all writers are on one line, the lowest is the last."""
-        assert self.values is not None
-        return self.values[max(self.values, key=len)]
+        values = self.values
+        return self.value if values is None else values[max(values, key=len)]
 
 
 class BulkWrites(NamedTuple):
@@ -108,65 +124,35 @@ def _concurrent(a: bytes, b: bytes) -> bool:
     return not a.startswith(b) and not b.startswith(a)
 
 
-class Footprint:
+class Footprint(msgspec.Struct, eq=False):
     """One transaction on one slot; also the `Environment` of its contexts there.
 
-    `invocations` is the cached call graph of this slot, by call path. `dead`: the transaction left the epoch, whatever
-    still arrives for it is void. `sent` counts the asynchronous calls that left from here. `pending_external`: the
-    outside call it has to wait for. `bulk`: the entities of a bulk load, which has no cells that count.
+    `invocations` is the cached call graph of this slot, `waiting` those of them that wait for another worker, by call
+    path (None: none has). `dead`: the transaction left the epoch, whatever still arrives for it is void. `sent` counts
+    the asynchronous calls that left from here. `pending_external`: the outside call it has to wait for. `bulk`: the
+    entities of a bulk load, which has no cells that count.
     """
 
-    __slots__ = (
-        "app",
-        "bulk",
-        "cells",
-        "collided",
-        "dead",
-        "externals",
-        "invocations",
-        "limits",
-        "n_slots",
-        "pending_external",
-        "root_slot",
-        "sent",
-        "sequential",
-        "slot",
-        "tid",
-        "timestamp_us",
-    )
-
-    def __init__(
-        self,
-        app: App,
-        limits: Limits,
-        n_slots: int,
-        tid: int,
-        timestamp_us: int,
-        slot: int,
-        root_slot: int,
-        sequential: bool,
-        externals: dict[bytes, bytes] | None,
-    ) -> None:
-        self.app = app
-        self.limits = limits
-        self.n_slots = n_slots
-        self.tid = tid
-        self.timestamp_us = timestamp_us
-        self.slot = slot
-        self.root_slot = root_slot
-        self.sequential = sequential
-        self.externals = externals
-        self.cells: dict[tuple[str, Any], EntityCell] = {}
-        self.bulk: BulkWrites | None = None
-        self.invocations: dict[bytes, Invocation] = {}
-        self.collided = False
-        self.sent = 0
-        self.dead = False
-        self.pending_external: ExternalCall | None = None
+    app: App
+    limits: Limits
+    n_slots: int
+    tid: int
+    timestamp_us: int
+    slot: int
+    root_slot: int
+    sequential: bool
+    externals: dict[bytes, bytes] | None
+    invocations: list[Invocation] = []
+    waiting: dict[bytes, Invocation] | None = None
+    bulk: BulkWrites | None = None
+    collided: bool = False
+    sent: int = 0
+    dead: bool = False
+    pending_external: ExternalCall | None = None
 
     @property
     def spread(self) -> bool:
         """The transaction has work on another slot as well, so that its end is not decided here alone."""
         return self.root_slot != self.slot or any(
-            call.slot != self.slot for invocation in self.invocations.values() for call in invocation.calls
+            call.slot != self.slot for invocation in self.invocations for call in invocation._calls
         )

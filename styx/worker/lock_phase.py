@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from styx.worker.footprint import Footprint
 from styx.worker.messages import Failure
-from styx.worker.rerun import Rerun, Writes
+from styx.worker.rerun import Rerun
 from styx.worker.slot import Slot
+from styx.worker.unchanged_rerun import Writes, unchanged_rerun
 
 
 class Outcome(NamedTuple):
@@ -54,6 +55,12 @@ class SlotLockPhase:
             if footprint.tid in self._excluded:
                 continue
             invocations -= len(footprint.invocations)
+            unchanged = unchanged_rerun(footprint, self._slot, current)
+            if unchanged is not None:
+                result, writes = unchanged
+                current.update(writes)
+                self.outcomes[footprint.tid] = Outcome(None, result, writes)
+                continue
             rerun = Rerun(footprint, self._slot, current, may_grow=footprint.tid not in self._large)
             failure = rerun.run()
             if failure is None:

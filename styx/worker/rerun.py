@@ -29,8 +29,7 @@ from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon, external_failure, failure_at
 from styx.worker.messages import Failure, decode_outcome
 from styx.worker.slot import Slot
-
-Writes = dict[tuple[str, Any], bytes | None]
+from styx.worker.unchanged_rerun import Writes
 
 _SYNCHRONOUS = -1
 _ASYNCHRONOUS = 0
@@ -127,23 +126,24 @@ class Rerun:
         self._slot = slot
         self._current = current
         growth = footprint.limits.invocations_max // (2 * footprint.n_slots) if may_grow else 0
-        self._allowance = sum(len(invocation.calls) for invocation in footprint.invocations.values()) + growth
+        self._cached = {invocation._path: invocation for invocation in footprint.invocations}
+        self._allowance = sum(len(invocation._calls) for invocation in footprint.invocations) + growth
         self._due: list[tuple[bytes, bytes, _Due]] = []
         self._open: list[_Frame] = []
 
     def run(self) -> Failure | None:
         """Runs this slot's part to its end, or to its first failure in serial order."""
-        cached = self._footprint.invocations
+        cached = self._cached
         for path, invocation in cached.items():
             if not path or path[:-2] not in cached:
                 due = _Due(
-                    invocation.chain_id,
+                    invocation._chain_id,
                     path,
-                    invocation.operator_name,
-                    invocation.spec.name,
+                    invocation._operator.name,
+                    invocation._spec.name,
                     invocation.key,
-                    invocation.params,
-                    invocation.share,
+                    invocation._params,
+                    invocation._share,
                     invocation,
                     True,
                 )
@@ -175,7 +175,7 @@ class Rerun:
             request = self._send(frame, value)
             if request is None:
                 self._open.pop()
-                value = frame.invocation.result
+                value = frame.invocation._result
             elif isinstance(request, SyncCall):
                 self._synchronous_call(frame, request)
                 value = None
@@ -190,13 +190,14 @@ class Rerun:
         # What was measured in the execution step is measured here as well.
         kind = Invocation if due.cached is None else type(due.cached)
         invocation = kind(
-            footprint,
             operator,
-            spec,
             due.key,
+            footprint,
+            spec,
             cell,
             due.path,
             due.chain,
+            footprint.limits.operations_max,
             due.chain,
             due.params,
             due.share,
@@ -204,7 +205,7 @@ class Rerun:
             self._slot.index,
         )
         try:
-            invocation.coroutine = start(spec, invocation, due.params)
+            invocation._coroutine = start(spec, invocation, due.params)
         except InTransactionError as error:
             raise _Failed(failure_at(invocation, aborted(error) if due.path else rejection(error))) from None
         self._open.append(_Frame(due, invocation))
@@ -218,18 +219,18 @@ class Rerun:
     def _send(self, frame: _Frame, value: bytes | None) -> SyncCall | ExternalCall | None:
         """Continues an invocation to its next wait; None when it has returned."""
         invocation = frame.invocation
-        coroutine = invocation.coroutine
+        coroutine = invocation._coroutine
         assert coroutine is not None
         try:
             request = coroutine.send(value)
         except StopIteration as stop:
-            invocation.close()
+            invocation.end()
             if invocation._doom is not None:
                 raise self._raised(frame, invocation._doom) from None
             self._returned(frame, stop.value)
             return None
         except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
-            invocation.close()
+            invocation.end()
             raise self._raised(frame, failure_of(invocation, error) or error) from None
         if invocation._doom is not None:
             raise self._raised(frame, invocation._doom)
@@ -246,7 +247,7 @@ class Rerun:
             raise _deviation(frame.invocation, path)
         self._compare_calls(frame)
         if spec.slot == self._slot.index:
-            cached = self._footprint.invocations.get(path) if frame.same[index] else None
+            cached = self._cached.get(path) if frame.same[index] else None
             self._push(
                 _Due(
                     frame.due.chain,
@@ -262,28 +263,28 @@ class Rerun:
             )
             return
         assert frame.due.cached is not None
-        result = (frame.due.cached.results or {}).get(index)
+        result = (frame.due.cached._results or {}).get(index)
         if result is None:  # the callee had failed: what it would return now is not known here
             raise _deviation(frame.invocation, path)
         frame.wait_path, frame.wait_value = path, result
 
     def _within_allowance(self, frame: _Frame) -> bool:
         """Counts the calls made up to here: a failure behind the one that is too many would not be the first."""
-        calls = len(frame.invocation.calls)
+        calls = len(frame.invocation._calls)
         self._allowance -= calls - frame.counted
         frame.counted = calls
         return self._allowance >= 0
 
     def _compare_calls(self, frame: _Frame) -> None:
         # In the order they were made: the place of the first difference decides which failures elsewhere still count.
-        calls = frame.invocation.calls
+        calls = frame.invocation._calls
         for index in range(len(frame.same), len(calls)):
             frame.same.append(self._compare(frame, index, calls[index]))
 
     def _compare(self, frame: _Frame, index: int, spec: CallSpec) -> bool:
         """Whether call `index` is the cached one; a difference that another slot would notice deviates."""
         cached = frame.due.cached
-        before = cached.calls[index] if cached is not None and index < len(cached.calls) else None
+        before = cached._calls[index] if cached is not None and index < len(cached._calls) else None
         if before == spec:
             return True
         path = frame.invocation.step_path(index)
@@ -300,33 +301,33 @@ class Rerun:
             path, call = below.pop()
             if call.slot != self._slot.index:
                 return False
-            invocation = self._footprint.invocations.get(path)
+            invocation = self._cached.get(path)
             if invocation is not None:
-                below.extend((invocation.step_path(i), c) for i, c in enumerate(invocation.calls))
+                below.extend((invocation.step_path(i), c) for i, c in enumerate(invocation._calls))
         return True
 
     def _returned(self, frame: _Frame, value: Any) -> None:
         invocation, cached = frame.invocation, frame.due.cached
         if not self._within_allowance(frame):
             raise _deviation(invocation, invocation.position())
-        if cached is not None and cached.failed:
+        if cached is not None and cached._failed:
             # Its chain had ended there: the asynchronous calls made in it were never sent.
             raise _deviation(invocation, invocation.position())
         if invocation.synchronous or not invocation.path:
             try:
-                invocation.result = encode_result(invocation.spec, value, self._footprint.limits)
+                invocation._result = encode_result(invocation._spec, value, self._footprint.limits)
             except InTransactionError as error:
                 raise self._raised(frame, error) from None
             if not invocation.path:
-                self.result = invocation.result
-            elif frame.due.entry and cached is not None and invocation.result != cached.result:
+                self.result = invocation._result
+            elif frame.due.entry and cached is not None and invocation._result != cached._result:
                 raise _deviation(invocation, invocation.position())
         self._asynchronous_calls(frame)
 
     def _asynchronous_calls(self, frame: _Frame) -> None:
         invocation, cached = frame.invocation, frame.due.cached
         self._compare_calls(frame)
-        for index, spec in enumerate(invocation.calls):
+        for index, spec in enumerate(invocation._calls):
             if not spec.synchronous and spec.slot == self._slot.index:
                 path = invocation.step_path(index)
                 due = _Due(
@@ -337,13 +338,13 @@ class Rerun:
                     spec.key,
                     spec.params,
                     _ASYNCHRONOUS,
-                    self._footprint.invocations.get(path) if frame.same[index] else None,
+                    self._cached.get(path) if frame.same[index] else None,
                     False,
                 )
                 heapq.heappush(self._due, (path, path, due))
         if cached is not None:
-            for index in range(len(invocation.calls), len(cached.calls)):
-                if not self._wholly_here(invocation.step_path(index), cached.calls[index]):
+            for index in range(len(invocation._calls), len(cached._calls)):
+                if not self._wholly_here(invocation.step_path(index), cached._calls[index]):
                     raise _deviation(invocation, invocation.position())
 
     def _raised(self, frame: _Frame, error: BaseException) -> _Failed:
@@ -354,7 +355,7 @@ class Rerun:
         if type(error) is CallLimitExceeded or not self._within_allowance(frame):
             return _deviation(invocation, invocation.position())  # how many calls stand before it is not known here
         if cached is not None:
-            for index, (before, now) in enumerate(zip(cached.calls, invocation.calls, strict=False)):
+            for index, (before, now) in enumerate(zip(cached._calls, invocation._calls, strict=False)):
                 path = invocation.step_path(index)
                 if before.synchronous and now != before and not self._wholly_here(path, before):
                     return _deviation(invocation, path)
@@ -373,4 +374,4 @@ class Rerun:
 
 
 def _deviation(invocation: Invocation, position: bytes) -> _Failed:
-    return _Failed(Failure(invocation.chain_id, position, True, *_DEVIATION))
+    return _Failed(Failure(invocation._chain_id, position, True, *_DEVIATION))

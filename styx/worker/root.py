@@ -6,14 +6,17 @@ Paper sections 5.2 and 5.3.
 
 from __future__ import annotations
 
+import msgspec
+
 from styx.context import CallSpec
 from styx.messages import ReplyRecord, Request
 from styx.worker.ack_share import Outstanding
 from styx.worker.messages import Failure
 
 
-class RootTransaction:
-    """`tid` and the request stay over epochs; everything below `begin` belongs to one epoch.
+class RootTransaction(msgspec.Struct, eq=False):
+    """`tid` and the request stay over epochs; `outstanding`, the ack shares that are missing (None: all of them), and
+    what follows it belong to one epoch.
 
     `offset` is the request's place in its slot's stream. `sequential` is set once its branches collided or it
     needs an exact count or an outside call, and makes its calls run one after the other in call-path order.
@@ -22,54 +25,47 @@ class RootTransaction:
     TID, where they are answered). `remembered` is the reply it repeats itself.
     """
 
-    __slots__ = (
-        "collided",
-        "count",
-        "done",
-        "external",
-        "externals",
-        "failure",
-        "idempotency",
-        "offset",
-        "outstanding",
-        "overflow",
-        "payload",
-        "remembered",
-        "repeats",
-        "request",
-        "result",
-        "sequential",
-        "slot",
-        "tid",
-        "timestamp_us",
-        "todo",
-    )
-
-    def __init__(self, tid: int, slot: int, offset: int, timestamp_us: int, payload: bytes, request: Request) -> None:
-        self.tid = tid
-        self.slot = slot
-        self.offset = offset
-        self.timestamp_us = timestamp_us
-        self.payload = payload
-        self.request = request
-        self.sequential = False
-        self.externals: dict[bytes, bytes] | None = None
-        self.repeats: list[tuple[str, int, int]] = []
-        self.idempotency: bytes | None = None
-        self.remembered: ReplyRecord | None = None
-        self.begin()
+    tid: int
+    slot: int
+    offset: int
+    timestamp_us: int
+    payload: bytes
+    request: Request
+    sequential: bool = False
+    externals: dict[bytes, bytes] | None = None
+    repeats: list[tuple[str, int, int]] = []
+    idempotency: bytes | None = None
+    remembered: ReplyRecord | None = None
+    outstanding: Outstanding | None = None
+    count: int = 0
+    done: bool = False
+    collided: bool = False
+    overflow: bool = False
+    external: bool = False
+    failure: Failure | None = None
+    result: bytes | None = None
+    todo: list[tuple[bytes, CallSpec]] = []
 
     def begin(self) -> None:
         """A new epoch: nothing is known yet."""
-        self.outstanding = Outstanding()
+        self.outstanding = None
         self.count = 0
         self.done = False
         self.collided = False
         self.overflow = False
         self.external = False
-        self.failure: Failure | None = None
-        self.result: bytes | None = None
-        self.todo: list[tuple[bytes, CallSpec]] = []
+        self.failure = None
+        self.result = None
+        self.todo = []
+
+    def give_back(self, share: int, scale: int) -> bool:
+        """Takes the ack share `share` / 2^`scale` back; True when nothing is missing any more."""
+        outstanding = self.outstanding
+        if outstanding is None:
+            if share == 1 and scale == 0:
+                return True
+            outstanding = self.outstanding = Outstanding()
+        return outstanding.give_back(share, scale)
 
     def fail(self, failure: Failure) -> None:
         """Keeps the first failure in serial order."""

@@ -10,6 +10,7 @@ never touch a slot directly: their writes arrive here at commit. Paper sections 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, cast
 
 from styx.worker.footprint import EntityCell, Footprint
@@ -24,11 +25,12 @@ Delta = dict[str, dict[Any, bytes | None]]
 class Slot:
     """State of one slot.
 
-    Of this epoch: `footprints` are the transactions here by TID, `shared` the entities that more than one of them
-    names, with the cells of all.
+    Of this epoch: `footprints` are the transactions here by TID, `loads` those that load in bulk. `cells` are the
+    entities as the first transaction that names them sees them, `shared` as the others do, by their TIDs; so validation
+    has to look at the latter only.
     """
 
-    __slots__ = ("_cells", "delta", "footprints", "index", "shared", "tables", "uploading")
+    __slots__ = ("cells", "delta", "footprints", "index", "loads", "shared", "tables", "uploading")
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -40,22 +42,31 @@ class Slot:
     def forget_epoch(self) -> None:
         """The epoch is over."""
         self.footprints: dict[int, Footprint] = {}
-        self.shared: dict[tuple[str, Any], list[EntityCell]] = {}
-        self._cells: dict[tuple[str, Any], EntityCell] = {}
+        self.loads: list[Footprint] = []
+        self.cells: dict[tuple[str, Any], EntityCell] = {}
+        self.shared: dict[tuple[str, Any], dict[int, EntityCell]] = {}
 
-    def cell(self, footprint: Footprint, entity: tuple[str, Any]) -> EntityCell:
-        """A transaction's new cell of an entity; who else has one is noted, so that validation need not search."""
-        operator, key = entity
-        table = self.tables.get(operator)
-        cell = EntityCell(footprint, self.table(operator) if table is None else table, key)
-        first = self._cells.setdefault(entity, cell)
-        if first is not cell:
+    def cell(self, footprint: Footprint, operator: str, key: Any) -> EntityCell:
+        """The entity as the transaction sees it; made when it is first asked for."""
+        entity = (operator, key)
+        cell = self.cells.get(entity)
+        if cell is None:
+            table = self.tables.get(operator)
+            cell = self.cells[entity] = EntityCell(
+                footprint, operator, key, self.table(operator) if table is None else table
+            )
+        elif cell.footprint is not footprint:
             others = self.shared.get(entity)
             if others is None:
-                self.shared[entity] = [first, cell]
-            else:
-                others.append(cell)
+                others = self.shared[entity] = {}
+            first, cell = cell, others.get(footprint.tid)
+            if cell is None:
+                cell = others[footprint.tid] = EntityCell(footprint, operator, key, first.table)
         return cell
+
+    def every_cell(self) -> Iterable[EntityCell]:
+        """The entities that this epoch's transactions name, as each of them sees them."""
+        return chain(self.cells.values(), *map(dict.values, self.shared.values()))
 
     def table(self, operator: str) -> Table:
         """The operator's entities here; created empty at first use."""

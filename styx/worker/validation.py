@@ -8,49 +8,52 @@ Paper section 6.1.
 from __future__ import annotations
 
 from collections.abc import Container
+from operator import itemgetter
 
-from styx.worker.footprint import EntityCell, Footprint
+from styx.worker.footprint import BulkWrites, Footprint
 from styx.worker.slot import Slot
 
 
 def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
     """TIDs in conflict on `slot`, ascending; `gone` are those that logically aborted or left the epoch."""
     found: set[int] = set()
-    for cells in slot.shared.values():
+    for entity, others in slot.shared.items():
+        first = slot.cells[entity]
         written = False
-        for cell in sorted(cells, key=_tid):
-            tid = cell.footprint.tid
+        for tid, cell in sorted([(first.footprint.tid, first), *others.items()], key=_tid):
             if tid in gone:
                 continue
-            if written and cell.touched:
+            if written and cell.chain is not None:
                 found.add(tid)
-            if cell.values is not None:
+            if cell.written:
                 written = True
-    loads = [footprint for footprint in slot.footprints.values() if footprint.bulk is not None]
-    if loads:
-        _conflicts_of_loads(slot, [load for load in loads if load.tid not in gone], gone, found)
+    for load in slot.loads:
+        if load.bulk is not None and load.tid not in gone:
+            _conflicts_of_load(slot, load, load.bulk, gone, found)
     return sorted(found)
 
 
-def _tid(cell: EntityCell) -> int:
-    return cell.footprint.tid
+_tid = itemgetter(0)
 
 
-def _conflicts_of_loads(slot: Slot, loads: list[Footprint], gone: Container[int], found: set[int]) -> None:
+def _conflicts_of_load(slot: Slot, load: Footprint, bulk: BulkWrites, gone: Container[int], found: set[int]) -> None:
     """A bulk load touches and writes all its entities, without a cell for any of them."""
-    for load in loads:
-        assert load.bulk is not None
-        loaded = set(load.bulk.entities())
-        for other in slot.footprints.values():
-            if other.tid in gone or other is load:
-                continue
-            later = max(load.tid, other.tid)
-            for entity, cell in other.cells.items():
-                # Whoever comes later is in conflict with what the earlier one wrote.
-                if entity in loaded and cell.touched and (later == other.tid or cell.values is not None):
-                    found.add(later)
-            if other.bulk is not None and not loaded.isdisjoint(other.bulk.entities()):
-                found.add(later)
+    loaded = set(bulk.entities())
+    for cell in slot.every_cell():
+        tid = cell.footprint.tid
+        # Whoever comes later is in conflict with what the earlier one wrote.
+        if tid > load.tid and cell.chain is not None and tid not in gone and (cell.operator, cell.key) in loaded:
+            found.add(tid)
+        elif tid < load.tid and cell.written and tid not in gone and (cell.operator, cell.key) in loaded:
+            found.add(load.tid)
+    for other in slot.loads:
+        if (
+            other.tid > load.tid
+            and other.bulk is not None
+            and other.tid not in gone
+            and not loaded.isdisjoint(other.bulk.entities())
+        ):
+            found.add(other.tid)
 
 
 def commit(slot: Slot, left: Container[int]) -> None:
@@ -58,18 +61,16 @@ def commit(slot: Slot, left: Container[int]) -> None:
 
     No two of them write one entity, so that their order does not matter.
     """
-    tables, delta = slot.tables, slot.delta
-    for tid, footprint in slot.footprints.items():
-        if tid in left:
+    delta = slot.delta
+    for load in slot.loads:
+        if load.bulk is not None and load.tid not in left:
+            slot.apply_all(*load.bulk)
+    for cell in slot.every_cell():
+        if not cell.written or cell.footprint.tid in left:
             continue
-        if footprint.bulk is not None:
-            slot.apply_all(*footprint.bulk)
-        for (operator, key), cell in footprint.cells.items():
-            values = cell.values
-            if values is None:
-                continue
-            value = next(iter(values.values())) if len(values) == 1 else cell.final_value()
-            if value is None or operator not in delta:
-                slot.apply(operator, key, value)
-            else:  # what `apply` would do, without the call
-                tables[operator][key] = delta[operator][key] = value
+        operator, key = cell.operator, cell.key
+        value = cell.value if cell.values is None else cell.final_value()
+        if value is None or operator not in delta:
+            slot.apply(operator, key, value)
+        else:  # what `apply` would do, without the call
+            cell.table[key] = delta[operator][key] = value

@@ -387,7 +387,7 @@ class Worker:
                 self._end(root, 0)
         for root in roots:
             if root.tid not in left:
-                root.result = self.slots[root.slot].footprints[root.tid].invocations[b""].result
+                root.result = self.slots[root.slot].footprints[root.tid].invocations[0]._result
                 self._end(root, 1)
         if not locked:
             self._close(barrier.snapshot, barrier.hold)

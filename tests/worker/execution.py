@@ -48,7 +48,7 @@ class Execution:
     def result(self, tid: int) -> int | None:
         """What the root function returned in the execution step."""
         root = self.root(tid)
-        encoded = self.footprint(tid, root.slot).invocations[b""].result
+        encoded = self.footprint(tid, root.slot).invocations[0]._result
         return None if encoded is None else int(decode_plain(encoded))
 
     def numbers(self) -> dict[str, int]:

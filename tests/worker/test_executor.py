@@ -101,7 +101,7 @@ def test_a_caller_of_a_failed_callee_is_closed_with_its_finally_blocks() -> None
     assert seen == ["closed"]
     assert root.failure is not None
     assert root.failure.type == "RuntimeError"
-    assert executor.slots[0].footprints[1].cells["operator", "key"].values is None, "closed contexts write nothing"
+    assert not executor.slots[0].cells["operator", "key"].written, "closed contexts write nothing"
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit, StopAsyncIteration, MemoryError])
@@ -172,7 +172,7 @@ def test_what_arrives_for_a_dropped_transaction_does_nothing() -> None:
     for message in (Drop(9), late, Result(9, 0, b"\0\0\0\0", b"\x01", 2, []), Ack(9, 0, 1, 1, 1)):
         executor.deliver(message)
     executor.run(10)
-    assert execution.footprint(9).cells == {}
+    assert execution.footprint(9).invocations == []
     assert executor.outbox.take(1, 0, 0) == []
 
 
@@ -181,10 +181,10 @@ def test_a_drop_closes_what_waits() -> None:
     execution.executor.owners = {0: 0, 1: 5}
     execution.executor.begin([scripted_root(1, "a0", "put 1; ask b1 (get); put 2")])
     execution.executor.run(10)
-    waiting = execution.footprint(1).invocations[b""]
-    assert waiting.coroutine is not None
+    waiting = execution.footprint(1).invocations[0]
+    assert waiting._coroutine is not None
     execution.executor.deliver(Drop(1))
-    assert waiting.coroutine is None
+    assert waiting._coroutine is None
     execution.executor.deliver(Result(1, 0, b"\0\0", b"\x01", 2, []))
     execution.executor.run(10)
     assert execution.executor.open_roots == 1, "the root's own worker has dropped it, not this message"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from time import perf_counter
 from typing import Any
 
@@ -12,9 +13,7 @@ from styx.worker.invocation import Invocation
 def timed_invocation(breakdown: TimeBreakdown) -> type[Invocation]:
     """A kind of invocation that adds the time spent in `get`, `put` and `delete` to `breakdown.state_s`."""
 
-    class TimedInvocation(Invocation):
-        __slots__ = ()
-
+    class TimedInvocation(Invocation, eq=False):
         async def get(self, default: Any = None) -> Any:
             started_s = perf_counter()
             try:
@@ -22,17 +21,17 @@ def timed_invocation(breakdown: TimeBreakdown) -> type[Invocation]:
             finally:
                 breakdown.state_s += perf_counter() - started_s
 
-        async def put(self, value: Any) -> None:
+        def put(self, value: Any) -> Awaitable[None]:
             started_s = perf_counter()
             try:
-                await Invocation.put(self, value)
+                return Invocation.put(self, value)
             finally:
                 breakdown.state_s += perf_counter() - started_s
 
-        async def delete(self) -> None:
+        def delete(self) -> Awaitable[None]:
             started_s = perf_counter()
             try:
-                await Invocation.delete(self)
+                return Invocation.delete(self)
             finally:
                 breakdown.state_s += perf_counter() - started_s
 

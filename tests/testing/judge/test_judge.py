@@ -69,7 +69,7 @@ def conflicts_between_writes_only(slot: Slot, gone: Container[int]) -> list[int]
     written: set[object] = set()
     found = []
     for tid in sorted(slot.footprints):
-        writes = {entity for entity, cell in slot.footprints[tid].cells.items() if cell.values is not None}
+        writes = {(c.operator, c.key) for c in slot.every_cell() if c.footprint.tid == tid and c.written}
         if tid not in gone:
             found += [] if written.isdisjoint(writes) else [tid]
             written |= writes

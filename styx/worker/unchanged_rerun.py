@@ -1,0 +1,111 @@
+"""A conflicting transaction run again on one slot, for as long as its calls are the cached ones: the usual case.
+
+Without synchronous calls, and with every call the same as before, exactly the cached invocations run, in call-path
+order. Anything else (an exception, another call, a wait) ends the attempt without a trace, and `styx.worker.rerun`
+begins from the start. Decides nothing about failures. Paper section 6.3.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+
+from styx.execution import encode_result, start
+from styx.partitioning import Key
+from styx.worker.footprint import Footprint
+from styx.worker.invocation import Invocation, abandon
+from styx.worker.slot import Slot
+
+Writes = dict[tuple[str, Any], bytes | None]
+
+_UNREAD: Final = b"unread"
+_by_path = attrgetter("_path")
+
+
+class _Cell(msgspec.Struct, eq=False, gc=False):
+    """One entity: what this transaction wrote, else what lower ones did, else the state."""
+
+    entity: tuple[str, Any]
+    current: Writes
+    table: dict[Any, bytes]
+    value: bytes | None = _UNREAD
+    written: bool = False
+
+    def read(self, chain: bytes) -> bytes | None:
+        value = self.value
+        if value is _UNREAD:
+            entity, current = self.entity, self.current
+            value = self.value = current[entity] if entity in current else self.table.get(entity[1])
+        return value
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        self.value = value
+        self.written = True
+
+    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
+        raise AssertionError("a bulk load is run again by the general way")
+
+
+def unchanged_rerun(footprint: Footprint, slot: Slot, current: Writes) -> tuple[bytes | None, Writes] | None:
+    """(the root's result, writes) on top of `current`; None if it does not go like the first time."""
+    invocations = footprint.invocations
+    if footprint.bulk is not None:
+        return None
+    if len(invocations) > 1:
+        invocations = sorted(invocations, key=_by_path)
+    result: bytes | None = None
+    cells: dict[tuple[str, Any], _Cell] = {}
+    for cached in invocations:
+        if cached._share < 0 or cached._failed:
+            return None
+        entity = (cached._operator.name, cached.key)
+        cell = cells.get(entity)
+        if cell is None:
+            cell = cells[entity] = _Cell(entity, current, slot.table(entity[0]))
+        again = _again(cached, footprint, cell, slot.index)
+        if again is None:
+            return None
+        if not cached._path:
+            result = again._result
+    return result, {entity: cell.value for entity, cell in cells.items() if cell.written}
+
+
+def _again(cached: Invocation, footprint: Footprint, cell: _Cell, slot: int) -> Invocation | None:
+    spec, params, path = cached._spec, cached._params, cached._path
+    chain = cached._chain_id
+    # What was measured in the execution step is measured here as well.
+    invocation = type(cached)(
+        cached._operator,
+        cached.key,
+        footprint,
+        spec,
+        cell,
+        path,
+        chain,
+        footprint.limits.operations_max,
+        chain,
+        params,
+        cached._share,
+        0,
+        slot,
+    )
+    try:
+        coroutine = invocation._coroutine = start(spec, invocation, params)
+        coroutine.send(None)
+    except StopIteration as stop:
+        invocation.end()
+        if invocation._doom is not None or invocation._calls != cached._calls:
+            return None
+        if not path:
+            try:
+                invocation._result = encode_result(spec, stop.value, footprint.limits)
+            except Exception:  # noqa: BLE001 - the general way raises it again, and knows what it means
+                return None
+        return invocation
+    except BaseException:  # noqa: BLE001 - as above
+        invocation.end()
+        return None
+    abandon(invocation)
+    return None
