@@ -1,62 +1,40 @@
-"""`python -m benchmarks.reference`: one subcommand for each reference line. Measures nothing itself.
-
-Exit status 0: measured. 1: something is wrong with what was seen, or broke. 2: an option is wrong, or PostgreSQL is
-not there.
-"""
+"""`python -m benchmarks.reference LINE`: one command for each reference line. Measures nothing itself."""
 
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Final
 
-from asyncpg import PostgresError
-
-from benchmarks.driver.clients import ClientFailed
-from benchmarks.reference import bare, echo, line, postgres
-from styx.cli.serving import run_loop
-from styx.errors import ConfigurationError, StyxError
-from styx.testing.cluster.child import ChildFailed
-
-USAGE: Final = 2
-INTERRUPTED: Final = 130
+LINES: Final = {
+    "bare": "the bare loop in one process: no log, no network, no engine",
+    "echo": "through Kafka to a process that only echoes",
+    "postgres": "the same transfers in PostgreSQL",
+}
+"""By the name of the module of this package that measures it."""
+_PROGRAM: Final = "python -m benchmarks.reference"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns the exit status."""
-    options = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    try:
-        if options.command == "bare":
-            return bare.run(options)
-        return run_loop((echo.run if options.command == "echo" else postgres.run)(options))
-    except ConfigurationError as error:
-        line.say(str(error))
-        return USAGE
-    except (StyxError, ClientFailed, ChildFailed, OSError, PostgresError) as error:
-        line.say(f"{type(error).__name__}: {error}")
-        return line.FAILED
-    except KeyboardInterrupt:
-        line.say("interrupted")
-        return INTERRUPTED
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.reference",
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    chosen = argparse.ArgumentParser(
+        prog=_PROGRAM,
         description="What the same work costs without the engine: run it beside a measurement of the engine.",
+        epilog="\n".join(f"{name:<10}{text}; {_PROGRAM} {name} --help" for name, text in LINES.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="LINE")
-    for name, module, text in (
-        ("bare", bare, "the bare loop in one process"),
-        ("echo", echo, "through Kafka to a process that only echoes"),
-        ("postgres", postgres, "the same transfers in PostgreSQL"),
-    ):
-        module.add_options(commands.add_parser(name, help=text, description=module.__doc__))
-    return parser
+    chosen.add_argument("line", choices=LINES, metavar="LINE", help=f"one of {', '.join(LINES)}; then its own options")
+    line: str = chosen.parse_args(words[:1]).line
+    try:
+        module = import_module(f"benchmarks.reference.{line}")
+    except ModuleNotFoundError as error:
+        chosen.error(f"{line} needs {error.name}, from the extra 'bench'; scripts/bench installs it")
+    parser = argparse.ArgumentParser(prog=f"{_PROGRAM} {line}", description=module.__doc__)
+    module.add_options(parser)
+    return int(module.run(parser.parse_args(words[1:])))
 
 
 if __name__ == "__main__":

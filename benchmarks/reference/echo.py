@@ -33,8 +33,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     line.add_options(parser, RATES_DEFAULT)
 
 
-async def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Measures and prints; the exit status."""
+    return line.run_command(_run(options))
+
+
+async def _run(options: argparse.Namespace) -> int:
+    line.check(options)
     workload = make_workload(options)
     return await line.measure_line(options, make_workload, echo_deployment(workload.app, options.slots), _nothing)
 

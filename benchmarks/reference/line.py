@@ -5,13 +5,14 @@ a bound. The driver's, on another deployment; what is under load is the caller's
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 from benchmarks.driver import options as driver_options
-from benchmarks.driver.clients import Clients
+from benchmarks.driver.clients import ClientFailed, Clients
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
@@ -22,10 +23,16 @@ from benchmarks.driver.session import Generators, MakeWorkload, Session, search
 from benchmarks.driver.summary import ProgressLine, search_summary
 from benchmarks.driver.workload import Audit, Workload
 from benchmarks.ycsbt.options import add_options as add_workload_options
-from styx.errors import ConfigurationError
+from styx.cli.serving import run_loop
+from styx.errors import ConfigurationError, StyxError
+from styx.testing.cluster.child import ChildFailed
 
 OK: Final = 0
 FAILED: Final = 1
+"""Something is wrong with what was seen, or broke."""
+USAGE: Final = 2
+"""An option is wrong, or something is not installed."""
+INTERRUPTED: Final = 130
 RATES_MAX: Final = 100
 """Given rates of one command."""
 
@@ -49,18 +56,14 @@ async def measure_line(
     options: argparse.Namespace,
     make_workload: MakeWorkload,
     deployed: AbstractAsyncContextManager[Deployment],
-    note: Callable[[SearchResult], Any],
+    note: Callable[[SearchResult], Awaitable[None]],
 ) -> int:
     """Measures on `deployed`, which has its data already; the exit status.
 
     `note` is awaited when all clients have ended, to add to the result what else there is to say. Raises
     `ConfigurationError` and what the deployment raises.
     """
-    if options.loaded:
-        raise ConfigurationError("--loaded: what a reference line runs on is made anew each time")
-    rates = rates_of(options.rates)
-    if options.no_search and not rates:
-        raise ConfigurationError("--no-search without --rates leaves nothing to measure")
+    rates = check(options)
     workload = make_workload(options)
     first = driver_options.plan_of(options, rates[0] if rates else options.first_rate)
     async with deployed as deployment:
@@ -107,6 +110,18 @@ async def _measured(
     )
 
 
+def check(options: argparse.Namespace) -> list[float]:
+    """The given rates; raises `ConfigurationError` for options that do not fit together."""
+    if options.loaded:
+        raise ConfigurationError("--loaded: what a reference line runs on is made anew each time")
+    rates = rates_of(options.rates)
+    if options.no_search and not rates:
+        raise ConfigurationError("--no-search without --rates leaves nothing to measure")
+    for rate in (*rates, options.first_rate):
+        driver_options.plan_of(options, rate)
+    return rates
+
+
 def rates_of(text: str) -> list[float]:
     """The rates of `--rates`; raises `ConfigurationError`."""
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -129,6 +144,23 @@ def processor_lines(result: SearchResult) -> list[str]:
         each = (f"{step.result.cpu_us[role]:>20.1f}" if role in step.result.cpu_us else f"{'-':>20}" for role in roles)
         lines.append(f"{step.rate:>9.0f} " + " ".join(each))
     return lines
+
+
+def run_command(measuring: Coroutine[Any, Any, int]) -> int:
+    """Runs a command's coroutine to its end; the exit status, with a word on what went wrong."""
+    logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    try:
+        return run_loop(measuring)
+    except ConfigurationError as error:
+        say(str(error))
+        return USAGE
+    except (StyxError, ClientFailed, ChildFailed, OSError) as error:
+        say(f"{type(error).__name__}: {error}")
+        return FAILED
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
 
 
 def add_to_audit(result: SearchResult, text: str) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from asyncpg import PostgresError
+
 from benchmarks.driver.result import SearchResult
 from benchmarks.driver.target import Outcome
 from benchmarks.reference import line
@@ -36,8 +38,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     line.add_options(parser, RATES_DEFAULT)
 
 
-async def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Measures and prints; the exit status."""
+    try:
+        return line.run_command(_run(options))
+    except PostgresError as error:
+        line.say(f"PostgreSQL says: {error}")
+        return line.FAILED
+
+
+async def _run(options: argparse.Namespace) -> int:
+    line.check(options)
     check_connections(options.connections, options.clients)
     workload = make_workload(options)
     with postgres_server() as server:
