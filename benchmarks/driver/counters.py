@@ -6,6 +6,7 @@ are at the end; the buckets of histograms are left out. Summed over the processe
 
 from __future__ import annotations
 
+import math
 import re
 import urllib.request
 from collections.abc import Iterable, Mapping
@@ -21,11 +22,11 @@ Scrape = dict[str, float]
 
 
 def parse(text: str) -> Scrape:
-    """Of Prometheus' text format."""
+    """Of Prometheus' text format; what a process does not know (NaN) is left out."""
     values: Scrape = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            if sample.name.endswith(("_bucket", "_created")):
+            if sample.name.endswith(("_bucket", "_created")) or math.isnan(sample.value):
                 continue
             labels = ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
             values[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value

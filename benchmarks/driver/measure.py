@@ -40,18 +40,15 @@ async def measure(clients: Clients, plan: LoadPlan, probe: Probe, tell: Tell = l
     running = asyncio.ensure_future(clients.run(plan, start_s, lambda progress: tell(progress, probe)))
     watching = asyncio.ensure_future(_watch(probe, start_s + plan.warm_up_s, plan.duration_s))
     try:
-        await asyncio.wait([running, watching], return_when=asyncio.FIRST_COMPLETED)
-        if watching.done():
-            watching.result()
         report = await running
+        if not report.gave_up:
+            await watching
     finally:
         running.cancel()
         watching.cancel()
         await asyncio.wait([running, watching])
-    if not watching.cancelled():
-        watching.result()
-    if len(probe.samples) < 2:
-        await _look_once(probe)
+    if watching.cancelled():
+        await probe.cut_short()
     return Measurement(plan, report, probe, where, (before, calibrate()))
 
 
@@ -63,12 +60,6 @@ async def _watch(probe: Probe, from_s: float, duration_s: float) -> None:
         await _sleep_until(look_s)
         await probe.look()
     await _sleep_until(from_s + duration_s)
-    await probe.end()
-
-
-async def _look_once(probe: Probe) -> None:
-    """Of a run that was given up before its window there is no usage to tell."""
-    await probe.begin()
     await probe.end()
 
 

@@ -62,6 +62,12 @@ class Probe:
         self.samples.append(sample(self._pids()))
         self._after = await self._fetch(None)
 
+    async def cut_short(self) -> None:
+        """The run was given up: the window ends now, if it has begun at all."""
+        if not self.samples:
+            await self.begin()
+        await self.end()
+
     @property
     def roles(self) -> dict[str, RoleUsage]:
         """Processor time and memory in the window."""

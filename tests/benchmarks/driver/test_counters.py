@@ -17,6 +17,8 @@ styx_epoch_seconds_count 4.0
 styx_epoch_seconds_sum 0.5
 # TYPE styx_backlog gauge
 styx_backlog 17.0
+# TYPE styx_snapshot_age_seconds gauge
+styx_snapshot_age_seconds NaN
 """
 
 

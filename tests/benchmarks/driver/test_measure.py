@@ -1,0 +1,81 @@
+"""A measurement: what is read of the processes belongs to the window, whenever the clients are done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from benchmarks.driver.clients import Tell
+from benchmarks.driver.measure import measure
+from benchmarks.driver.plan import LoadPlan
+from benchmarks.driver.probe import Probe
+from benchmarks.driver.reports import RunReport
+
+PLAN = LoadPlan(rate=1, warm_up_s=0.05, duration_s=0.2)
+
+
+class Clients:
+    """Done at once, or when `until` is set."""
+
+    def __init__(self, report: RunReport, until: asyncio.Event | None = None) -> None:
+        self._report = report
+        self._until = until
+
+    @property
+    def pids(self) -> list[int]:
+        return []
+
+    async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
+        if self._until is not None:
+            await self._until.wait()
+        return self._report
+
+    async def witnesses(self) -> list[Any]:
+        return []
+
+
+class SlowProbe(Probe):
+    """Its reading of counters takes its time."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: {"self": [os.getpid()]})
+        self.ended = asyncio.Event()
+        self.ends = 0
+
+    async def end(self) -> None:
+        await asyncio.sleep(0.05)
+        await super().end()
+        self.ends += 1
+        self.ended.set()
+
+
+def test_clients_that_are_done_early_do_not_cut_the_reading_short() -> None:
+    async def main() -> None:
+        probe = SlowProbe()
+        measured = await measure(Clients(RunReport()), PLAN, probe)
+        assert probe.ends == 1
+        assert measured.probe.machine.seconds >= PLAN.duration_s
+        assert measured.probe.roles["self"].processes == 1
+
+    asyncio.run(main())
+
+
+def test_a_run_given_up_before_its_window_still_has_figures() -> None:
+    async def main() -> None:
+        probe = SlowProbe()
+        measured = await measure(Clients(RunReport(gave_up="hopeless")), PLAN, probe)
+        assert probe.ends == 1
+        assert measured.probe.roles["self"].processes == 1
+
+    asyncio.run(main())
+
+
+def test_the_window_ends_though_clients_still_wait_for_replies() -> None:
+    async def main() -> None:
+        probe = SlowProbe()
+        async with asyncio.timeout(60):
+            await measure(Clients(RunReport(), until=probe.ended), PLAN, probe)
+        assert probe.ends == 1
+
+    asyncio.run(main())
