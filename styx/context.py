@@ -33,6 +33,7 @@ from styx.operator import FunctionSpec, Operator
 from styx.partitioning import Key
 from styx.signature import NO_ARGUMENTS
 
+_encode = msgspec.msgpack.Encoder().encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PATH_STEP_BYTES = 2
 
@@ -90,6 +91,21 @@ class ExternalCall(NamedTuple):
 @types.coroutine
 def _suspend(request: SyncCall | ExternalCall) -> Generator[SyncCall | ExternalCall, bytes, bytes]:
     return (yield request)
+
+
+def encode_params(operator: str, function: FunctionSpec, params: Any) -> bytes:
+    """The msgpack of a call's arguments; raises `UnsupportedValue`."""
+    if type(params) is not tuple and type(params) is not list:
+        raise UnsupportedValue(f"params of {operator}.{function.name} must be a tuple or list, got {shown(params)}")
+    if not params:
+        return NO_ARGUMENTS
+    ordered = function.takes_sets or not SETS.isdisjoint(map(type, params))
+    if not ordered:
+        try:
+            return _encode(params)
+        except Exception:  # noqa: BLE001 - raised again below, and told in a way that helps
+            pass
+    return encode_any(params, "params of", operator, function.name, ordered=ordered)
 
 
 def call_limit_error(limits: Limits) -> CallLimitExceeded:
@@ -221,28 +237,21 @@ class Context(msgspec.Struct, eq=False):
         if self._closed:
             self._refuse()
         env = self._env
+        limits = env.limits
         try:
-            if self._called >= env.limits.invocations_max:
-                raise call_limit_error(env.limits)
+            if self._called >= limits.invocations_max:
+                raise call_limit_error(limits)
             if len(self._calls) >= CALLS_PER_FUNCTION_MAX:
                 raise CallLimitExceeded(f"{self._where()} made more than {CALLS_PER_FUNCTION_MAX} calls")
-            if len(self._path) >= env.limits.call_depth_max * PATH_STEP_BYTES:
+            if len(self._path) >= limits.call_depth_max * PATH_STEP_BYTES:
                 raise CallDepthExceeded(
-                    f"{self._where()} was called through {env.limits.call_depth_max} others: an endless recursion?"
+                    f"{self._where()} was called through {limits.call_depth_max} others: an endless recursion?"
                 )
             target, function = env.app.resolve(operator, function_name)
             checked = target.key_type.check(key, target.name)
             slot = target.slot_of(checked, env.n_slots)
-            if params == ():
-                data = NO_ARGUMENTS
-            elif type(params) is tuple or type(params) is list:
-                ordered = function.takes_sets or not SETS.isdisjoint(map(type, params))
-                data = encode_any(params, "params of", target.name, function.name, ordered=ordered)
-            else:
-                raise UnsupportedValue(
-                    f"params of {target.name}.{function.name} must be a tuple or list, got {shown(params)}"
-                )
-            if len(data) > env.limits.value_bytes_max:
+            data = encode_params(target.name, function, params)
+            if len(data) > limits.value_bytes_max:
                 raise self._too_large(f"params of {target.name}.{function.name}", data)
         except InTransactionError as error:
             raise self._doomed(error) from None

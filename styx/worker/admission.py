@@ -29,6 +29,7 @@ class Admission:
         self._app = app
         self._limits = limits
         self._n_slots = n_slots
+        self._small_max = min(limits.request_bytes_max, limits.value_bytes_max)
         self.waiting: dict[tuple[int, bytes], RootTransaction] = {}
 
     def admit(
@@ -39,16 +40,18 @@ class Admission:
         A repetition of a finished one is a transaction that is done already, with the first one's reply as
         `remembered`.
         """
+        payload = arrival.payload
         try:
-            request = decode_request(arrival.payload)
+            request = decode_request(payload)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             return ReportPoison(slot, arrival.offset, f"not a request: {error}")
-        root = RootTransaction(tid, slot, arrival.offset, arrival.timestamp_us, arrival.payload, request)
-        refused = self._refused(slot, request, len(arrival.payload))
-        if refused is not None:
-            root.done = True
-            root.failure = Failure(b"", b"", False, *refused)
-            return root
+        root = RootTransaction(tid, slot, arrival.offset, arrival.timestamp_us, payload, request)
+        if not self._fits(slot, request, len(payload)):
+            refused = self._refused(slot, request, len(payload))
+            if refused is not None:
+                root.done = True
+                root.failure = Failure(b"", b"", False, *refused)
+                return root
         if request.idempotency_key:
             key = idempotency_id(request)
             earlier = self.waiting.get((slot, key))
@@ -74,6 +77,16 @@ class Admission:
         """Its reply is given: repetitions find it remembered from now on."""
         if root.idempotency is not None:
             self.waiting.pop((root.slot, root.idempotency), None)
+
+    def _fits(self, slot: int, request: Request, size: int) -> bool:
+        """Nothing at all is wrong with it, and nothing is special; `_refused` decides about the others."""
+        name = request.operator
+        try:
+            operator, _ = self._app.resolve(name, request.function)
+            here = operator.slot_of(operator.key_type.check(request.key, name), self._n_slots) == slot
+        except InTransactionError:
+            return False
+        return here and size <= self._small_max
 
     def _refused(self, slot: int, request: Request, size: int) -> ErrorTriple | None:
         try:

@@ -386,12 +386,18 @@ class Executor:
             except InTransactionError as error:
                 self._failed(invocation, failure_at(invocation, aborted(error)))
                 return
+            if not invocation._path:
+                self.roots[invocation._env.tid].result = invocation._result
         if share < 0:
             self._answer(invocation, invocation._result, invocation.asynchronous_calls(), None)
-        elif invocation._calls or invocation._below:
-            self._chain_ended(invocation, invocation.asynchronous_calls(), None)
-        else:
+            return
+        calls = invocation.asynchronous_calls() if invocation._calls or invocation._below else None
+        if not calls:
             self._branch_ended(invocation)
+        elif invocation._env.sequential:
+            self._chain_ended(invocation, calls, None)
+        else:
+            self._send_calls(invocation, calls)
 
     def _failed(self, invocation: Invocation, failure: Failure) -> None:
         invocation.end()
@@ -433,12 +439,6 @@ class Executor:
         self, invocation: Invocation, calls: list[tuple[bytes, CallSpec]], failure: Failure | None
     ) -> None:
         footprint = invocation._env
-        if calls and not footprint.sequential:
-            self._send_calls(invocation, calls)
-            return
-        if failure is None and not calls:
-            self._branch_ended(invocation)
-            return
         external = failure is not None and failure.code == EXTERNAL_CODE
         self._acknowledge(
             footprint,
@@ -491,8 +491,13 @@ class Executor:
             return
         # The usual end, on the root's own worker: what an ack would do, without making one.
         root.count += invocation._called
-        if not root.done and root.give_back(1, invocation._share):
-            self._finish_or_drop(root)
+        if root.done or not root.give_back(1, invocation._share):
+            return
+        if root.count > self._invocations_max:
+            self._drop(root)
+        else:
+            root.done = True
+            self.open_roots -= 1
 
     def _acknowledge(self, footprint: Footprint, ack: Ack) -> None:
         owner = self.owners[footprint.root_slot]
@@ -520,7 +525,10 @@ class Executor:
         if ack.overflow:
             self._drop(root)
         elif ack.share and root.give_back(ack.share, ack.scale):
-            self._finish_or_drop(root)
+            if root.count > self._invocations_max:
+                self._drop(root)
+            else:
+                self._finish(root)
 
     def _next_in_order(self, root: RootTransaction, ack: Ack) -> None:
         """Sequential mode: the chain that ended may have left calls; the next in call-path order runs now."""
@@ -531,12 +539,6 @@ class Executor:
         path, spec = root.todo.pop()
         footprint = self.slots[root.slot].footprints[root.tid]
         self.send_call(footprint, path, spec, 0, root.count, path)
-
-    def _finish_or_drop(self, root: RootTransaction) -> None:
-        if root.count > self.limits.invocations_max:
-            self._drop(root)
-        else:
-            self._finish(root)
 
     def _finish(self, root: RootTransaction) -> None:
         root.done = True

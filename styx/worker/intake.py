@@ -151,13 +151,16 @@ class Intake:
             root.begin()
             roots.append(root)
         memory = self._memories[slot]
-        for number, arrival in enumerate(arrivals):
-            sequence = tid.tid(slot, counter + number, self._n_slots)
-            admitted = self._admission.admit(slot, sequence, arrival, memory)
-            if isinstance(admitted, ReportPoison):
-                self.poison.append(admitted)
-            elif admitted is not None:
+        if not arrivals:
+            return
+        admit, n_slots = self._admission.admit, self._n_slots
+        first, last = tid.tid(slot, counter, n_slots), tid.tid(slot, counter + len(arrivals) - 1, n_slots)
+        for sequence, arrival in zip(range(first, last + 1, n_slots), arrivals, strict=True):
+            admitted = admit(slot, sequence, arrival, memory)
+            if type(admitted) is RootTransaction:
                 roots.append(admitted)
+            elif type(admitted) is ReportPoison:
+                self.poison.append(admitted)
 
     def ended(self, root: RootTransaction) -> None:
         """The transaction is answered."""

@@ -38,17 +38,20 @@ class Replies:
                 replace(reply, request_id=request.request_id, sequence=root.tid, reply_to=request.reply_to),
             )
             return
-        request_id, reply_to = root.request.request_id, root.request.reply_to
-        failure = root.failure
+        request, tid, failure = root.request, root.tid, root.failure
         if failure is None:
-            assert root.result is not None, "a transaction ended without a result or an error"
-            reply = ReplyRecord(request_id, root.tid, root.tid, self._epoch, phase, root.result, None, reply_to)
+            result, error = root.result, None
+            assert result is not None, "a transaction ended without a result or an error"
         else:
-            error = (failure.code, failure.type, failure.message)
-            reply = ReplyRecord(request_id, root.tid, root.tid, self._epoch, phase, b"", error, reply_to)
+            result, error = b"", (failure.code, failure.type, failure.message)
+        reply = ReplyRecord(request.request_id, tid, tid, self._epoch, phase, result, error, request.reply_to)
         if root.idempotency is not None:
             self._memories[root.slot].remember(root.idempotency, reply)
-        self._give(root.slot, reply)
+        given = self._by_slot.get(root.slot)
+        if given is None or self.answered:
+            self._give(root.slot, reply)
+        else:
+            given.append(reply)
         for repeat_id, sequence, repeat_to in root.repeats:
             self._give(root.slot, replace(reply, request_id=repeat_id, sequence=sequence, reply_to=repeat_to))
 

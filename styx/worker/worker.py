@@ -380,14 +380,14 @@ class Worker:
             validation.commit(slot, left)
         roots = [root for _, root in sorted(self.executor.roots.items())]
         # Phase by phase: replies are remembered, and forgotten, in serial order, which is what a snapshot restores.
-        for root in roots:
-            if root.overflow or root.external:
-                self._defer(root)
-            elif root.tid in gone:
-                self._end(root, 0)
+        if gone:
+            for root in roots:
+                if root.overflow or root.external:
+                    self._defer(root)
+                elif root.tid in gone:
+                    self._end(root, 0)
         for root in roots:
             if root.tid not in left:
-                root.result = self.slots[root.slot].footprints[root.tid].invocations[0]._result
                 self._end(root, 1)
         if not locked:
             self._close(barrier.snapshot, barrier.hold)
