@@ -13,6 +13,7 @@ from typing import Any, Final
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from benchmarks.driver.probe import Mark
 from benchmarks.driver.result import Point, Result, SearchResult, read
@@ -29,14 +30,13 @@ _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "styx", "font.
 def latency_by_throughput(
     path: Path, series: Mapping[str, Sequence[tuple[float, float, float]]], title: str = ""
 ) -> None:
-    """Of each series, (transactions a second, p50, p99 in microseconds) of its runs."""
+    """Of each series, (transactions a second, p50, p99 in microseconds) of its runs, joined in their order."""
     with _axes(path, title) as axes:
         for color, (label, points) in zip(_colors(len(series)), series.items(), strict=True):
-            ordered = sorted(points)
-            rates = [rate for rate, _, _ in ordered]
-            axes.plot(rates, [p50 / 1e3 for _, p50, _ in ordered], "o--", color=color, label=f"{label} p50", ms=4)
-            axes.plot(rates, [p99 / 1e3 for _, _, p99 in ordered], "o-", color=color, label=f"{label} p99", ms=4)
-        axes.set_yscale("log")
+            rates = [rate for rate, _, _ in points]
+            axes.plot(rates, [p50 / 1e3 for _, p50, _ in points], "o--", color=color, label=f"{label} p50", ms=4)
+            axes.plot(rates, [p99 / 1e3 for _, _, p99 in points], "o-", color=color, label=f"{label} p99", ms=4)
+        _log_scale(axes)
         axes.set_xlim(left=0)
         axes.set_xlabel("transactions/s")
         axes.set_ylabel("latency in ms")
@@ -50,7 +50,7 @@ def latency_over_time(path: Path, points: Sequence[Point], marks: Sequence[Mark]
         times = [point.at_s for point in with_replies]
         axes.plot(times, [point.p99_us / 1e3 for point in with_replies], color=COLORS[0], label="p99")
         axes.plot(times, [point.p50_us / 1e3 for point in with_replies], "--", color=COLORS[0], label="p50")
-        axes.set_yscale("log")
+        _log_scale(axes)
         axes.set_xlabel("seconds since the window's start")
         axes.set_ylabel("latency in ms")
         rates = axes.twinx()
@@ -110,13 +110,17 @@ def plot(kind: str, files: Sequence[Path], out: Path, title: str) -> None:
 
 
 def _draw_latency(results: Sequence[tuple[str, Result | SearchResult]], out: Path, title: str) -> None:
-    series: dict[str, list[tuple[float, float, float]]] = {}
+    series: dict[str, list[Result]] = {}
     for label, result in results:
-        for run in _runs(result):
-            series.setdefault(label if isinstance(result, SearchResult) else result.workload, []).append(
-                (run.throughput, run.answered.p50_us, run.answered.p99_us)
-            )
-    latency_by_throughput(out, series, title)
+        series.setdefault(label if isinstance(result, SearchResult) else result.workload, []).extend(_runs(result))
+    points = {
+        label: [
+            (run.throughput, float(run.answered.p50_us), float(run.answered.p99_us))
+            for run in sorted(runs, key=lambda run: run.plan.rate)
+        ]
+        for label, runs in series.items()
+    }
+    latency_by_throughput(out, points, title)
 
 
 def _draw_timeline(results: Sequence[tuple[str, Result | SearchResult]], out: Path, title: str) -> None:
@@ -156,6 +160,13 @@ def _runs(result: Result | SearchResult) -> list[Result]:
     return (
         [result] if isinstance(result, Result) else [step.result for step in result.steps if step.result.answered.count]
     )
+
+
+def _log_scale(axes: Axes) -> None:
+    """With plain numbers: 200 rather than 2 × 10²."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
 
 
 def _colors(count: int) -> list[str]:
