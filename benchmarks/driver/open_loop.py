@@ -114,8 +114,9 @@ class OpenLoop:
         outcome = outcome_of(reply)
         if recorder.window_from_s <= now_s < recorder.window_to_s:
             recorder.replied[outcome] += 1
-        if reply.error is not None and counted:
-            recorder.errors[f"{outcome}:{reply.error.type}"] += 1
+        if reply.error is not None:
+            what = reply.error.type if outcome is Outcome.ABORTED else reply.error.code
+            recorder.errors[f"{outcome}:{what}"] += 1
         key = planned.kind, outcome, counted
         latency_us = int((now_s - due_s) * 1e6)
         try:
@@ -126,12 +127,12 @@ class OpenLoop:
 
     def _failed(self, planned: Planned, counted: bool, error: Exception, due_s: float, now_s: float) -> None:
         if isinstance(error, TimeoutError):
-            outcome = Outcome.MISSED
+            outcome, what = Outcome.MISSED, "timeout"
         elif isinstance(error, RequestRejected):
-            outcome = Outcome.REJECTED
+            outcome, what = Outcome.REJECTED, error.code
         else:
-            outcome = Outcome.UNKNOWN
-        self._recorder.errors[f"{outcome}:{type(error).__name__}"] += 1
+            outcome, what = Outcome.UNKNOWN, type(error).__name__
+        self._recorder.errors[f"{outcome}:{what}"] += 1
         self._recorder.latencies.setdefault((planned.kind, outcome, counted), []).append(int((now_s - due_s) * 1e6))
         self._generator.unknown(planned)
 

@@ -42,7 +42,7 @@ class IntervalReport(msgspec.Struct, kw_only=True):
 class RunReport(msgspec.Struct, kw_only=True):
     """One run, of one client or of all of them.
 
-    `due`, `sent`, `shed`, `outcomes`, `errors` and `latency` are of the requests due in the window; `late` is how much
+    `due`, `sent`, `shed`, `outcomes` and `latency` are of the requests due in the window; `late` is how much
     later than due they were sent. `replied` are the replies that came within the window, also to requests due before
     it: what the target could do in that time. `intervals` are numbered from the run's start,
     warm-up included. `outside` are the outcomes of requests due before the window. `gave_up` says why a run ended
@@ -56,7 +56,7 @@ class RunReport(msgspec.Struct, kw_only=True):
     outcomes: dict[Outcome, int] = {}
     outside: dict[Outcome, int] = {}
     errors: dict[str, int] = {}
-    """By `Outcome:code`, also for the ones by the will of the workload: `aborted:InsufficientFunds`."""
+    """Warm-up included, by outcome and why: `aborted:InsufficientFunds`, `rejected:overloaded`, `missed:timeout`."""
     latency: dict[str, dict[Outcome, Cells]] = {}
     """By kind of request and outcome."""
     late: Cells = {}

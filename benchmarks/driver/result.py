@@ -65,8 +65,9 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     `committed_rate` are per second of the window: requests due, transactions, and those that committed.
 
     Of the requests due in the window: `sent`, `shed` (due beyond the limit in flight, and never sent), `outcomes`,
-    `errors` by `outcome:type`, `latency` by kind and outcome, and `answered` over all kinds that were answered. `late`:
-    how much later than due the clients themselves were. `outside`: outcomes of the requests of the warm-up.
+    `latency` by kind and outcome, and `answered` over all kinds that were answered. `late`: how much later than due the
+    clients themselves were. `outside`: outcomes of the requests of the warm-up. `errors`, warm-up included, by outcome
+    and why: `aborted:InsufficientFunds`, `rejected:overloaded`, `missed:timeout`.
 
     `duplicated` replies, over the warm-up too; None where they cannot be seen, since the way of a reply has no place
     for a second one. `overloaded`: more was due than clients could send or the target answered; then the latencies

@@ -60,7 +60,7 @@ def test_every_request_of_the_window_is_counted_once() -> None:
     assert report.outcomes == {Outcome.COMMITTED: 20, Outcome.ABORTED: 10, Outcome.REJECTED: 10}
     assert sum(report.outside.values()) == 10
     assert generator.drawn == 50
-    assert report.errors["aborted:Refused"] == 10
+    assert report.errors == {"aborted:Refused": 12, "rejected:overloaded": 12}
     kinds = report.latency["add"]
     assert {outcome: sum(cells.values()) for outcome, cells in kinds.items()} == report.outcomes
     assert sum(interval.sent for interval in report.intervals.values()) == 50
@@ -73,12 +73,13 @@ def test_a_request_without_a_reply_is_missed_and_its_outcome_unknown() -> None:
     report, _ = run(target, generator=generator)
     assert report.outcomes == {Outcome.COMMITTED: 20, Outcome.MISSED: 20}
     assert generator.unknowns == 25
-    assert report.errors["missed:TimeoutError"] == 25
+    assert report.errors["missed:timeout"] == 25
 
 
 def test_a_broken_connection_leaves_the_outcome_unknown() -> None:
     report, _ = run(Target(ConnectionError("gone")))
     assert report.outcomes == {Outcome.UNKNOWN: 40}
+    assert report.errors == {"unknown:ConnectionError": 50}
 
 
 def test_what_is_due_beyond_the_limit_in_flight_is_shed() -> None:
