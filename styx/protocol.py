@@ -6,6 +6,8 @@ Paper sections 5.3 (barriers), 6 (commit) and 7.1 (snapshots).
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from styx.worker.messages import Failure
@@ -95,7 +97,7 @@ class EpochStarted(msgspec.Struct, array_like=True, tag=3, gc=False):
 
 
 class Done(msgspec.Struct, array_like=True, tag=4, gc=False):
-    """Barrier 1: every own transaction has its full share and the own epoch record is durable.
+    """Barrier 1: every own transaction has its full share.
 
     `new_max` is the largest number of new requests of one slot; the TID lists are of own transactions: logically
     aborted, with colliding branches, leaving the epoch, and too large to grow when run again.
@@ -111,7 +113,7 @@ class Done(msgspec.Struct, array_like=True, tag=4, gc=False):
 
 
 class Conflicts(msgspec.Struct, array_like=True, tag=5, gc=False):
-    """Barrier 2: the transactions in conflict on the worker's slots."""
+    """Barrier 2: the transactions in conflict on the worker's slots; and the own epoch record is durable."""
 
     generation: int
     epoch: int
@@ -188,7 +190,10 @@ class Join(msgspec.Struct, array_like=True, tag=3, gc=False):
 
 
 class Validate(msgspec.Struct, array_like=True, tag=4, gc=False):
-    """Barrier 1 passed: the union of what the workers reported."""
+    """Barrier 1 passed: the union of what the workers reported.
+
+    Not sent to a worker that is the only one: it knows all of that (`all_done`), and has gone on.
+    """
 
     generation: int
     epoch: int
@@ -245,3 +250,17 @@ class Compact(msgspec.Struct, array_like=True, tag=8, gc=False):
 
 
 ToWorker = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | Compact
+
+
+def all_done(reports: Collection[Done]) -> Validate:
+    """What barrier 1 tells everybody; `reports` are those of all workers."""
+    first = next(iter(reports))
+    return Validate(
+        first.generation,
+        first.epoch,
+        max(report.new_max for report in reports),
+        sorted(t for report in reports for t in report.aborted),
+        sorted(t for report in reports for t in report.collided),
+        sorted(t for report in reports for t in report.deferred),
+        sorted(t for report in reports for t in report.large),
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, ToWorker, Validate
+from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, ToWorker, Validate, all_done
 from styx.worker.messages import Failure
 
 
@@ -50,20 +50,11 @@ class EpochBarriers:
     def _complete(self, reports: dict[int, Done] | dict[int, Conflicts] | dict[int, LockReport]) -> bool:
         return reports.keys() == self._workers
 
-    def _barrier_1(self) -> Validate:
-        done = self._done.values()
-        self.new_max = max(report.new_max for report in done)
-        collided = sorted(t for report in done for t in report.collided)
-        self._collided = set(collided)
-        return Validate(
-            self.generation,
-            self.epoch,
-            self.new_max,
-            sorted(t for report in done for t in report.aborted),
-            collided,
-            sorted(t for report in done for t in report.deferred),
-            sorted(t for report in done for t in report.large),
-        )
+    def _barrier_1(self) -> Validate | None:
+        validate = all_done(self._done.values())
+        self.new_max = validate.new_max
+        self._collided = set(validate.collided)
+        return validate if len(self._workers) > 1 else None
 
     def _barrier_2(self, snapshot: bool, hold: bool) -> Commit:
         locked = self._collided.union(*(report.tids for report in self._conflicts.values()))

@@ -17,7 +17,6 @@ from styx.protocol import (
     Compact,
     Compacted,
     Conflicts,
-    Done,
     EpochStarted,
     Join,
     Loaded,
@@ -31,10 +30,12 @@ from styx.protocol import (
     ToCoordinator,
     ToWorker,
     Validate,
+    all_done,
 )
 from styx.sequencer import epoch_record
 from styx.sequencer.epoch_record import EpochPlan, EpochRecord
 from styx.worker import validation
+from styx.worker.done_report import done_report
 from styx.worker.events import (
     AppendEpochRecord,
     CoordinatorSaid,
@@ -73,7 +74,7 @@ class Step(Enum):
     LOADED = "it has its state and waits until all workers have theirs"
     IDLE = "no epoch is open"
     EXECUTING = "functions run, or others' do; barrier 1 is ahead or reported"
-    VALIDATING = "conflicts are reported, barrier 2 is ahead"
+    VALIDATING = "conflicts are found, barrier 2 is ahead; they are reported when the epoch record is durable"
     LOCKING = "a lock-phase round runs or is reported"
     HOLDING = "no epoch begins until the snapshot that is being stored has ended"
 
@@ -114,6 +115,8 @@ class Worker:
         self._reported = False
         self._new_max = 0
         self._barrier: Validate | None = None
+        self._conflicts: list[int] | None = None
+        self._alone = False
         self._locked: frozenset[int] = frozenset()
         self._locks: dict[int, SlotLockPhase] = {}
         self._round = 0
@@ -249,6 +252,7 @@ class Worker:
         self._forget()
         self.generation = message.generation
         self.executor.owners = dict(message.owners)
+        self._alone = len(message.addresses) == 1
         self.reached = Step.LOADING
         mine = sorted(slot for slot, owner in message.owners.items() if owner == self.id)
         snapshot = None if message.manifest is None else (message.manifest.generation, message.manifest.epoch)
@@ -284,6 +288,8 @@ class Worker:
             self._begin_epoch()
         if self.reached is Step.EXECUTING:
             self._report_done()
+        if self.reached is Step.VALIDATING:
+            self._report_conflicts()
         for peer, frame in self.executor.outbox.take(self.generation, self.epoch, self.id):
             self._effects.append(SendFrame(peer, frame))
 
@@ -321,21 +327,14 @@ class Worker:
     # Barriers ----------------------------------------------------------------------------------------------
 
     def _report_done(self) -> None:
-        if self._reported or self.executor.open_roots or not self._record_durable:
+        if self._reported or self.executor.open_roots:
             return
         self._reported = True
-        aborted, collided, deferred, large = [], [], [], []
-        growing_max = self.limits.invocations_max // 2
-        for root in self.executor.roots.values():
-            if root.overflow or root.external:
-                deferred.append(root.tid)
-            elif root.collided:
-                collided.append(root.tid)
-            elif root.failure is not None or root.remembered is not None:
-                aborted.append(root.tid)
-            if root.count > growing_max:
-                large.append(root.tid)
-        self._tell(Done(self.generation, self.epoch, self._new_max, aborted, collided, deferred, large))
+        roots = self.executor.roots.values()
+        done = done_report(self.generation, self.epoch, self._new_max, roots, self.limits.invocations_max)
+        self._tell(done)
+        if self._alone:
+            self._validate(all_done([done]))
 
     def _validate(self, barrier: Validate) -> None:
         assert self.reached is Step.EXECUTING, self.reached
@@ -343,12 +342,17 @@ class Worker:
         assert barrier.epoch == self.epoch
         self.reached = Step.VALIDATING
         self._barrier = barrier
-        self._start_externals(set(barrier.deferred))
         gone = {*barrier.aborted, *barrier.deferred}
         found: set[int] = set()
         for slot in self.slots.values():
             found.update(validation.conflicts(slot, gone))
-        self._tell(Conflicts(self.generation, self.epoch, sorted(found)))
+        self._conflicts = sorted(found)
+
+    def _report_conflicts(self) -> None:
+        """Not before the epoch record is durable: what follows barrier 2 can be seen from outside."""
+        if self._conflicts is not None and self._record_durable:
+            self._tell(Conflicts(self.generation, self.epoch, self._conflicts))
+            self._conflicts = None
 
     def _start_externals(self, deferred: set[int]) -> None:
         """Outside effects begin only now, when the epoch that leads to them can no longer be lost."""
@@ -362,7 +366,7 @@ class Worker:
 
     def _external_done(self, done: ExternalDone) -> None:
         if done.tid in self.executor.roots:
-            # The call began at barrier 1 and has ended before barrier 2: the transaction is about to be parked.
+            # The call has ended on another worker before this one learned of barrier 2, or amid the lock phase.
             self._early_outcomes.append(done)
         else:
             self._intake.outcome(done)
@@ -373,6 +377,7 @@ class Worker:
         assert self.reached is Step.VALIDATING, self.reached
         assert self._barrier is not None
         assert barrier.epoch == self.epoch
+        self._start_externals(set(self._barrier.deferred))
         locked = self._locked = frozenset(barrier.locked)
         gone = {*self._barrier.aborted, *self._barrier.deferred}
         left = locked | gone

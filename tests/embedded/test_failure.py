@@ -42,11 +42,11 @@ async def test_an_assertion_in_a_core_ends_the_engine_and_names_its_event(
     async with styx.embedded(app, tmp_path) as client:
         await client.call("ledger", "a", "add")
         with monkeypatch.context() as broken:
-            broken.setattr(Worker, "_validate", lambda self, barrier: _assert_not())
+            broken.setattr(Worker, "_commit", lambda self, barrier: _assert_not())
             with pytest.raises(OutcomeUnknown, match="never so"):
                 await client.call("ledger", "a", "add")
         _fail_once(client.engine, "never so", caplog)
-        assert "while taking CoordinatorSaid(message=Validate(" in caplog.text
+        assert "while taking CoordinatorSaid(message=Commit(" in caplog.text
         with pytest.raises(styx.RequestRejected, match="never so") as rejected:
             await client.call("ledger", "a", "add")
         assert rejected.value.code == "unavailable"

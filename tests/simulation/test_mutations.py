@@ -105,13 +105,13 @@ def an_abort_releases_the_root(patch: pytest.MonkeyPatch) -> None:
 
 
 def replies_do_not_wait_for_the_epoch_record(patch: pytest.MonkeyPatch) -> None:
-    original = worker.Worker._report_done
+    original = worker.Worker._report_conflicts
 
-    def report_done(self: worker.Worker) -> None:
+    def report_conflicts(self: worker.Worker) -> None:
         self._record_durable = True
         original(self)
 
-    patch.setattr(worker.Worker, "_report_done", report_done)
+    patch.setattr(worker.Worker, "_report_conflicts", report_conflicts)
 
 
 def the_offset_moves_past_carried_transactions(patch: pytest.MonkeyPatch) -> None:

@@ -196,10 +196,22 @@ def test_a_record_that_is_durable_for_another_epoch_is_not_this_ones() -> None:
     alone.say(Resume(1))
     alone.arrive(0, "get")
     alone.step(Proceed())
+    alone.say(Validate(1, 0, 1, [], [], [], []))
     alone.step(RecordDurable(1, 5))
-    assert not any(isinstance(message, Done) for message in alone.told)
+    assert not any(isinstance(message, Conflicts) for message in alone.told)
     alone.step(RecordDurable(1, 0))
+    assert isinstance(alone.told[-1], Conflicts)
+
+
+def test_conflicts_of_a_record_that_is_durable_early_are_told_at_once() -> None:
+    alone = Alone()
+    alone.say(Resume(1))
+    alone.arrive(0, "get")
+    alone.step(RecordDurable(1, 0))
+    alone.step(Proceed())
     assert isinstance(alone.told[-1], Done)
+    alone.say(Validate(1, 0, 1, [], [], [], []))
+    assert isinstance(alone.told[-1], Conflicts)
 
 
 # Held snapshots ------------------------------------------------------------------------------------------------

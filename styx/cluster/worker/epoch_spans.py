@@ -19,12 +19,12 @@ class Span(IntEnum):
     """The batch is formed and its record encoded."""
     EXECUTION = 1
     """Until all own transactions have been run, on other workers too."""
-    RECORD = 2
-    """Nothing to do until the own epoch record is durable."""
-    BARRIER_1 = 3
+    BARRIER_1 = 2
     """Until all workers are done; functions that others call run meanwhile."""
-    VALIDATION = 4
+    VALIDATION = 3
     """Conflicts are found."""
+    RECORD = 4
+    """Nothing to do until the own epoch record is durable."""
     BARRIER_2 = 5
     """Until all workers have found theirs."""
     COMMIT = 6

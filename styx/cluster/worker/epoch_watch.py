@@ -100,7 +100,8 @@ class EpochWatch:
             self._roots = executor.roots
             self.spans.enter(Span.EXECUTION)
         elif isinstance(message, Done):
-            self.spans.enter(Span.BARRIER_1)
+            if self.spans.span is Span.EXECUTION:  # a worker alone is behind the barrier already
+                self.spans.enter(Span.BARRIER_1)
         elif isinstance(message, Conflicts):
             self.spans.enter(Span.BARRIER_2)
         elif isinstance(message, LockReport):
@@ -116,7 +117,7 @@ class EpochWatch:
         """The worker has nothing more to do for now. Returns when the requests that were answered entered the log,
         in microseconds; for `durable`.
         """
-        if self.spans.span is Span.EXECUTION and not executor.open_roots:
+        if self.spans.span is Span.VALIDATION:
             self.spans.enter(Span.RECORD)
         if self.sampling and not runnable:
             self.breakdown.wait(self.clock(), executor.open_roots > 0)
