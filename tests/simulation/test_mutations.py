@@ -234,7 +234,9 @@ def counters_are_not_rebalanced(patch: pytest.MonkeyPatch) -> None:
 
     def barrier_1(self: barrier.EpochBarriers) -> Any:
         validate = original(self)
-        validate.new_max = self.new_max = min(done.new_max for done in self._done.values())
+        self.new_max = min(done.new_max for done in self._done.values())
+        if validate is not None:
+            validate.new_max = self.new_max
         return validate
 
     patch.setattr(barrier.EpochBarriers, "_barrier_1", barrier_1)

@@ -9,7 +9,8 @@ import pytest
 
 from styx.codec import encode_strict
 from styx.limits import Limits
-from styx.worker.rerun import Rerun, Writes
+from styx.worker.rerun import Rerun
+from styx.worker.unchanged_rerun import Writes
 from tests.worker.execution import OPERATOR, Execution
 
 
