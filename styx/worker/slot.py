@@ -145,3 +145,13 @@ def merge(deltas: Iterable[Delta]) -> Delta:
         for operator, entries in delta.items():
             merged.setdefault(operator, {}).update(entries)
     return merged
+
+
+def holdings(slots: Iterable[Slot]) -> tuple[int, list[str]]:
+    """(entities that have state in these slots, names of their operators)."""
+    counts: dict[str, int] = {}
+    for slot in slots:
+        for operator, table in slot.tables.items():
+            if table and operator != IDEMPOTENCY_TABLE:
+                counts[operator] = counts.get(operator, 0) + len(table)
+    return sum(counts.values()), sorted(counts)

@@ -17,6 +17,7 @@ from styx.protocol import (
     Compact,
     Compacted,
     Conflicts,
+    Done,
     EpochStarted,
     Join,
     Loaded,
@@ -64,7 +65,7 @@ from styx.worker.messages import ExternalDone, Failure, Frame
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
-from styx.worker.slot import IDEMPOTENCY_TABLE, Slot, Table
+from styx.worker.slot import Slot, Table, holdings
 
 
 class Step(Enum):
@@ -115,6 +116,7 @@ class Worker:
         self._reported = False
         self._new_max = 0
         self._barrier: Validate | None = None
+        self._done: Done | None = None
         self._conflicts: list[int] | None = None
         self._alone = False
         self._locked: frozenset[int] = frozenset()
@@ -145,12 +147,7 @@ class Worker:
 
     def holdings(self) -> tuple[int, list[str]]:
         """(entities that have state here, names of their operators)."""
-        counts: dict[str, int] = {}
-        for slot in self.slots.values():
-            for operator, table in slot.tables.items():
-                if table and operator != IDEMPOTENCY_TABLE:
-                    counts[operator] = counts.get(operator, 0) + len(table)
-        return sum(counts.values()), sorted(counts)
+        return holdings(self.slots.values())
 
     def run_app(self, app: App) -> None:
         """The next generation runs this version of the app."""
@@ -317,7 +314,8 @@ class Worker:
         if plan is None:
             record = EpochRecord(self.generation, epoch, self.counter, batches)
             self._effects.append(AppendEpochRecord(self.generation, epoch, epoch_record.encode(record)))
-        self._tell(EpochStarted(self.generation, epoch))
+        if not self._alone:  # else nobody has to be told to join
+            self._tell(EpochStarted(self.generation, epoch))
         self.executor.begin(roots)
         for frame in self._early.pop(epoch, ()):
             for message in frame.messages:
@@ -332,9 +330,12 @@ class Worker:
         self._reported = True
         roots = self.executor.roots.values()
         done = done_report(self.generation, self.epoch, self._new_max, roots, self.limits.invocations_max)
-        self._tell(done)
         if self._alone:
+            # The coordinator hears of barrier 1 together with what this worker says at barrier 2.
+            self._done = done
             self._validate(all_done([done]))
+        else:
+            self._tell(done)
 
     def _validate(self, barrier: Validate) -> None:
         assert self.reached is Step.EXECUTING, self.reached
@@ -350,9 +351,12 @@ class Worker:
 
     def _report_conflicts(self) -> None:
         """Not before the epoch record is durable: what follows barrier 2 can be seen from outside."""
-        if self._conflicts is not None and self._record_durable:
-            self._tell(Conflicts(self.generation, self.epoch, self._conflicts))
-            self._conflicts = None
+        if self._conflicts is None or not self._record_durable:
+            return
+        if self._done is not None:
+            self._tell(self._done)
+        self._tell(Conflicts(self.generation, self.epoch, self._conflicts))
+        self._done = self._conflicts = None
 
     def _start_externals(self, deferred: set[int]) -> None:
         """Outside effects begin only now, when the epoch that leads to them can no longer be lost."""

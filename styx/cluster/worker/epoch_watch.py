@@ -14,7 +14,7 @@ from styx.cluster.worker.time_breakdown import EPOCHS_PER_SAMPLE, TimeBreakdown
 from styx.cluster.worker.timed_invocation import timed_invocation
 from styx.messages import ReplyRecord
 from styx.metrics.histogram import EPOCH_SIZES, REQUEST_SECONDS, ROUNDS, Histogram
-from styx.protocol import Commit, Conflicts, Done, EpochStarted, LockDecision, LockReport, ToCoordinator, ToWorker
+from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, ToCoordinator, ToWorker
 from styx.worker.executor import Executor
 from styx.worker.invocation import Invocation
 from styx.worker.root import RootTransaction
@@ -39,6 +39,7 @@ class EpochWatch:
         self._timed_invocation = timed_invocation(self.breakdown)
         self._epochs = 0
         self._roots: dict[int, RootTransaction] = {}
+        self._roots_before: dict[int, RootTransaction] = {}
         self._ended_before = 0
         self._rounds = 0
         self._sent_us: list[int] = []
@@ -55,6 +56,12 @@ class EpochWatch:
         if self.sampling:
             self.breakdown.begin()
         executor.invocation = self._timed_invocation if self.sampling else Invocation
+
+    def sequenced(self, executor: Executor) -> None:
+        """The epoch's transactions are there, to be run."""
+        # Replies of the epoch before may still be on their way out of the step that began this one.
+        self._roots_before, self._roots = self._roots, executor.roots
+        self.spans.enter(Span.EXECUTION)
 
     def validates(self) -> None:
         """Barrier 1 is passed."""
@@ -84,7 +91,7 @@ class EpochWatch:
         self.spans.abandon()
         self.sampling = False
         self.breakdown.abandon()
-        self._roots = {}
+        self._roots = self._roots_before = {}
         self._sent_us = []
 
     def told(self, message: ToWorker) -> None:
@@ -94,12 +101,9 @@ class EpochWatch:
 
     # The session -------------------------------------------------------------------------------------------
 
-    def said(self, message: ToCoordinator, executor: Executor) -> None:
+    def said(self, message: ToCoordinator) -> None:
         """The coordinator was sent a message."""
-        if isinstance(message, EpochStarted):
-            self._roots = executor.roots
-            self.spans.enter(Span.EXECUTION)
-        elif isinstance(message, Done):
+        if isinstance(message, Done):
             if self.spans.span is Span.EXECUTION:  # a worker alone is behind the barrier already
                 self.spans.enter(Span.BARRIER_1)
         elif isinstance(message, Conflicts):
@@ -110,8 +114,8 @@ class EpochWatch:
     def replied(self, replies: list[ReplyRecord], seconds: float) -> None:
         """Replies were handed to the log, which took so long; `pass_ended` says which of them it was."""
         self.spans.replied(seconds)
-        roots = self._roots
-        self._sent_us += [roots[reply.sequence].timestamp_us for reply in replies if reply.sequence in roots]
+        for roots in (self._roots, self._roots_before):
+            self._sent_us += [roots[reply.sequence].timestamp_us for reply in replies if reply.sequence in roots]
 
     def pass_ended(self, executor: Executor, runnable: bool) -> list[int]:
         """The worker has nothing more to do for now. Returns when the requests that were answered entered the log,

@@ -263,7 +263,7 @@ class WorkerSession:
 
     def _tell(self, effect: Tell) -> None:
         self._link.send(encode(effect.message))
-        self._watch.said(effect.message, self.core.executor)
+        self._watch.said(effect.message)
 
     def _append_epoch_record(self, effect: AppendEpochRecord) -> None:
         generation = self._current

@@ -51,6 +51,11 @@ class TimedWorker(Worker):
             watch.told(event.message)
         return super().step(event)
 
+    def _begin_epoch(self) -> None:
+        super()._begin_epoch()
+        if self._reached is Step.EXECUTING:
+            self._watch.sequenced(self.executor)
+
     def _run_locks(self) -> None:
         watch = self._watch
         started_s = watch.clock() if watch.sampling else 0.0

@@ -93,7 +93,7 @@ class Session:
         for effect in self.worker.step(event):
             if isinstance(effect, worker_events.Tell):
                 self._tell(coordinator_events.WorkerSaid(0, effect.message))
-                self.watch.said(effect.message, self.worker.executor)
+                self.watch.said(effect.message)
             elif isinstance(effect, worker_events.AppendEpochRecord):
                 self._events.append(worker_events.RecordDurable(effect.generation, effect.epoch))
             elif isinstance(effect, worker_events.EmitReplies):
@@ -148,7 +148,7 @@ def test_a_generation_that_ends_amid_an_epoch_counts_nothing() -> None:
     session = Session()
     request = encode_request(Request("r", "account", "k", "add", msgspec.msgpack.encode([1])))
     session.worker.step(worker_events.RequestsArrived(account.partition_of("k", 2) % 2, [Arrival(0, 0, request)]))
-    assert session.watch.spans.span is Span.SEQUENCING
+    assert session.watch.spans.span is Span.EXECUTION
     session.recover()
     assert session.watch.spans.span is None
     assert session.watch.pass_ended(session.worker.executor, False) == []
