@@ -1,0 +1,46 @@
+"""`python -m benchmarks.experiments NAME`: one command for each experiment. Measures nothing itself."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final, NamedTuple
+
+
+class Experiment(NamedTuple):
+    """`module` has `add_options(parser)` and `run(options)`, which gives the exit status."""
+
+    module: str
+    what: str
+
+
+EXPERIMENTS: Final = {
+    "targets": Experiment("targets.command", "the ratios that are to hold, each against its target"),
+}
+_PROGRAM: Final = "python -m benchmarks.experiments"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    chosen = argparse.ArgumentParser(
+        prog=_PROGRAM,
+        description="Experiments that run unattended on one machine, with services of their own.",
+        epilog="\n".join(f"{name:<12}{each.what}; {_PROGRAM} {name} --help" for name, each in EXPERIMENTS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    chosen.add_argument("name", choices=EXPERIMENTS, metavar="NAME", help=f"one of {', '.join(EXPERIMENTS)}")
+    name: str = chosen.parse_args(words[:1]).name
+    try:
+        module = import_module(f"benchmarks.experiments.{EXPERIMENTS[name].module}")
+    except ModuleNotFoundError as error:
+        chosen.error(f"{name} needs {error.name}, from the extra 'bench'; scripts/experiments installs it")
+    parser = argparse.ArgumentParser(prog=f"{_PROGRAM} {name}", description=module.__doc__)
+    module.add_options(parser)
+    return int(module.run(parser.parse_args(words[1:])))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

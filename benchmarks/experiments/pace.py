@@ -1,0 +1,72 @@
+"""Whether a step fell into a slow phase of the machine, by the fixed piece of work timed beside it. Pure.
+
+A shared machine is slower at times: its processors, or what others leave of them. Such a step says little about what
+was measured, so it is repeated, and of all tries the one in the quietest phase counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+from benchmarks.driver.calibration import Calibration
+from benchmarks.driver.result import Result
+
+SLOWER_MAX: Final = 1.15
+"""The fixed work took at most this many times its best of the experiment, in a phase that is not slow."""
+OTHERS_SHARE_MAX: Final = 0.1
+"""Of all processors' time in the window, what went to processes that were not measured, or was stolen."""
+
+T = TypeVar("T")
+
+
+class Pace(NamedTuple):
+    """`slower`: the time of the fixed work by its best; `others`: the share of the machine that others had."""
+
+    slower: float
+    others: float
+
+    @property
+    def slow(self) -> bool:
+        """Whether the step is worth repeating."""
+        return self.slower > SLOWER_MAX or self.others > OTHERS_SHARE_MAX
+
+    @property
+    def loss(self) -> float:
+        """To compare tries: the smaller the better."""
+        return self.slower * (1 + self.others)
+
+
+class Machine:
+    """Remembers how fast the fixed work has been at best, in the processes that it is timed in."""
+
+    def __init__(self) -> None:
+        self.best_ms = float("inf")
+        self.worst_ms = 0.0
+
+    def pace(self, beside: Sequence[Calibration], others: float = 0.0) -> Pace:
+        """Of a step with these calibrations around it."""
+        each_ms = sum(one.cpu_ms for one in beside) / len(beside)
+        self.best_ms = min(self.best_ms, each_ms)
+        self.worst_ms = max(self.worst_ms, each_ms)
+        return Pace(each_ms / self.best_ms, others)
+
+    def pace_of(self, result: Result) -> Pace:
+        """Of a run of the driver."""
+        machine = result.machine
+        available_s = max(machine.seconds * result.environment.processors, 1e-9)
+        return self.pace(result.calibration, (machine.others_s + machine.stolen_s) / available_s)
+
+
+async def in_a_quiet_phase(
+    step: Callable[[], Awaitable[T]], pace_of: Callable[[T], Pace], repeats: int, say: Callable[[str], None]
+) -> T:
+    """What `step` gives, repeated up to `repeats` times while the phase is slow."""
+    tries: list[tuple[Pace, T]] = []
+    while True:
+        given = await step()
+        pace = pace_of(given)
+        tries.append((pace, given))
+        if not pace.slow or len(tries) > repeats:
+            return min(tries, key=lambda each: each[0].loss)[1]
+        say(f"a slow phase (x{pace.slower:.2f}, others {pace.others:.0%}): repeated")

@@ -1,0 +1,198 @@
+"""A subject: one kind of load on one deployment, ready to be measured step by step. Several may share a deployment.
+
+Behind the block the state of the deployment is held against what all clients have seen: figures of an engine that
+loses money are worth nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from benchmarks.driver.clients import Clients
+from benchmarks.driver.deployment.base import Deployment
+from benchmarks.driver.plan import TIMEOUT_SECONDS_DEFAULT, LoadPlan
+from benchmarks.driver.result import Result
+from benchmarks.driver.search import THROUGHPUT_SHARE_MIN, reasons_against
+from benchmarks.driver.session import Generators, Session
+from benchmarks.driver.workload import Workload
+from benchmarks.experiments.bench import Bench, Step, StepFailed
+from benchmarks.experiments.climb import Climb
+from benchmarks.reference.echo_workload import Echoed
+from benchmarks.ycsbt.settings import Settings
+from benchmarks.ycsbt.workload import YcsbT
+
+BOUND_SECONDS: Final = 1.0
+"""What p99 stays under at a rate that a subject holds."""
+IN_FLIGHT_MAX: Final = 100_000
+"""Of one client: more than any of the subjects can have within the bound."""
+SATURATED_IN_FLIGHT_MIN: Final = 2_000
+"""Requests under way, over all clients, while a subject is given as much as it takes; at least these."""
+SATURATED_SECONDS: Final = 0.4
+"""As many are under way as it answered in this time when it was tried before: far enough within the bound, and enough
+for batches to be large.
+"""
+SATURATING_RATE: Final = 200_000.0
+"""Beyond any subject; what is beyond the limit in flight is never sent."""
+GUESS_SHARE: Final = 0.9
+"""Of the saturated throughput: where the search for the highest rate begins."""
+
+
+class Load(NamedTuple):
+    """A workload's options under a name; `echoed`: for an echo, which has no state."""
+
+    name: str
+    settings: Settings
+    echoed: bool = False
+
+
+class Subject:
+    """Made by `subjects`."""
+
+    def __init__(self, bench: Bench, name: str, session: Session, clients: Clients, check: Callable[[], None]) -> None:
+        self.name = name
+        self._bench = bench
+        self._session = session
+        self._clients = clients
+        self._check = check
+        self._guess = 0.0
+        """Requests a second that it may hold, as far as is known."""
+
+    async def run(self, rate: float, *, give_up_s: float | None = None, in_flight: int = IN_FLIGHT_MAX) -> Result:
+        """One window at `rate` requests a second."""
+        common = self._bench.common
+        plan = LoadPlan(
+            rate=rate,
+            duration_s=common.window_s,
+            warm_up_s=common.warm_up_s,
+            clients=common.clients,
+            in_flight_max=in_flight,
+            give_up_s=give_up_s,
+        )
+        result = await self._session.measure(self._clients, plan)
+        self._check()
+        self._bench.steps.append(Step(subject=self.name, result=result))
+        for mark in result.marks:
+            if mark.what == "recovery":
+                self._bench.say(f"{self.name}: a worker was given up and came back in this step")
+        return result
+
+    async def saturated(self) -> Result:
+        """One window with so many requests under way all the time that its throughput is what there is."""
+        wanted = max(SATURATED_IN_FLIGHT_MIN, self._guess * SATURATED_SECONDS)
+        in_flight = int(wanted / self._bench.common.clients)
+        result = await self._bench.quiet(partial(self.run, SATURATING_RATE, in_flight=in_flight))
+        self._bench.say(f"{self.name} saturated: {result.throughput:.0f}/s, {shown(result)}")
+        return result
+
+    async def warmed(self) -> float:
+        """Transactions a second when `saturated`, after a step that does not count: a broker that has just started
+        needs load to become fast.
+        """
+        self._guess = (await self.saturated()).throughput
+        throughput = (await self.saturated()).throughput
+        self._guess = GUESS_SHARE * throughput
+        return throughput
+
+    async def at(self, rate: float) -> Result:
+        """One step at a rate that is given. Raises `StepFailed` if less was answered, time and again."""
+        tries = 1 + self._bench.common.repeats
+        while True:
+            result = await self._bench.quiet(partial(self.run, rate))
+            held = result.throughput >= THROUGHPUT_SHARE_MIN * result.offered_rate
+            self._bench.say(f"{self.name} at {rate:.0f}/s: {'' if held else 'NOT HELD, '}{shown(result)}")
+            if held:
+                return result
+            tries -= 1
+            if not tries:
+                raise StepFailed(f"{self.name}: only {result.throughput:.0f}/s answered of {rate:.0f}/s")
+
+    async def highest_rate(self) -> float:
+        """The highest rate with p99 under `BOUND_SECONDS`, nothing missed, nothing shed. Raises `StepFailed`."""
+        if not self._guess:
+            await self.warmed()
+        climb = Climb(self._guess)
+
+        def failed(result: Result) -> bool:
+            return bool(reasons_against(result, BOUND_SECONDS))
+
+        while (rate := climb.next_rate()) is not None:
+            result = await self._bench.quiet(partial(self.run, rate, give_up_s=BOUND_SECONDS), failed)
+            reasons = reasons_against(result, BOUND_SECONDS)
+            self._bench.say(f"{self.name} at {rate:.0f}/s: {'; '.join(reasons) or 'held'}, {shown(result)}")
+            climb.record(not reasons)
+        if not climb.passed:
+            raise StepFailed(f"{self.name}: no rate that was tried, from {self._guess:.0f}/s down, was held")
+        self._guess = climb.passed
+        return climb.passed
+
+
+@asynccontextmanager
+async def subjects(
+    bench: Bench,
+    deployment: Deployment,
+    loads: Sequence[Load],
+    *,
+    filled: bool = False,
+    audited: bool = True,
+    check: Callable[[], None] = lambda: None,
+) -> AsyncIterator[list[Subject]]:
+    """One for each load, on the same accounts: their settings differ only in how requests are drawn.
+
+    The accounts are loaded first, unless they are `filled` in already. `check` raises if the deployment is broken.
+    Raises `StepFailed` behind the block if replies were doubled, or the state contradicts them.
+    """
+    sessions = [_session(bench, deployment, load) for load in loads]
+    if not filled:
+        await sessions[0].load()
+    plan = LoadPlan(rate=1.0, clients=bench.common.clients, in_flight_max=IN_FLIGHT_MAX)
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(each.clients(plan, TIMEOUT_SECONDS_DEFAULT)) for each in sessions]
+        since = await sessions[0].replies_end()
+        yield [
+            Subject(bench, load.name, session, each, check)
+            for load, session, each in zip(loads, sessions, clients, strict=True)
+        ]
+        witnesses = [witness for each in clients for witness in await each.witnesses()]
+    if audited and bench.common.audit:
+        names = " and ".join(load.name for load in loads)
+        bench.say(f"{names}: auditing")
+        await _audited(names, sessions[0], witnesses, since)
+
+
+async def _audited(names: str, session: Session, witnesses: list[Any], since: dict[int, int]) -> None:
+    audit = await session.audit(witnesses)
+    if audit.violations:
+        raise StepFailed(f"{names}: the audit found: {'; '.join(audit.violations)}")
+    duplicated = await session.duplicated(since)
+    if duplicated:
+        raise StepFailed(f"{names}: {duplicated} replies came twice")
+
+
+def _session(bench: Bench, deployment: Deployment, load: Load) -> Session:
+    make = _echoed if load.echoed else _transfers
+    options = argparse.Namespace(settings=load.settings)
+
+    def say(text: str) -> None:
+        bench.say(f"{load.name}: {text}")
+
+    return Session(make(options), Generators(make, options), deployment, lambda _, __: None, say)
+
+
+def _transfers(options: argparse.Namespace) -> Workload:
+    return YcsbT(options.settings)
+
+
+def _echoed(options: argparse.Namespace) -> Workload:
+    return Echoed(YcsbT(options.settings))
+
+
+def shown(result: Result) -> str:
+    """A step's figures in a line."""
+    cpu = ", ".join(f"{role} {us:.1f}" for role, us in sorted(result.cpu_us.items()) if role != "store")
+    answered = result.answered
+    messages = f"; {result.peer['messages']:.2f} messages each" if result.peer.get("messages") else ""
+    return f"p50 {answered.p50_us / 1e3:.1f} ms p99 {answered.p99_us / 1e3:.1f} ms, µs a transaction: {cpu}{messages}"

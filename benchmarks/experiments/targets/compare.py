@@ -1,0 +1,28 @@
+"""Measures two things in turns, run by run, for one target. What they are is the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from benchmarks.experiments.bench import Bench, StepFailed
+from benchmarks.experiments.targets.verdict import Run, Verdict
+from benchmarks.experiments.turns import turns
+
+Measure = Callable[[], Awaitable[float]]
+
+
+async def compare(bench: Bench, verdict: Verdict, over: Measure, under: Measure, unit: str, times: int = 1) -> None:
+    """`times` runs for each that the options ask for. A step that fails ends it, and is the verdict."""
+    try:
+        for number, order in turns(bench.common.runs * times, (over, under)):
+            figures = {measure: await measure() for measure in order}
+            note(bench, verdict, number, Run(over=figures[over], under=figures[under], unit=unit))
+    except StepFailed as failed:
+        verdict.failed = str(failed)
+        bench.say(f"{verdict.target.name}: {failed}")
+
+
+def note(bench: Bench, verdict: Verdict, number: int, run: Run) -> None:
+    """One run's figure."""
+    verdict.runs.append(run)
+    bench.say(f"{verdict.target.name}, run {number}: {run.value:.3g}")

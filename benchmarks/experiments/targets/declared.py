@@ -1,0 +1,48 @@
+"""The targets: what is to hold, as a table. Data; how each is measured is in the file its group is named after."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+TOP: Final = "top"
+CPU_RATES: Final = (1_000, 5_000, 10_000)
+"""Requests a second at which worker and echo are compared; and `TOP`, near the worker's highest rate."""
+
+
+class Target(NamedTuple):
+    """`bound` is the most that may be, or the least if `at_least`. `of` names what is measured, one by the other.
+
+    Shares are of 1; all other figures are in `unit`.
+    """
+
+    group: str
+    name: str
+    what: str
+    bound: float
+    unit: str = "times"
+    at_least: bool = False
+
+
+TARGETS: Final = (
+    Target("engine", "engine-uniform", "engine in memory, 10,000 keys: CPU by the bare loop's", 10),
+    Target("engine", "engine-hot", "engine in memory, all in conflict: CPU by the bare loop's", 22),
+    Target("workers", "two-by-engine", "2 workers, all multi-partition: CPU by the engine's in memory", 3),
+    Target("workers", "two-by-one", "2 workers, all multi-partition: CPU by 1 worker's, equal rate", 3),
+    Target("workers", "eight-by-two", "8 workers, all multi-partition: CPU by 2 workers', equal rate", 1.3),
+    Target("pipeline", "rate-by-echo", "1 worker on Kafka: highest rate by the echo's", 0.3, "share", at_least=True),
+    Target("pipeline", "latency-by-echo", "1 worker on Kafka, 100/s: median latency by the echo's", 1.6),
+    *(
+        Target("pipeline", f"cpu-{rate}", f"1 worker on Kafka, {rate}/s: CPU by the echo process's", 5)
+        for rate in CPU_RATES
+    ),
+    Target("pipeline", f"cpu-{TOP}", "1 worker on Kafka, near its highest rate: CPU by the echo process's", 5),
+    Target("postgres", "postgres-uniform", "highest rate by PostgreSQL's, uniform", 4, at_least=True),
+    Target("postgres", "postgres-zipf", "highest rate by PostgreSQL's, Zipf 0.99", 10, at_least=True),
+    Target("skew", "skew-1", "1 worker: highest rate with Zipf 0.999 by uniform", 0.5, "share", at_least=True),
+    Target("skew", "skew-2", "2 workers: highest rate with Zipf 0.999 by uniform", 0.5, "share", at_least=True),
+    Target(
+        "snapshots", "snapshots", "a snapshot each second, 1 M keys: rate by that without", 0.95, "share", at_least=True
+    ),
+    Target("memory", "memory", "1 M keys of small state: memory for each, over key and value", 300, "bytes"),
+)
+GROUPS: Final = tuple(dict.fromkeys(target.group for target in TARGETS))

@@ -1,0 +1,57 @@
+"""The group `pipeline`: one worker on Kafka against a process that only echoes, with the same clients and broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from benchmarks.driver.deployment.own_cluster import deployment_of
+from benchmarks.experiments.bench import Bench
+from benchmarks.experiments.place import place
+from benchmarks.experiments.subject import Load, Subject, subjects
+from benchmarks.experiments.targets.compare import compare
+from benchmarks.experiments.targets.declared import CPU_RATES, TOP
+from benchmarks.experiments.targets.verdict import Verdict
+from benchmarks.reference.echo_deployment import ROLE as ECHO
+from benchmarks.ycsbt.settings import Settings
+
+WORKER: Final = "worker"
+IDLE_RATE: Final = 100.0
+"""Requests a second at which latency is only the way there and back."""
+TOP_SHARE: Final = 0.85
+"""Of the saturated throughput: near the highest rate, but with certainty below it."""
+
+
+async def measure(bench: Bench, verdicts: Mapping[str, Verdict], _many_keys: int) -> None:
+    """All rows on the same two deployments."""
+    settings = Settings(keys=bench.common.keys, n_slots=bench.common.slots)
+    async with place(bench) as here:
+        cluster, echoing = await here.cluster("one-worker", 1), await here.echo()
+        async with (
+            subjects(bench, deployment_of(cluster), [Load("styx", settings)], check=cluster.check) as (styx,),
+            subjects(bench, echoing, [Load("echo", settings, echoed=True)]) as (echo,),
+        ):
+            await echo.warmed()
+            top = TOP_SHARE * await styx.warmed()
+            rates = {f"cpu-{rate}": float(rate) for rate in CPU_RATES} | {f"cpu-{TOP}": top}
+            for name, verdict in verdicts.items():
+                if name == "rate-by-echo":
+                    await compare(bench, verdict, styx.highest_rate, echo.highest_rate, "/s")
+                elif name == "latency-by-echo":
+                    await _compare_latency(bench, verdict, styx, echo)
+                else:
+                    await _compare_cpu(bench, verdict, styx, echo, rates[name])
+
+
+async def _compare_latency(bench: Bench, verdict: Verdict, styx: Subject, echo: Subject) -> None:
+    async def ms(subject: Subject) -> float:
+        return (await subject.at(IDLE_RATE)).answered.p50_us / 1e3
+
+    await compare(bench, verdict, lambda: ms(styx), lambda: ms(echo), "ms")
+
+
+async def _compare_cpu(bench: Bench, verdict: Verdict, styx: Subject, echo: Subject, rate: float) -> None:
+    async def us(subject: Subject, role: str) -> float:
+        return (await subject.at(rate)).cpu_us[role]
+
+    await compare(bench, verdict, lambda: us(styx, WORKER), lambda: us(echo, ECHO), "µs")

@@ -1,0 +1,120 @@
+"""What was found of each target, and whether it holds: the median of the runs decides. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from benchmarks.experiments.targets.declared import GROUPS, Target
+from styx.errors import ConfigurationError
+
+HEADINGS: Final = ("what", "measured (range)", "target", "holds", "medians")
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run's figure: `over` by `under`, or `over` alone if that is None; both in `unit`."""
+
+    over: float
+    under: float | None = None
+    unit: str = ""
+
+    @property
+    def value(self) -> float:
+        """What is held against the target."""
+        return self.over if self.under is None else self.over / self.under
+
+
+class Verdict:
+    """Of one target; `failed` says why there is nothing, or not all, to look at."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.runs: list[Run] = []
+        self.failed = ""
+
+    @property
+    def measured(self) -> float | None:
+        """The median of the runs."""
+        return statistics.median(run.value for run in self.runs) if self.runs else None
+
+    @property
+    def holds(self) -> bool:
+        """Never of a target that was not measured, or only in part."""
+        measured, bound = self.measured, self.target.bound
+        if measured is None or self.failed:
+            return False
+        return measured >= bound if self.target.at_least else measured <= bound
+
+    @property
+    def used(self) -> tuple[float, float, float] | None:
+        """How much of its bound it takes, 1 being all of it: the median, the best and the worst run."""
+        measured = self.measured
+        if measured is None:
+            return None
+        values = sorted(run.value for run in self.runs)
+        if self.target.at_least:
+            return tuple(self.target.bound / max(each, 1e-9) for each in (measured, values[-1], values[0]))  # type: ignore[return-value]
+        return measured / self.target.bound, values[0] / self.target.bound, values[-1] / self.target.bound
+
+    def report(self) -> dict[str, object]:
+        """For the result file."""
+        target = self.target
+        return {
+            **target._asdict(),
+            "measured": self.measured,
+            "runs": [{"value": run.value, "over": run.over, "under": run.under, "unit": run.unit} for run in self.runs],
+            "holds": self.holds,
+            "failed": self.failed,
+        }
+
+
+def chosen(targets: Sequence[Target], words: Iterable[str]) -> list[Target]:
+    """Those with these names or of these groups, all for no word; raises `ConfigurationError` for an unknown one."""
+    wanted = set(words)
+    unknown = wanted - {target.name for target in targets} - set(GROUPS)
+    if unknown:
+        known = ", ".join(target.name for target in targets)
+        raise ConfigurationError(
+            f"--only {min(unknown)}: there is no such target. There are {known}, and the groups {', '.join(GROUPS)}"
+        )
+    return [target for target in targets if not wanted or wanted & {target.name, target.group}]
+
+
+def table(verdicts: Sequence[Verdict]) -> str:
+    """For people: a row each."""
+    rows = [HEADINGS, *(_row(verdict) for verdict in verdicts)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def _row(verdict: Verdict) -> tuple[str, str, str, str, str]:
+    target, runs = verdict.target, verdict.runs
+    if runs:
+        values = [run.value for run in runs]
+        low, high = _figure(min(values), target.unit), _figure(max(values), target.unit)
+        measured = f"{_figure(verdict.measured or 0.0, target.unit)} ({low}-{high})"
+    else:
+        measured = "-"
+    bound = f"{'>=' if target.at_least else '<='} {_bound(target)}"
+    return target.what, measured, bound, "yes" if verdict.holds else "NO", verdict.failed or _medians(runs)
+
+
+def _medians(runs: Sequence[Run]) -> str:
+    both = [(run.over, run.under) for run in runs if run.under is not None]
+    if not both:
+        return ""
+    over, under = (statistics.median(each) for each in zip(*both, strict=True))
+    return f"{over:.4g} by {under:.4g} {runs[0].unit}"
+
+
+def _figure(value: float, unit: str) -> str:
+    return f"{value:.1%}" if unit == "share" else f"{value:.4g}" if value >= 1000 else f"{value:.3g}"
+
+
+def _bound(target: Target) -> str:
+    return f"{target.bound:.0%}" if target.unit == "share" else f"{target.bound:g} {target.unit}"
