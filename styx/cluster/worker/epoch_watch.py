@@ -114,8 +114,10 @@ class EpochWatch:
     def replied(self, replies: list[ReplyRecord], seconds: float) -> None:
         """Replies were handed to the log, which took so long; `pass_ended` says which of them it was."""
         self.spans.replied(seconds)
-        for roots in (self._roots, self._roots_before):
-            self._sent_us += [roots[reply.sequence].timestamp_us for reply in replies if reply.sequence in roots]
+        roots = self._roots
+        if not any(reply.sequence in roots for reply in replies):  # the first one, as a rule
+            roots = self._roots_before
+        self._sent_us += [roots[reply.sequence].timestamp_us for reply in replies if reply.sequence in roots]
 
     def pass_ended(self, executor: Executor, runnable: bool) -> list[int]:
         """The worker has nothing more to do for now. Returns when the requests that were answered entered the log,
