@@ -68,8 +68,11 @@ class Admission:
         return root
 
     def readmit(self, root: RootTransaction) -> None:
-        """A transaction that a snapshot held goes on."""
-        if root.request.idempotency_key:
+        """A transaction that a snapshot held goes on, unless the app of today does not have what it is for."""
+        refused = self._refused(root.slot, root.request, len(root.payload))
+        if refused is not None:
+            root.refused = Failure(b"", b"", False, *refused)
+        elif root.request.idempotency_key:
             root.idempotency = idempotency_id(root.request)
             self.waiting[root.slot, root.idempotency] = root
 

@@ -22,7 +22,8 @@ class RootTransaction(msgspec.Struct, eq=False):
     needs an exact count or an outside call, and makes its calls run one after the other in call-path order.
     `externals` are the encoded outcomes of outside calls by key, attached when an epoch record resumes it.
     `repeats` are requests with the same idempotency key that wait for this one's reply: (request id, their own
-    TID, where they are answered). `remembered` is the reply it repeats itself.
+    TID, where they are answered). `remembered` is the reply it repeats itself. `refused`: why it cannot run at all, as
+    a new version of the app can decide of a transaction that a snapshot held.
     """
 
     tid: int
@@ -36,6 +37,7 @@ class RootTransaction(msgspec.Struct, eq=False):
     repeats: list[tuple[str, int, int]] = []
     idempotency: bytes | None = None
     remembered: ReplyRecord | None = None
+    refused: Failure | None = None
     outstanding: Outstanding | None = None
     count: int = 0
     done: bool = False
@@ -50,11 +52,11 @@ class RootTransaction(msgspec.Struct, eq=False):
         """A new epoch: nothing is known yet."""
         self.outstanding = None
         self.count = 0
-        self.done = False
+        self.done = self.refused is not None
         self.collided = False
         self.overflow = False
         self.external = False
-        self.failure = None
+        self.failure = self.refused
         self.result = None
         self.todo = []
 

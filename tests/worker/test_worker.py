@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from styx.codec import encode_strict
 from styx.limits import Limits
-from styx.messages import encode_request
+from styx.messages import Request, encode_request
 from styx.protocol import (
     Commit,
     Conflicts,
@@ -35,6 +36,7 @@ from styx.worker.events import (
     AppendEpochRecord,
     CoordinatorSaid,
     Effect,
+    EmitReplies,
     Event,
     ExternalEnded,
     FrameArrived,
@@ -88,8 +90,8 @@ class Alone:
         arrivals = [Arrival(first + n, 0, encode_request(request)) for n, request in enumerate(requests)]
         return self.step(RequestsArrived(slot, arrivals))
 
-    def finish_epoch(self) -> None:
-        """Runs the open epoch to its end, as a coordinator of one worker does."""
+    def finish_epoch(self) -> list[Effect]:
+        """Runs the open epoch to its end, as a coordinator of one worker does; gives what that causes."""
         while self.worker.runnable:
             self.step(Proceed())
         self.step(RecordDurable(1, self.worker.epoch))
@@ -100,7 +102,7 @@ class Alone:
         conflicts = self.told[-1]
         assert isinstance(conflicts, Conflicts)
         assert conflicts.tids == []
-        self.say(Commit(1, done.epoch, [], False))
+        return self.say(Commit(1, done.epoch, [], False))
 
     def counts(self) -> dict[int, int]:
         """Requests that the newest epoch record takes, by slot."""
@@ -262,3 +264,28 @@ def test_what_is_held_is_forgotten_with_the_next_epoch_and_for_another_snapshot(
     alone.arrive(0, "add 1", first=1)
     effects = alone.say(Recover(2, {0: 0}, manifest))
     assert effects == [LoadState(2, [0], manifest, set())]
+
+
+# Versions of the app -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parked", [False, True])
+@pytest.mark.parametrize(
+    ("operator", "function", "code"), [("gone", "run", "unknown_operator"), ("entity", "gone", "unknown_function")]
+)
+def test_what_a_snapshot_holds_is_rejected_if_the_new_version_lacks_its_operator_or_function(
+    operator: str, function: str, code: str, parked: bool
+) -> None:
+    # The arguments are those of a bulk load, which is no registered function either.
+    request = Request("r", operator, "a0", function, encode_strict([True, [["a0", 5]]]), "once")
+    repeats = [("again", 2, 0)]
+    pending = PendingTransaction(1, 0, 0, encode_request(request), parked, parked, None, repeats)
+    alone = Alone(pending=[pending])
+    alone.say(Resume(1))
+    [given] = [effect for effect in alone.finish_epoch() if isinstance(effect, EmitReplies)]
+    assert [(reply.request_id, reply.phase, (reply.error or ("",))[0]) for reply in given.replies] == [
+        ("r", 0, code),
+        ("again", 0, code),
+    ]
+    assert alone.worker.holdings() == (0, [])
+    assert alone.worker.unfinished == 0
