@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from benchmarks.driver.deployment.own_cluster import deployment_of
 from benchmarks.experiments.bench import Bench
 from benchmarks.experiments.place import place
 from benchmarks.experiments.subject import Load, Subject, subjects
-from benchmarks.experiments.targets.compare import compare
+from benchmarks.experiments.targets.compare import compare, compare_at
 from benchmarks.experiments.targets.declared import CPU_RATES, TOP
 from benchmarks.experiments.targets.verdict import Verdict
 from benchmarks.reference.echo_deployment import ROLE as ECHO
@@ -33,14 +34,17 @@ async def measure(bench: Bench, verdicts: Mapping[str, Verdict], _many_keys: int
         ):
             await echo.warmed()
             top = TOP_SHARE * await styx.warmed()
-            rates = {f"cpu-{rate}": float(rate) for rate in CPU_RATES} | {f"cpu-{TOP}": top}
             for name, verdict in verdicts.items():
                 if name == "rate-by-echo":
                     await compare(bench, verdict, styx.highest_rate, echo.highest_rate, "/s")
                 elif name == "latency-by-echo":
                     await _compare_latency(bench, verdict, styx, echo)
+                elif name == f"cpu-{TOP}":
+                    await compare_at(bench, verdict, partial(worker_us, styx), partial(_echo_us, echo), "µs", top)
                 else:
-                    await _compare_cpu(bench, verdict, styx, echo, rates[name])
+                    rate = next(float(rate) for rate in CPU_RATES if name == f"cpu-{rate}")
+                    over, under = partial(worker_us, styx, rate), partial(_echo_us, echo, rate)
+                    await compare(bench, verdict, over, under, "µs")
 
 
 async def _compare_latency(bench: Bench, verdict: Verdict, styx: Subject, echo: Subject) -> None:
@@ -50,8 +54,10 @@ async def _compare_latency(bench: Bench, verdict: Verdict, styx: Subject, echo: 
     await compare(bench, verdict, lambda: ms(styx), lambda: ms(echo), "ms")
 
 
-async def _compare_cpu(bench: Bench, verdict: Verdict, styx: Subject, echo: Subject, rate: float) -> None:
-    async def us(subject: Subject, role: str) -> float:
-        return (await subject.at(rate)).cpu_us[role]
+async def worker_us(subject: Subject, rate: float) -> float:
+    """Processor time a transaction of all workers."""
+    return (await subject.at(rate)).cpu_us[WORKER]
 
-    await compare(bench, verdict, lambda: us(styx, WORKER), lambda: us(echo, ECHO), "µs")
+
+async def _echo_us(subject: Subject, rate: float) -> float:
+    return (await subject.at(rate)).cpu_us[ECHO]
