@@ -1,21 +1,25 @@
 """`python -m benchmarks.reference postgres`: the same transfers in PostgreSQL, which a user would use instead.
 
 A server of its own as durable as by default (fsync, synchronous commit), SERIALIZABLE, each transfer one statement and
-one round trip on a pool of asyncpg connections, prepared. Transactions that could not be serialized are repeated by the
-client, and counted. Without --connections several sizes of the pool are tried first, and the best one is taken.
+one round trip on a pool of connections, prepared: asyncpg's own, as its documentation shows, or one that does less for
+each statement. Transactions that could not be serialized are repeated by the client, and counted. Without --connections
+several sizes of the pool are tried first, and the best one is taken.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Final
 
 from asyncpg import PostgresError
 
 from benchmarks.driver.result import SearchResult
-from benchmarks.driver.target import Outcome
+from benchmarks.driver.target import ANSWERED, Outcome
 from benchmarks.reference import line
-from benchmarks.reference.postgres_deployment import Counted, counted, postgres_deployment
+from benchmarks.reference.postgres_bank import TRANSFERS
+from benchmarks.reference.postgres_client import ACCESS_DEFAULT, POOLS, Access
+from benchmarks.reference.postgres_deployment import counted, postgres_deployment
 from benchmarks.reference.postgres_server import CONNECTIONS_MAX, PostgresServer, postgres_server
 from benchmarks.reference.postgres_tuning import SIZES, best, tried
 from benchmarks.ycsbt.options import make_workload
@@ -28,6 +32,20 @@ RESERVED_CONNECTIONS: Final = 20
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
+    parser.add_argument(
+        "--pool",
+        choices=POOLS,
+        default=ACCESS_DEFAULT.pool,
+        help="asyncpg's own, or dedicated connections without a task and a reset for each statement, "
+        "which is the fairest to the server (default %(default)s)",
+    )
+    parser.add_argument(
+        "--statement",
+        choices=TRANSFERS,
+        default=ACCESS_DEFAULT.transfer,
+        help="a transfer: one UPDATE of both rows, or a call of a PL/pgSQL function that reads the debtor's balance "
+        "and updates one row after the other (default %(default)s)",
+    )
     parser.add_argument(
         "--connections",
         type=int,
@@ -52,14 +70,14 @@ async def _run(options: argparse.Namespace) -> int:
     check_connections(options.connections, options.clients)
     workload = make_workload(options)
     with postgres_server() as server:
-        connections = options.connections
+        access = Access(options.pool, options.statement)
+        connections, rates = options.connections, {}
         if connections is None:
-            rates = await tried(server, workload)
-            connections = best(rates)
-            shown = ", ".join(f"{size}: {rate:.0f}/s" for size, rate in rates.items())
-            line.say(f"connections, always busy: {shown}; {connections} are taken")
-        deployed = postgres_deployment(server, workload, connections, options.clients)
-        return await line.measure_line(options, make_workload, deployed, lambda result: _note(server, result))
+            rates = await tried(server, workload, access=access)
+            connections = max(best(rates), options.clients)
+            line.say(f"connections, always busy: {_shown(rates)}; {connections} are taken")
+        deployed = postgres_deployment(server, workload, connections, options.clients, access)
+        return await line.measure_line(options, make_workload, deployed, lambda result: _note(server, rates, result))
 
 
 def check_connections(connections: int | None, clients: int) -> None:
@@ -71,21 +89,34 @@ def check_connections(connections: int | None, clients: int) -> None:
         )
 
 
-async def _note(server: PostgresServer, result: SearchResult) -> None:
-    line.add_to_audit(result, retries(await counted(server), aborted(result)))
+async def _note(server: PostgresServer, rates: Mapping[int, float], result: SearchResult) -> None:
+    facts = result.deployment
+    facts["connections_tried"] = {str(size): round(rate) for size, rate in rates.items()}
+    line.add_to_audit(result, access_used(facts["pool"], facts["statement"], facts["connections"], rates))
+    rolled_back, deadlocks = await counted(server)
+    aborted = answered(result, Outcome.ABORTED)
+    line.add_to_audit(result, retries(rolled_back - aborted, answered(result, *ANSWERED), deadlocks))
 
 
-def aborted(result: SearchResult) -> int:
-    """Transactions that their function has aborted, over all steps."""
-    outcomes = [each for step in result.steps for each in (step.result.outcomes, step.result.outside)]
-    return sum(each.get(Outcome.ABORTED, 0) for each in outcomes)
+def access_used(pool: str, statement: str, connections: int, rates: Mapping[int, float]) -> str:
+    """Which pool, of what size, sent what; `rates` are those of the sizes that were tried."""
+    tries = f"tried, always busy: {_shown(rates)}" if rates else "as asked for"
+    return f"pool {pool} with {connections} connections ({tries}), statement {statement}"
 
 
-def retries(server: Counted, aborted: int) -> str:
-    """What the server has rolled back and nobody had asked it to: each of these the client has repeated."""
-    repeated = server.rolled_back - aborted
-    share = repeated / max(server.committed + aborted, 1)
+def answered(result: SearchResult, *outcomes: Outcome) -> int:
+    """Requests with these outcomes, over all steps and their warm-ups."""
+    counts = [each for step in result.steps for each in (step.result.outcomes, step.result.outside)]
+    return sum(each.get(outcome, 0) for each in counts for outcome in outcomes)
+
+
+def retries(repeated: int, ended: int, deadlocks: int) -> str:
+    """`repeated` is what the server has rolled back and nobody had asked it to: each of these the client repeats."""
     return (
-        f"{repeated} transactions were repeated because they could not be serialized, {share:.2%} of those that ended; "
-        f"{server.deadlocks} of them were deadlocks"
+        f"{repeated} transactions were repeated because they could not be serialized, {repeated / max(ended, 1):.2%} "
+        f"of the {ended} that ended; {deadlocks} of them were deadlocks"
     )
+
+
+def _shown(rates: Mapping[int, float]) -> str:
+    return ", ".join(f"{size}: {rate:.0f}/s" for size, rate in rates.items())

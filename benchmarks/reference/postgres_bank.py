@@ -2,7 +2,8 @@
 
 A transfer is one UPDATE of two rows. A PL/pgSQL function with two cost the server several per cent more; two in one
 WITH cost the same, but deadlocked between few accounts. This one locks its rows in the order of their keys, so opposite
-transfers do not, and the table's CHECK aborts the transfer of a debtor that cannot pay.
+transfers do not, and the table's CHECK aborts the transfer of a debtor that cannot pay. The other way is what a user
+might write first: a function that reads the debtor's balance and updates one row after the other, the debtor's first.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ FILL_PERCENT: Final = 50
 """Of a page when it is loaded: the rest is room for new versions, so that an update touches no index."""
 NO_SUCH_ACCOUNT: Final = "STY01"
 """The SQLSTATE of a request to an account that is not there."""
+INSUFFICIENT_FUNDS: Final = "STY02"
+"""The SQLSTATE of the function's refusal."""
 
 SCHEMA: Final = f"""
 CREATE TABLE account (key bigint PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0))
@@ -24,9 +27,32 @@ CREATE FUNCTION no_such_account() RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'an account is not there' USING ERRCODE = '{NO_SUCH_ACCOUNT}';
 END $$;
-"""
 
-TRANSFER: Final = """
+CREATE FUNCTION transfer(debtor bigint, creditor bigint, amount bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    available bigint;
+BEGIN
+    SELECT balance INTO available FROM account WHERE key = debtor;
+    IF NOT FOUND THEN
+        PERFORM no_such_account();
+    END IF;
+    IF available < amount THEN
+        RAISE EXCEPTION 'account % has % and cannot pay %', debtor, available, amount
+            USING ERRCODE = '{INSUFFICIENT_FUNDS}';
+    END IF;
+    UPDATE account SET balance = balance - amount WHERE key = debtor;
+    UPDATE account SET balance = balance + amount WHERE key = creditor;
+    IF NOT FOUND THEN
+        PERFORM no_such_account();
+    END IF;
+    RETURN available - amount;
+END $$;
+"""  # noqa: S608 - made of constants
+
+CLEAR: Final = "DROP TABLE IF EXISTS account; DROP FUNCTION IF EXISTS no_such_account, transfer"
+"""Undoes `SCHEMA`."""
+
+UPDATE: Final = """
 WITH moved AS (
     UPDATE account SET balance = balance + CASE key WHEN $1 THEN -$3::bigint ELSE $3 END
     WHERE key IN ($1::bigint, $2::bigint)
@@ -34,6 +60,8 @@ WITH moved AS (
 )
 SELECT CASE count(*) WHEN 2 THEN max(balance) FILTER (WHERE key = $1) ELSE no_such_account() END FROM moved
 """
+TRANSFERS: Final = {"update": UPDATE, "function": "SELECT transfer($1, $2, $3)"}
+"""A transfer in SQL, by the name of the way that it is written."""
 READ: Final = "SELECT CASE count(*) WHEN 1 THEN max(balance) ELSE no_such_account() END FROM account WHERE key = $1"
 READ_MANY: Final = """
 SELECT array_agg(coalesce(balance, no_such_account()) ORDER BY place)
@@ -48,10 +76,13 @@ class Statement(NamedTuple):
     parameters: tuple[Any, ...]
 
 
-def statement(key: Any, function: str, arguments: tuple[Any, ...]) -> Statement:
-    """What a request to the bank is in SQL. Raises `ValueError` for a function that it does not have."""
+def statement(key: Any, function: str, arguments: tuple[Any, ...], transfer: str = "update") -> Statement:
+    """What a request to the bank is in SQL; `transfer` is a name in `TRANSFERS`.
+
+    Raises `ValueError` for a function that the bank does not have.
+    """
     if function in ("transfer", "transfer_and_wait"):
-        return Statement(TRANSFER, (key, *arguments))
+        return Statement(TRANSFERS[transfer], (key, *arguments))
     if function == "read":
         return Statement(READ, (key,))
     if function == "read_many":
@@ -61,6 +92,6 @@ def statement(key: Any, function: str, arguments: tuple[Any, ...]) -> Statement:
 
 def abort_of(error: PostgresError) -> str | None:
     """The name of the exception that the workload's function raises where the server says this; None if none."""
-    if isinstance(error, CheckViolationError):
+    if isinstance(error, CheckViolationError) or error.sqlstate == INSUFFICIENT_FUNDS:
         return "InsufficientFunds"
     return "NoSuchAccount" if error.sqlstate == NO_SUCH_ACCOUNT else None

@@ -6,14 +6,16 @@ Declares which request is which statement; the statements and the pool are their
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from benchmarks.driver.styx_target import StyxTarget
 from benchmarks.driver.target import Target
 from benchmarks.reference.postgres_bank import abort_of, statement
-from benchmarks.reference.postgres_pool import PostgresPool
+from benchmarks.reference.postgres_dedicated_pool import DedicatedPool
+from benchmarks.reference.postgres_settle import AbortOf, Pool
+from benchmarks.reference.postgres_stock_pool import StockPool
 from styx.client.base import Client, FunctionLike, KeyLike, OperatorLike, function_name, not_open, rejected
 from styx.client.load import LoadTarget
 from styx.errors import BadArguments, RequestRejected
@@ -22,18 +24,39 @@ from styx.messages import Reply
 
 WAITING_MAX_DEFAULT: Final = 10_000
 """Requests that wait for a connection at once."""
+POOLS: Final[Mapping[str, Callable[[Mapping[str, Any], int, int, AbortOf], Pool]]] = {
+    "asyncpg": StockPool,
+    "dedicated": DedicatedPool,
+}
+"""By the name that options and results have for it."""
+
+
+class Access(NamedTuple):
+    """How clients use the server: `pool` is a name in `POOLS`, `transfer` one in the bank's `TRANSFERS`."""
+
+    pool: str = "asyncpg"
+    transfer: str = "update"
+
+
+ACCESS_DEFAULT: Final = Access()
 
 
 class PostgresClient(Client):
     """`connection` are the arguments of `asyncpg.connect`; `size` connections run the requests."""
 
-    def __init__(self, connection: Mapping[str, Any], size: int, waiting_max: int = WAITING_MAX_DEFAULT) -> None:
+    def __init__(
+        self,
+        connection: Mapping[str, Any],
+        size: int,
+        waiting_max: int = WAITING_MAX_DEFAULT,
+        access: Access = ACCESS_DEFAULT,
+    ) -> None:
         self._arguments = connection, size, waiting_max
-        self._pool: PostgresPool | None = None
+        self._access = access
+        self._pool: Pool | None = None
 
     async def __aenter__(self) -> Self:
-        connection, size, waiting_max = self._arguments
-        self._pool = PostgresPool(connection, size, waiting_max, abort_of)
+        self._pool = POOLS[self._access.pool](*self._arguments, abort_of)
         try:
             await self._pool.open()
         except BaseException:
@@ -54,7 +77,7 @@ class PostgresClient(Client):
         if self._pool is None:
             raise not_open("async with")
         try:
-            return self._pool.run(statement(key, function_name(function), args), timeout)
+            return self._pool.run(statement(key, function_name(function), args, self._access.transfer), timeout)
         except OverflowError as error:
             return _done(rejected(RequestRejected("overloaded", str(error))))
         except ValueError as error:
@@ -77,10 +100,11 @@ class PostgresTargets:
 
     connection: Mapping[str, Any]
     size: int
+    access: Access = ACCESS_DEFAULT
 
     def __call__(self, timeout_s: float, in_flight_max: int) -> Target:
         """As `TargetFactory`."""
-        return StyxTarget(lambda: PostgresClient(self.connection, self.size, in_flight_max), timeout_s)
+        return StyxTarget(lambda: PostgresClient(self.connection, self.size, in_flight_max, self.access), timeout_s)
 
 
 def _done(reply: Reply) -> asyncio.Future[Reply]:

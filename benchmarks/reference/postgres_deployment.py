@@ -16,10 +16,10 @@ import psutil  # type: ignore[import-untyped]
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.processes import with_children
 from benchmarks.driver.workload import Workload
-from benchmarks.reference.postgres_bank import FILL_PERCENT, SCHEMA
-from benchmarks.reference.postgres_client import PostgresClient, PostgresTargets
-from benchmarks.reference.postgres_pool import SESSION
+from benchmarks.reference.postgres_bank import CLEAR, FILL_PERCENT, SCHEMA
+from benchmarks.reference.postgres_client import ACCESS_DEFAULT, Access, PostgresClient, PostgresTargets
 from benchmarks.reference.postgres_server import DATABASE, PostgresServer
+from benchmarks.reference.postgres_settle import SESSION
 
 BACKENDS: Final = "postgres backends"
 BACKGROUND: Final = "postgres background"
@@ -31,22 +31,20 @@ POLL_SECONDS: Final = 0.05
 _OTHER_CLIENTS: Final = (
     "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 )
-_COUNTED: Final = (
-    "SELECT xact_commit, xact_rollback, deadlocks FROM pg_stat_database WHERE datname = current_database()"
-)
+_COUNTED: Final = "SELECT xact_rollback, deadlocks FROM pg_stat_database WHERE datname = current_database()"
 
 
 class Counted(NamedTuple):
-    """What the server has counted since the table was filled."""
+    """What the server has counted since the table was filled. What it has committed is not here: that would include
+    the resets of connections by asyncpg's pool."""
 
-    committed: int
     rolled_back: int
     deadlocks: int
 
 
 @asynccontextmanager
 async def postgres_deployment(
-    server: PostgresServer, workload: Workload, connections: int, clients: int
+    server: PostgresServer, workload: Workload, connections: int, clients: int, access: Access = ACCESS_DEFAULT
 ) -> AsyncIterator[Deployment]:
     """On a server that runs; a table that is there already is filled anew. `connections` are over all `clients`."""
     await fill(server, workload)
@@ -54,13 +52,15 @@ async def postgres_deployment(
     yield Deployment(
         facts={
             "kind": server.version,
+            "pool": access.pool,
             "connections": each * clients,
+            "statement": access.transfer,
             **server.settings,
             **SESSION,
             "fillfactor": FILL_PERCENT,
         },
         open_client=lambda: PostgresClient(server.connection(), AUDIT_CONNECTIONS),
-        make_target=PostgresTargets(server.connection(), each),
+        make_target=PostgresTargets(server.connection(), each, access),
         pids=processes(server),
     )
 
@@ -69,7 +69,7 @@ async def fill(server: PostgresServer, workload: Workload) -> None:
     """Makes the table anew with the workload's initial state, in as good a shape as a table can be."""
     connection = await asyncpg.connect(**server.connection())
     try:
-        await connection.execute("DROP TABLE IF EXISTS account; DROP FUNCTION IF EXISTS no_such_account")
+        await connection.execute(CLEAR)
         await connection.execute(SCHEMA)
         for loading in workload.initial():
             await connection.copy_records_to_table(loading.operator.name, records=_rows(loading.pairs))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from benchmarks.driver.workload import Workload
-from benchmarks.reference.postgres_client import PostgresClient
+from benchmarks.reference.postgres_client import ACCESS_DEFAULT, Access, PostgresClient
 from benchmarks.reference.postgres_deployment import fill
 from benchmarks.reference.postgres_server import PostgresServer
 from styx.messages import Reply
@@ -21,13 +21,15 @@ ROUNDS: Final = 3
 SEED: Final = 99
 
 
-async def tried(server: PostgresServer, workload: Workload, seconds: float = TRY_SECONDS) -> dict[int, float]:
+async def tried(
+    server: PostgresServer, workload: Workload, seconds: float = TRY_SECONDS, access: Access = ACCESS_DEFAULT
+) -> dict[int, float]:
     """Transactions a second by number of connections, and leaves a table with money moved."""
     rates = dict.fromkeys(SIZES, 0.0)
     for _ in range(ROUNDS):
         for size in SIZES:
             await fill(server, workload)
-            rates[size] = max(rates[size], await saturated(server, workload, size, seconds))
+            rates[size] = max(rates[size], await saturated(server, workload, size, seconds, access))
     return rates
 
 
@@ -36,13 +38,15 @@ def best(rates: Mapping[int, float]) -> int:
     return max(rates, key=lambda size: rates[size])
 
 
-async def saturated(server: PostgresServer, workload: Workload, size: int, seconds: float) -> float:
+async def saturated(
+    server: PostgresServer, workload: Workload, size: int, seconds: float, access: Access = ACCESS_DEFAULT
+) -> float:
     """Transactions a second with every one of `size` connections always busy."""
     generator = workload.generator(0, 1, SEED)
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
     answered = 0
-    async with PostgresClient(server.connection(), size) as client:
+    async with PostgresClient(server.connection(), size, access=access) as client:
         until_s = loop.time() + seconds
 
         def send() -> None:
