@@ -239,8 +239,6 @@ class Context(msgspec.Struct, eq=False):
         env = self._env
         limits = env.limits
         try:
-            if self._called >= limits.invocations_max:
-                raise call_limit_error(limits)
             if len(self._calls) >= CALLS_PER_FUNCTION_MAX:
                 raise CallLimitExceeded(f"{self._where()} made more than {CALLS_PER_FUNCTION_MAX} calls")
             if len(self._path) >= limits.call_depth_max * PATH_STEP_BYTES:
@@ -253,6 +251,9 @@ class Context(msgspec.Struct, eq=False):
             data = encode_params(target.name, function, params)
             if len(data) > limits.value_bytes_max:
                 raise self._too_large(f"params of {target.name}.{function.name}", data)
+            if self._called >= limits.invocations_max:
+                # Last: while branches run at once nobody knows the sum, and a call that is refused anyway is not in it.
+                raise call_limit_error(limits)
         except InTransactionError as error:
             raise self._doomed(error) from None
         self._called += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from styx import App, Context, Operator
+from styx import App, Context, Limits, Operator
 from tests.protocol.deployment import Deployment, first, place
 
 SLOTS = 2
@@ -54,4 +54,34 @@ def test_a_function_that_hides_its_doom_ends_before_its_next_call_in_the_lock_ph
     assert deployment.reply(1).phase == 2
     assert error is not None
     assert error[1] == "UnsupportedValue"
+    deployment.check()
+
+
+# A call that is refused ----------------------------------------------------------------------------------------
+
+
+@entity.register
+async def two_branches(ctx: Context, other: list[int]) -> None:
+    ctx.call_async(entity, calls_another, other)
+    ctx.call_async(entity, calls_nobody, other)
+
+
+@entity.register
+async def calls_another(ctx: Context) -> None:
+    ctx.call_async(entity, mark, ctx.key)
+
+
+@entity.register
+async def calls_nobody(ctx: Context) -> None:
+    ctx.call_async("nobody", "nothing", ctx.key)
+
+
+def test_a_call_that_is_refused_anyway_is_not_one_too_many() -> None:
+    """Its branch cannot know how many calls stand before it in the other one."""
+    deployment = Deployment(App("refused", [entity]), workers=1, slots=SLOTS, limits=Limits(invocations_max=4))
+    deployment.send("entity", (HERE[0], 0), "two_branches", THERE)
+    deployment.run()
+    error = deployment.reply(0).error
+    assert error is not None
+    assert error[1] == "UnknownOperator"
     deployment.check()
