@@ -24,7 +24,7 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 3
     window_s: float = 4.0
     warm_up_s: float = 1.5
-    repeats: int = 2
+    repeats: int = 1
     clients: int = 1
     slots: int = CLUSTER_SLOTS_DEFAULT
     keys: int = 10_000

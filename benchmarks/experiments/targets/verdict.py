@@ -54,10 +54,16 @@ class Verdict:
         measured = self.measured
         if measured is None:
             return None
-        values = sorted(run.value for run in self.runs)
-        if self.target.at_least:
-            return tuple(self.target.bound / max(each, 1e-9) for each in (measured, values[-1], values[0]))  # type: ignore[return-value]
-        return measured / self.target.bound, values[0] / self.target.bound, values[-1] / self.target.bound
+        low, high = min(run.value for run in self.runs), max(run.value for run in self.runs)
+        return (
+            (self._used(measured), self._used(high), self._used(low))
+            if self.target.at_least
+            else (self._used(measured), self._used(low), self._used(high))
+        )
+
+    def _used(self, value: float) -> float:
+        bound = self.target.bound
+        return bound / max(value, 1e-9) if self.target.at_least else value / bound
 
     def report(self) -> dict[str, object]:
         """For the result file."""
