@@ -69,6 +69,7 @@ def encode_strict(value: Any) -> bytes:
 
     Raises `UnsupportedValue` naming the value for anything else, including what is nested too deeply.
     """
+    _packer.reset()  # `pack_strict` may have failed
     try:
         encoded: bytes = _packer.pack(value)
     except UnsupportedValue:
@@ -82,6 +83,12 @@ def encode_strict(value: Any) -> bytes:
 
 decode_plain: Final[Callable[[bytes], Any]] = _decoder.decode
 """The value that `encode_strict` or `encode_any` encoded; tuples are lists from here on."""
+
+
+pack_strict: Final[Callable[[Any], bytes]] = _packer.pack
+"""As `encode_strict`, without its care: after any exception nothing may be packed before `encode_strict` was called,
+which raises what is to be raised.
+"""
 
 
 def encode_any(value: Any, what: str, *names: str, ordered: bool = False) -> bytes:

@@ -197,13 +197,19 @@ class Context(msgspec.Struct, eq=False):
         if left < 0:
             self._refuse()
         try:
-            data = self._operator.encode_state(value)
-        except InTransactionError as error:
-            raise self._doomed(error) from None
+            data = self._operator.pack_state(value)
+        except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit
+            data = self._encoded(value)
         if len(data) > self._env.limits.value_bytes_max:
             raise self._too_large(f"the state of {self._operator.name}[{shown(self.key)}]", data)
         self._cell.write(self._chain, data)
         return _DONE
+
+    def _encoded(self, value: Any) -> bytes:
+        try:
+            return self._operator.encode_state(value)
+        except InTransactionError as error:
+            raise self._doomed(error) from None
 
     def delete(self) -> Awaitable[None]:
         """Removes the entity's state; `get` gives its default afterwards. As `put`, it has happened on return."""

@@ -13,7 +13,7 @@ from zlib import crc32
 
 import msgspec
 
-from styx.codec import TypedState, decode_plain, encode_strict, holds_sets, shown
+from styx.codec import TypedState, decode_plain, encode_strict, holds_sets, pack_strict, shown
 from styx.errors import BadKey, ConfigurationError, UnknownFunction
 from styx.limits import NAME_CHARS_MAX
 from styx.partitioning import Key, KeyType, partition_function, stable_hash
@@ -141,13 +141,14 @@ class Operator:
         self._partition_hash = partition_function(partition_key)
         self._plain_hash = self._partition_hash is stable_hash
         self.encode_state: Callable[[Any], bytes] = encode_strict
+        self.pack_state: Callable[[Any], bytes] = pack_strict
         self.decode_state: Callable[[bytes], Any] = decode_plain
         if state_type is not None:
             try:
                 typed = TypedState(state_type)
             except Exception as error:  # noqa: BLE001 - whatever msgspec says is the declaration's fault
                 raise ConfigurationError(f"operator {name!r}: state_type {shown(state_type)}: {error}") from None
-            self.encode_state = typed.encode
+            self.encode_state = self.pack_state = typed.encode
             self.decode_state = typed.decode
 
     def register(self, func: F) -> F:

@@ -8,6 +8,7 @@ go to the outbox), never looks at a clock: `run` takes a number of invocations. 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Coroutine
 from typing import Any
 
 from styx.app import App
@@ -27,11 +28,10 @@ from styx.limits import Limits
 from styx.partitioning import Key
 from styx.worker.ack_share import split
 from styx.worker.footprint import SEQUENTIAL_CHAIN, Footprint
-from styx.worker.invocation import Invocation, abandon, external_failure, failure_at
+from styx.worker.invocation import FIRST_STEP, Invocation, abandon, external_failure, failure_at
 from styx.worker.messages import Ack, Call, Drop, ExternalOutcome, Failure, Result, decode_outcome
-from styx.worker.outbox import Outbox
 from styx.worker.root import RootTransaction
-from styx.worker.slot import Slot
+from styx.worker.root_accounts import RootAccounts
 
 _REQUESTS = (SyncCall, ExternalCall)
 EXTERNAL_CODE = "external"
@@ -39,7 +39,7 @@ EXTERNAL_PENDING = Failure(b"", b"", True, EXTERNAL_CODE, "", "")
 """Ends a chain that needs an outside function first; never reaches a reply."""
 
 
-class Executor:
+class Executor(RootAccounts):
     """One epoch's first execution on one worker. `owners` maps every slot to its worker.
 
     `invocation` is the kind of context that functions get, which a shell may replace between epochs by one that
@@ -47,21 +47,12 @@ class Executor:
     """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
-        self.worker = worker
-        self.app = app
-        self.limits = limits
-        self.n_slots = n_slots
+        super().__init__(worker, app, limits, n_slots)
         self._operators = dict(app.operators)
-        self._invocations_max = limits.invocations_max
         self._operations_max = limits.operations_max
-        self.owners: dict[int, int] = {}
-        self.slots: dict[int, Slot] = {}
-        self.roots: dict[int, RootTransaction] = {}
-        self.open_roots = 0
         self.invocation: type[Invocation] = Invocation
-        self.outbox = Outbox()
         self._ready: deque[Invocation] = deque()
-        self._resumptions: deque[tuple[Invocation, Result]] = deque()
+        self._resumptions: deque[tuple[Invocation, Result | bytes | None]] = deque()
 
     # An epoch's life ---------------------------------------------------------------------------------------
 
@@ -224,65 +215,62 @@ class Executor:
         if footprint.dead:
             return
         try:
-            invocation._coroutine = start(invocation._spec, invocation, invocation._params)
+            coroutine = invocation._coroutine = start(invocation._spec, invocation, invocation._params)
         except InTransactionError as error:
             self._failed(invocation, failure_at(invocation, aborted(error) if invocation._path else rejection(error)))
             return
-        self._advance(invocation, None)
+        self._send(invocation, coroutine, None)
 
     def _over_limit(self, invocation: Invocation) -> None:
         # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.
         footprint = invocation._env
         self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, overflow=True))
 
-    def _advance(self, invocation: Invocation, value: bytes | None) -> None:
-        coroutine = invocation._coroutine
-        assert coroutine is not None
-        while True:
-            try:
-                request = coroutine.send(value)
-            except StopIteration as stop:
-                invocation._closed = True  # what `end` does, without the call
-                invocation._left = 0
-                invocation._coroutine = None
-                if invocation._doom is None:
-                    self._returned(invocation, stop.value)
-                else:
-                    self._raised(invocation, invocation._doom)
-                return
-            except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
-                self._raised(invocation, failure_of(invocation, error) or error)
-                return
-            # By type first: a foreign object's attributes are code, and it would run outside of every guard.
-            own = type(request) in _REQUESTS and request.context is invocation and invocation._doom is None
-            if own and type(request) is SyncCall:
-                path = invocation.step_path(request.number)
-                called = self.send_call(
-                    invocation._env, path, request.spec, -1, invocation._called, invocation._chain_id
-                )
-                if called is not None:
-                    called._caller = invocation
-                elif invocation._env.waiting is None:
-                    invocation._env.waiting = {invocation._path: invocation}
-                else:
-                    invocation._env.waiting[invocation._path] = invocation
-                return
-            if own and type(request) is ExternalCall:
-                outcome = self._external_outcome(invocation._env, request)
-                if outcome is None:
-                    failure = self._external_pending(invocation, request)
-                elif outcome.error is not None:
-                    failure = external_failure(invocation, outcome.error)
-                else:
-                    value = outcome.value
-                    continue
+    def _send(self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any], value: bytes | None) -> None:
+        """Runs an invocation to its next wait, or to its end."""
+        try:
+            request = coroutine.send(value)
+        except StopIteration as stop:
+            invocation._closed = True  # what `end` does, without the call
+            invocation._left = 0
+            invocation._coroutine = None
+            if invocation._doom is None:
+                self._returned(invocation, stop.value)
             else:
-                foreign = invocation._doom or foreign_await_error(coroutine, request)
-                abandon(invocation)
-                self._raised(invocation, foreign)
-                return
-            self._abandon(invocation, failure)
-            return
+                self._raised(invocation, invocation._doom)
+        except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
+            self._raised(invocation, failure_of(invocation, error) or error)
+        else:
+            self._waits(invocation, coroutine, request)
+
+    def _waits(self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any], request: Any) -> None:
+        # By type first: a foreign object's attributes are code, and it would run outside of every guard.
+        own = type(request) in _REQUESTS and request.context is invocation and invocation._doom is None
+        if not own:
+            foreign = invocation._doom or foreign_await_error(coroutine, request)
+            abandon(invocation)
+            self._raised(invocation, foreign)
+        elif type(request) is SyncCall:
+            self._call(invocation, request)
+        else:
+            outcome = self._external_outcome(invocation._env, request)
+            if outcome is None:
+                self._abandon(invocation, self._external_pending(invocation, request))
+            elif outcome.error is not None:
+                self._abandon(invocation, external_failure(invocation, outcome.error))
+            else:
+                # Not from here, which would nest: a function may make many such calls.
+                self._resumptions.append((invocation, outcome.value))
+
+    def _call(self, invocation: Invocation, request: SyncCall) -> None:
+        path = invocation.step_path(request.number)
+        called = self.send_call(invocation._env, path, request.spec, -1, invocation._called, invocation._chain_id)
+        if called is not None:
+            called._caller = invocation
+        elif invocation._env.waiting is None:
+            invocation._env.waiting = {invocation._path: invocation}
+        else:
+            invocation._env.waiting[invocation._path] = invocation
 
     def _raised(self, invocation: Invocation, error: BaseException) -> None:
         invocation.end()
@@ -291,9 +279,13 @@ class Executor:
         else:
             self._failed(invocation, failure_at(invocation, aborted(error)))
 
-    def _resume(self, invocation: Invocation, result: Result) -> None:
+    def _resume(self, invocation: Invocation, result: Result | bytes | None) -> None:
+        """With a synchronous callee's result, or an outside function's, encoded."""
         coroutine = invocation._coroutine
         if coroutine is None or invocation._env.dead:
+            return
+        if not isinstance(result, Result):
+            self._send(invocation, coroutine, result)
             return
         invocation._called = result.count
         if result.collided:
@@ -303,7 +295,7 @@ class Executor:
             return
         assert result.value is not None
         invocation.resumed_with(result)
-        self._advance(invocation, result.value)
+        self._send(invocation, coroutine, result.value)
 
     def send_call(
         self,
@@ -391,7 +383,10 @@ class Executor:
         if share < 0:
             self._answer(invocation, invocation._result, invocation.asynchronous_calls(), None)
             return
-        calls = invocation.asynchronous_calls() if invocation._calls or invocation._below else None
+        if len(invocation._calls) == 1 and invocation._below is None and not invocation._calls[0].synchronous:
+            calls = [(invocation._path + FIRST_STEP, invocation._calls[0])]
+        else:
+            calls = invocation.asynchronous_calls()
         if not calls:
             self._branch_ended(invocation)
         elif invocation._env.sequential:
@@ -498,67 +493,3 @@ class Executor:
         else:
             root.done = True
             self.open_roots -= 1
-
-    def _acknowledge(self, footprint: Footprint, ack: Ack) -> None:
-        owner = self.owners[footprint.root_slot]
-        if owner == self.worker:
-            self._credit(ack)
-        else:
-            self.outbox.acknowledge(owner, ack)
-
-    # Roots -------------------------------------------------------------------------------------------------
-
-    def _credit(self, ack: Ack) -> None:
-        root = self.roots.get(ack.tid)
-        if root is None or root.done:
-            return
-        root.collided |= ack.collided
-        root.external |= ack.external
-        if ack.failure is not None:
-            root.fail(ack.failure)
-        if root.sequential:
-            if ack.share:
-                root.count = ack.count
-                self._next_in_order(root, ack)
-            return
-        root.count += ack.count
-        if ack.overflow:
-            self._drop(root)
-        elif ack.share and root.give_back(ack.share, ack.scale):
-            if root.count > self._invocations_max:
-                self._drop(root)
-            else:
-                self._finish(root)
-
-    def _next_in_order(self, root: RootTransaction, ack: Ack) -> None:
-        """Sequential mode: the chain that ended may have left calls; the next in call-path order runs now."""
-        root.todo.extend(reversed(ack.calls))
-        if root.failure is not None or root.external or not root.todo:
-            self._finish(root)
-            return
-        path, spec = root.todo.pop()
-        footprint = self.slots[root.slot].footprints[root.tid]
-        self.send_call(footprint, path, spec, 0, root.count, path)
-
-    def _finish(self, root: RootTransaction) -> None:
-        root.done = True
-        self.open_roots -= 1
-
-    def _drop(self, root: RootTransaction) -> None:
-        root.overflow = True
-        self._finish(root)
-        self._bury(root.tid)
-        for peer in set(self.owners.values()) - {self.worker}:
-            self.outbox.send(peer, Drop(root.tid))
-
-    def _bury(self, tid: int) -> None:
-        """Whatever still arrives for the transaction in this epoch is void."""
-        for slot in self.slots.values():
-            footprint = slot.footprints.get(tid)
-            if footprint is None:
-                footprint = slot.footprints[tid] = Footprint(
-                    self.app, self.limits, self.n_slots, tid, 0, slot.index, slot.index, False, None
-                )
-            footprint.dead = True
-            for invocation in footprint.invocations:
-                abandon(invocation)

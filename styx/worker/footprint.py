@@ -34,7 +34,6 @@ class EntityCell(msgspec.Struct, eq=False, gc=False):
     """
 
     footprint: Footprint
-    operator: str
     key: Any
     table: dict[Any, bytes]
     chain: bytes | None = None

@@ -6,7 +6,7 @@ Paper sections 5.2 and 6.3 (call-graph caching).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from styx.context import PATH_STEP_BYTES, CallSpec, Context
 from styx.execution import ErrorTriple, close_quietly
@@ -14,6 +14,9 @@ from styx.worker.messages import Failure, Result
 
 if TYPE_CHECKING:
     from styx.worker.footprint import Footprint
+
+
+FIRST_STEP: Final = (0).to_bytes(PATH_STEP_BYTES, "big")
 
 
 class Invocation(Context, eq=False):
@@ -48,6 +51,8 @@ class Invocation(Context, eq=False):
 
     def asynchronous_calls(self) -> list[tuple[bytes, CallSpec]]:
         """Its chain's asynchronous calls in call-path order."""
+        if not self._calls and self._below is None:
+            return []
         own, path = [], self._path
         for index, call in enumerate(self._calls):
             if not call.synchronous:

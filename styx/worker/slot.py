@@ -9,8 +9,7 @@ never touch a slot directly: their writes arrive here at commit. Paper sections 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from styx.worker.footprint import EntityCell, Footprint
@@ -26,8 +25,8 @@ class Slot:
     """State of one slot.
 
     Of this epoch: `footprints` are the transactions here by TID, `loads` those that load in bulk. `cells` are the
-    entities as the first transaction that names them sees them, `shared` as the others do, by their TIDs; so validation
-    has to look at the latter only.
+    entities, by operator and key, as the first transaction that names them sees them, `shared` as the others do, by
+    TID; so validation has to look at the latter only.
     """
 
     __slots__ = ("cells", "delta", "footprints", "index", "loads", "shared", "tables", "uploading")
@@ -43,30 +42,38 @@ class Slot:
         """The epoch is over."""
         self.footprints: dict[int, Footprint] = {}
         self.loads: list[Footprint] = []
-        self.cells: dict[tuple[str, Any], EntityCell] = {}
+        self.cells: dict[str, dict[Any, EntityCell]] = {}
         self.shared: dict[tuple[str, Any], dict[int, EntityCell]] = {}
 
     def cell(self, footprint: Footprint, operator: str, key: Any) -> EntityCell:
         """The entity as the transaction sees it; made when it is first asked for."""
-        entity = (operator, key)
-        cell = self.cells.get(entity)
+        cells = self.cells.get(operator)
+        if cells is None:
+            cells = self.cells[operator] = {}
+        cell = cells.get(key)
         if cell is None:
             table = self.tables.get(operator)
-            cell = self.cells[entity] = EntityCell(
-                footprint, operator, key, self.table(operator) if table is None else table
-            )
+            cell = cells[key] = EntityCell(footprint, key, self.table(operator) if table is None else table)
         elif cell.footprint is not footprint:
-            others = self.shared.get(entity)
-            if others is None:
-                others = self.shared[entity] = {}
-            first, cell = cell, others.get(footprint.tid)
-            if cell is None:
-                cell = others[footprint.tid] = EntityCell(footprint, operator, key, first.table)
+            cell = self._shared_cell(cell, footprint, operator)
         return cell
 
-    def every_cell(self) -> Iterable[EntityCell]:
-        """The entities that this epoch's transactions name, as each of them sees them."""
-        return chain(self.cells.values(), *map(dict.values, self.shared.values()))
+    def _shared_cell(self, first: EntityCell, footprint: Footprint, operator: str) -> EntityCell:
+        entity = (operator, first.key)
+        others = self.shared.get(entity)
+        if others is None:
+            others = self.shared[entity] = {}
+        cell = others.get(footprint.tid)
+        if cell is None:
+            cell = others[footprint.tid] = EntityCell(footprint, first.key, first.table)
+        return cell
+
+    def cells_by_operator(self) -> Iterator[tuple[str, Iterable[EntityCell]]]:
+        """The entities that this epoch's transactions name, as each of them sees them; an operator may come often."""
+        for operator, cells in self.cells.items():
+            yield operator, cells.values()
+        for (operator, _), others in self.shared.items():
+            yield operator, others.values()
 
     def table(self, operator: str) -> Table:
         """The operator's entities here; created empty at first use."""

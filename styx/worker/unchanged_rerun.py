@@ -53,17 +53,18 @@ def unchanged_rerun(footprint: Footprint, slot: Slot, current: Writes) -> tuple[
     invocations = footprint.invocations
     if footprint.bulk is not None:
         return None
-    if len(invocations) > 1:
-        invocations = sorted(invocations, key=_by_path)
+    if len(invocations) == 1:
+        cached = invocations[0]
+        cell = _cell(cached, slot, current)
+        again = _again(cached, footprint, cell, slot.index)
+        if again is None:
+            return None
+        return again._result, {cell.entity: cell.value} if cell.written else {}
     result: bytes | None = None
     cells: dict[tuple[str, Any], _Cell] = {}
-    for cached in invocations:
-        if cached._share < 0 or cached._failed:
-            return None
-        entity = (cached._operator.name, cached.key)
-        cell = cells.get(entity)
-        if cell is None:
-            cell = cells[entity] = _Cell(entity, current, slot.table(entity[0]))
+    for cached in sorted(invocations, key=_by_path):
+        cell = _cell(cached, slot, current)
+        cell = cells.setdefault(cell.entity, cell)
         again = _again(cached, footprint, cell, slot.index)
         if again is None:
             return None
@@ -72,7 +73,14 @@ def unchanged_rerun(footprint: Footprint, slot: Slot, current: Writes) -> tuple[
     return result, {entity: cell.value for entity, cell in cells.items() if cell.written}
 
 
+def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:
+    operator = cached._operator.name
+    return _Cell((operator, cached.key), current, slot.table(operator))
+
+
 def _again(cached: Invocation, footprint: Footprint, cell: _Cell, slot: int) -> Invocation | None:
+    if cached._share < 0 or cached._failed:
+        return None
     spec, params, path = cached._spec, cached._params, cached._path
     chain = cached._chain_id
     # What was measured in the execution step is measured here as well.

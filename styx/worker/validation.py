@@ -17,8 +17,8 @@ from styx.worker.slot import Slot
 def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
     """TIDs in conflict on `slot`, ascending; `gone` are those that logically aborted or left the epoch."""
     found: set[int] = set()
-    for entity, others in slot.shared.items():
-        first = slot.cells[entity]
+    for (operator, key), others in slot.shared.items():
+        first = slot.cells[operator][key]
         written = False
         for tid, cell in sorted([(first.footprint.tid, first), *others.items()], key=_tid):
             if tid in gone:
@@ -39,13 +39,16 @@ _tid = itemgetter(0)
 def _conflicts_of_load(slot: Slot, load: Footprint, bulk: BulkWrites, gone: Container[int], found: set[int]) -> None:
     """A bulk load touches and writes all its entities, without a cell for any of them."""
     loaded = set(bulk.entities())
-    for cell in slot.every_cell():
-        tid = cell.footprint.tid
-        # Whoever comes later is in conflict with what the earlier one wrote.
-        if tid > load.tid and cell.chain is not None and tid not in gone and (cell.operator, cell.key) in loaded:
-            found.add(tid)
-        elif tid < load.tid and cell.written and tid not in gone and (cell.operator, cell.key) in loaded:
-            found.add(load.tid)
+    for operator, cells in slot.cells_by_operator():
+        for cell in cells:
+            tid = cell.footprint.tid
+            if tid in gone or (operator, cell.key) not in loaded:
+                continue
+            # Whoever comes later is in conflict with what the earlier one wrote.
+            if tid > load.tid and cell.chain is not None:
+                found.add(tid)
+            elif tid < load.tid and cell.written:
+                found.add(load.tid)
     for other in slot.loads:
         if (
             other.tid > load.tid
@@ -61,16 +64,17 @@ def commit(slot: Slot, left: Container[int]) -> None:
 
     No two of them write one entity, so that their order does not matter.
     """
-    delta = slot.delta
     for load in slot.loads:
         if load.bulk is not None and load.tid not in left:
             slot.apply_all(*load.bulk)
-    for cell in slot.every_cell():
-        if not cell.written or cell.footprint.tid in left:
-            continue
-        operator, key = cell.operator, cell.key
-        value = cell.value if cell.values is None else cell.final_value()
-        if value is None or operator not in delta:
-            slot.apply(operator, key, value)
-        else:  # what `apply` would do, without the call
-            cell.table[key] = delta[operator][key] = value
+    for operator, cells in slot.cells_by_operator():
+        changed = slot.delta.get(operator)
+        for cell in cells:
+            if not cell.written or cell.footprint.tid in left:
+                continue
+            value = cell.value if cell.values is None else cell.final_value()
+            if value is None or changed is None:
+                slot.apply(operator, cell.key, value)
+                changed = slot.delta[operator]
+            else:  # what `apply` would do, without the call
+                cell.table[cell.key] = changed[cell.key] = value

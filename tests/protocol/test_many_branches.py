@@ -89,7 +89,7 @@ class CountedChain(bytes):
 def test_branches_that_have_collided_are_not_compared_any_more() -> None:
     CountedChain.compared = 0
     footprint = Footprint(App("cells", [entity]), LIMITS, 1, 1, 0, 0, 0, False, None)
-    cell = EntityCell(footprint, "cells", "hot", {"hot": b"start"})
+    cell = EntityCell(footprint, "hot", {"hot": b"start"})
     cell.write(CountedChain(b""), b"root")
     for number in range(1_000):
         branch = CountedChain(number.to_bytes(2, "big"))

@@ -54,7 +54,12 @@ def validation_ignores_reads(patch: pytest.MonkeyPatch) -> None:
         written: set[object] = set()
         found = []
         for tid in sorted(slot.footprints.keys() - set(gone)):
-            wrote = {(c.operator, c.key) for c in slot.every_cell() if c.footprint.tid == tid and c.written}
+            wrote = {
+                (o, c.key)
+                for o, cells in slot.cells_by_operator()
+                for c in cells
+                if c.footprint.tid == tid and c.written
+            }
             if wrote & written:
                 found.append(tid)
             written |= wrote

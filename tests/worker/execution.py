@@ -61,3 +61,13 @@ class Execution:
 def scripted_root(tid: int, key: str, script: str, idempotency_key: str = "") -> RootTransaction:
     request = Request(f"r{tid}", OPERATOR, key, run.__name__, encode_strict([script]), idempotency_key)
     return RootTransaction(tid, slot_digit(key), 0, 0, b"", request)
+
+
+def written_by(slot: Slot, tid: int) -> set[tuple[str, object]]:
+    """What the transaction has written on `slot` in the execution step."""
+    return {
+        (operator, cell.key)
+        for operator, cells in slot.cells_by_operator()
+        for cell in cells
+        if cell.footprint.tid == tid and cell.written
+    }

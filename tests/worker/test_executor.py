@@ -101,7 +101,7 @@ def test_a_caller_of_a_failed_callee_is_closed_with_its_finally_blocks() -> None
     assert seen == ["closed"]
     assert root.failure is not None
     assert root.failure.type == "RuntimeError"
-    assert not executor.slots[0].cells["operator", "key"].written, "closed contexts write nothing"
+    assert not executor.slots[0].cells["operator"]["key"].written, "closed contexts write nothing"
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit, StopAsyncIteration, MemoryError])

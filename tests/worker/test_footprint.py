@@ -28,7 +28,7 @@ class Entity:
     def __init__(self, committed: str | None = "committed") -> None:
         self.footprint = footprint()
         table = {} if committed is None else {"key": committed.encode()}
-        self.cell = EntityCell(self.footprint, "operator", "key", table)
+        self.cell = EntityCell(self.footprint, "key", table)
 
     def read(self, chain: str) -> str | None:
         seen = self.cell.read(_path(chain))

@@ -69,7 +69,9 @@ def conflicts_between_writes_only(slot: Slot, gone: Container[int]) -> list[int]
     written: set[object] = set()
     found = []
     for tid in sorted(slot.footprints):
-        writes = {(c.operator, c.key) for c in slot.every_cell() if c.footprint.tid == tid and c.written}
+        writes = {
+            (o, c.key) for o, cells in slot.cells_by_operator() for c in cells if c.footprint.tid == tid and c.written
+        }
         if tid not in gone:
             found += [] if written.isdisjoint(writes) else [tid]
             written |= writes

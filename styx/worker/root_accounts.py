@@ -1,0 +1,106 @@
+"""The accounts of transactions rooted at a worker: which ack shares are back, and so which transactions are done.
+
+Takes acks, whichever worker they come from. Never runs a function; in sequential mode it says which chain is next.
+Paper section 5.3.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from styx.app import App
+from styx.context import CallSpec
+from styx.limits import Limits
+from styx.worker.footprint import Footprint
+from styx.worker.invocation import Invocation, abandon
+from styx.worker.messages import Ack, Drop
+from styx.worker.outbox import Outbox
+from styx.worker.root import RootTransaction
+from styx.worker.slot import Slot
+
+
+class RootAccounts(ABC):
+    """`roots` are the epoch's own transactions by TID, `open_roots` how many of them are not done.
+
+    `owners` maps every slot to its worker; `slots` are this worker's.
+    """
+
+    def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
+        self.worker = worker
+        self.app = app
+        self.limits = limits
+        self.n_slots = n_slots
+        self.owners: dict[int, int] = {}
+        self.slots: dict[int, Slot] = {}
+        self.roots: dict[int, RootTransaction] = {}
+        self.open_roots = 0
+        self.outbox = Outbox()
+        self._invocations_max = limits.invocations_max
+
+    @abstractmethod
+    def send_call(
+        self, footprint: Footprint, path: bytes, spec: CallSpec, share: int, count: int, chain: bytes
+    ) -> Invocation | None:
+        """A call to the worker that owns its slot; the invocation, if that is this worker."""
+
+    def _acknowledge(self, footprint: Footprint, ack: Ack) -> None:
+        owner = self.owners[footprint.root_slot]
+        if owner == self.worker:
+            self._credit(ack)
+        else:
+            self.outbox.acknowledge(owner, ack)
+
+    def _credit(self, ack: Ack) -> None:
+        root = self.roots.get(ack.tid)
+        if root is None or root.done:
+            return
+        root.collided |= ack.collided
+        root.external |= ack.external
+        if ack.failure is not None:
+            root.fail(ack.failure)
+        if root.sequential:
+            if ack.share:
+                root.count = ack.count
+                self._next_in_order(root, ack)
+            return
+        root.count += ack.count
+        if ack.overflow:
+            self._drop(root)
+        elif ack.share and root.give_back(ack.share, ack.scale):
+            if root.count > self._invocations_max:
+                self._drop(root)
+            else:
+                self._finish(root)
+
+    def _next_in_order(self, root: RootTransaction, ack: Ack) -> None:
+        """Sequential mode: the chain that ended may have left calls; the next in call-path order runs now."""
+        root.todo.extend(reversed(ack.calls))
+        if root.failure is not None or root.external or not root.todo:
+            self._finish(root)
+            return
+        path, spec = root.todo.pop()
+        footprint = self.slots[root.slot].footprints[root.tid]
+        self.send_call(footprint, path, spec, 0, root.count, path)
+
+    def _finish(self, root: RootTransaction) -> None:
+        root.done = True
+        self.open_roots -= 1
+
+    def _drop(self, root: RootTransaction) -> None:
+        root.overflow = True
+        self._finish(root)
+        self._bury(root.tid)
+        for peer in set(self.owners.values()) - {self.worker}:
+            self.outbox.send(peer, Drop(root.tid))
+
+    def _bury(self, tid: int) -> None:
+        """Whatever still arrives for the transaction in this epoch is void."""
+        for slot in self.slots.values():
+            footprint = slot.footprints.get(tid)
+            if footprint is None:
+                footprint = slot.footprints[tid] = Footprint(
+                    self.app, self.limits, self.n_slots, tid, 0, slot.index, slot.index, False, None
+                )
+            footprint.dead = True
+            for invocation in footprint.invocations:
+                abandon(invocation)
