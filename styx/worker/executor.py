@@ -91,6 +91,7 @@ class Executor(RootAccounts):
                 # They refer back to the footprint: without the circle everything is freed here and now, and the
                 # garbage collector has nothing to find.
                 footprint.invocations.clear()
+                footprint.waiting = None
             slot.forget_epoch()
         self._ready.clear()
         self._resumptions.clear()

@@ -77,6 +77,10 @@ class Invocation(Context, eq=False):
         self._coroutine = None
 
 
+# A function that tries to store its context is told the type's name, which must be the same in every execution.
+Invocation.__name__ = Context.__name__
+
+
 def abandon(invocation: Invocation) -> None:
     """Closes an invocation and, if it is suspended, its coroutine: the context first, so that nothing it does
     counts.

@@ -14,6 +14,7 @@ import pytest
 from styx import App, Context, Limits, Operator
 from styx.codec import encode_strict
 from styx.messages import Request
+from styx.testing import embedded_cluster
 from styx.worker.executor import Executor
 from styx.worker.messages import Ack, Call, Drop, ExternalOutcome, Result
 from styx.worker.root import RootTransaction
@@ -245,3 +246,17 @@ def single(app: App, function: str, params: Sequence[object] = ()) -> tuple[Exec
     root = RootTransaction(1, 0, 0, 0, b"", request)
     executor.begin([root])
     return executor, root
+
+
+async def test_storing_the_context_itself_is_refused_in_the_same_words_everywhere() -> None:
+    operator = Operator("operator")
+
+    @operator.register
+    async def keep(ctx: Context) -> None:
+        await ctx.put(ctx)
+
+    # The block ends with a serial replay, which compares every reply.
+    async with embedded_cluster(App("app", [operator])) as cluster:
+        reply = await cluster.request("operator", "key", "keep")
+    assert reply.error is not None
+    assert "type Context" in reply.error.message

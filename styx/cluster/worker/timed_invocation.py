@@ -35,4 +35,5 @@ def timed_invocation(breakdown: TimeBreakdown) -> type[Invocation]:
             finally:
                 breakdown.state_s += perf_counter() - started_s
 
+    TimedInvocation.__name__ = Invocation.__name__
     return TimedInvocation
