@@ -5,6 +5,7 @@ What travels between workers is in the transcripts.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Sequence
 
@@ -13,7 +14,7 @@ import pytest
 
 from styx import App, Context, Limits, Operator
 from styx.codec import encode_strict
-from styx.messages import Request
+from styx.messages import Reply, Request
 from styx.testing import embedded_cluster
 from styx.worker.executor import Executor
 from styx.worker.messages import Ack, Call, Drop, ExternalOutcome, Result
@@ -248,15 +249,18 @@ def single(app: App, function: str, params: Sequence[object] = ()) -> tuple[Exec
     return executor, root
 
 
-async def test_storing_the_context_itself_is_refused_in_the_same_words_everywhere() -> None:
+def test_storing_the_context_itself_is_refused_in_the_same_words_everywhere() -> None:
     operator = Operator("operator")
 
     @operator.register
     async def keep(ctx: Context) -> None:
         await ctx.put(ctx)
 
-    # The block ends with a serial replay, which compares every reply.
-    async with embedded_cluster(App("app", [operator])) as cluster:
-        reply = await cluster.request("operator", "key", "keep")
+    async def ask() -> Reply:
+        # The block ends with a serial replay, which compares every reply.
+        async with embedded_cluster(App("app", [operator])) as cluster:
+            return await cluster.request("operator", "key", "keep")
+
+    reply = asyncio.run(ask())
     assert reply.error is not None
     assert "type Context" in reply.error.message
