@@ -160,6 +160,8 @@ def check_key(operator: OperatorLike, key: Any) -> KeyLike:
     """`key` if it can be one: of the operator's key type if that is known here; raises `BadKey`."""
     if isinstance(operator, Operator):
         return operator.check_key(key)
+    if type(key) is str or type(key) is int:
+        return key
     parts = key if type(key) in (tuple, list) and key else (key,)
     if not all(type(part) in (str, int) for part in parts):
         raise BadKey(f"a key is a str, an int or a tuple of them, got {shown(key)} of type {type(key).__name__}")

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any, Final, Self
 
+import msgspec
+
 from styx.app import App
 from styx.client.base import (
     Client,
@@ -39,6 +41,7 @@ from styx.messages import Reply, Request
 from styx.operator import Operator
 
 _NO_ARGUMENTS: Final = b"\x90"
+_encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class KafkaClient(Client):
@@ -91,23 +94,29 @@ class KafkaClient(Client):
         idempotency_key: str | None = None,
     ) -> Awaitable[Reply]:
         """As `Client.submit`. All requests submitted in one turn of the event loop leave together."""
+        requester, router = self._opened()
         if timeout != TIMEOUT_SECONDS_DEFAULT:
             check_timeout(timeout)
-        requester, router = self._opened()
         try:
-            checked, slot = router.place(operator, check_key(operator, key))
-            return requester.submit(
-                Request(
-                    requester.next_request_id(),
-                    operator_name(operator),
-                    list(checked) if isinstance(checked, tuple) else checked,
-                    function_name(function),
-                    _arguments(args) if args else _NO_ARGUMENTS,
-                    check_idempotency_key(idempotency_key),
-                ),
-                slot,
-                timeout,
+            kind = type(key)
+            if kind is not str and kind is not int:
+                key = check_key(operator, key)
+            if type(operator) is str:
+                name = operator
+                checked, slot = router.place_by_name(name, key)
+            else:
+                name = operator_name(operator)
+                checked, slot = router.place(operator, key)
+            request = Request(
+                requester.next_request_id(),
+                name,
+                list(checked) if isinstance(checked, tuple) else checked,
+                function if type(function) is str else function_name(function),
+                _arguments(args) if args else _NO_ARGUMENTS,
+                "" if idempotency_key is None else check_idempotency_key(idempotency_key),
+                requester.reply_to,
             )
+            return requester.submit(request, slot, timeout)
         except (InTransactionError, RequestRejected) as error:
             future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
             if isinstance(error, ConnectionError):
@@ -136,6 +145,9 @@ class KafkaClient(Client):
 
 def _arguments(args: tuple[Any, ...]) -> bytes:
     try:
-        return encode_any(args, "the arguments")
-    except UnsupportedValue as error:
-        raise BadArguments(str(error)) from None
+        return _encode(args)
+    except Exception:  # noqa: BLE001 - `encode_any` knows which of them are the arguments' fault, and what to say
+        try:
+            return encode_any(args, "the arguments")
+        except UnsupportedValue as error:
+            raise BadArguments(str(error)) from None

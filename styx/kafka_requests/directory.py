@@ -15,7 +15,6 @@ from aiokafka.errors import KafkaError
 from styx.deployment.description import RoutingTable, decode_routing_table
 from styx.errors import ConfigurationError
 from styx.kafka_requests.errors import KafkaUnreachable
-from styx.kafka_requests.replies import stop_consumer
 from styx.log.kafka.address import KafkaAddress
 from styx.log.kafka.topics import ROUTING_KEY, topics_of
 
@@ -83,3 +82,15 @@ async def _newest(consumer: AIOKafkaConsumer, place: TopicPartition) -> RoutingT
                     # A stranger's: that does not take back the one before it.
                     newest = newest if isinstance(newest, RoutingTable) else error
     return newest
+
+
+async def stop_consumer(consumer: AIOKafkaConsumer) -> None:
+    """Stops a consumer, also while Kafka is away."""
+    try:
+        await consumer.stop()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        # aiokafka lets through the cancellation of a fetch that waits for its next attempt, and leaves its client open.
+        await consumer._client.close()

@@ -17,20 +17,24 @@ from itertools import count
 from typing import Any, Final
 
 import msgspec
+from msgspec import structs
 
-from styx.errors import BadArguments, ConfigurationError, RequestRejected
+from styx.errors import BadArguments, ConfigurationError, EngineFailed, RequestRejected
 from styx.kafka_requests.counters import RequestCounters
 from styx.kafka_requests.errors import KafkaUnreachable, OutcomeUnknown
 from styx.kafka_requests.producer import RequestProducer
-from styx.kafka_requests.replies import Records, ReplyReader
+from styx.kafka_requests.replies import ReplyReader
 from styx.kafka_requests.waiters import Waiter, Waiters
 from styx.limits import Limits
 from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.session import KafkaSession
 from styx.log.kafka.topics import topics_of
-from styx.messages import Reply, ReplyRecord, Request, decode_reply, encode_request
+from styx.messages import ReplyRecord, Request, decode_reply, encode_request
 
 WRONG_PARTITION: Final = "WrongPartition"
 """The error type of a reply that says: not here, and nothing was run."""
+CONNECT_SECONDS: Final = 10.0
+"""How long each step of connecting may take."""
 _PARTITION_AT_END: Final = re.compile(r"partition ([0-9]{1,9})\Z", re.ASCII)
 
 _log = logging.getLogger("styx.kafka_requests")
@@ -51,45 +55,73 @@ class Requester:
         self.limits = limits or Limits()
         self.counters = RequestCounters()
         self.n_slots = 0
-        self._address = address
+        self.reply_to = 0
+        """What requests should carry; one with another number is encoded as if it had this one."""
         self._app_name = app_name
         self._topics = topics = topics_of(app_name)
         self._loop = asyncio.get_running_loop()
+        self._session = KafkaSession(address)
+        self._request_bytes_max = self.limits.request_bytes_max
         self._waiters = Waiters(self._loop, self.limits.in_flight_max, self._late)
-        self._producer = RequestProducer(address, topics.requests, self._task_ended)
+        self._producer = RequestProducer(self._session, topics.requests, self._task_ended)
         self._replies: ReplyReader | None = None
-        self._reply_to = 0
         self._fault: str | None = None
+        self._available_s = math.nan
         self._id_prefix = secrets.token_hex(8) + "-"
         self._id_numbers = count(1)
 
     async def start(self) -> None:
         """Connects; raises `KafkaUnreachable`, or `ConfigurationError` if the app is not deployed there."""
-        topics = self._topics
         try:
-            await self._producer.start()
-            n_slots, n_replies = await self._producer.partition_counts(topics.requests, topics.replies)
-            if not n_slots or not n_replies:
-                raise ConfigurationError(
-                    f"there is no app {self._app_name!r} at {self._producer}: "
-                    f"it lacks the topic {topics.replies if n_slots else topics.requests}; is the app deployed?"
-                )
-            self._reply_to = secrets.randbelow(n_replies)
-            self._replies = ReplyReader(self._address, topics.replies, self._reply_to, self._answer, self._task_ended)
-            await self._replies.start()
-        except BaseException:
-            await self._producer.close()
+            n_slots = await self._connect()
+        except BaseException as error:
+            await self._disconnect()
+            if isinstance(error, (OSError, EngineFailed)) and not isinstance(error, KafkaUnreachable):
+                raise KafkaUnreachable(str(error) or f"{self._session} does not answer") from None
             raise
         self.n_slots = n_slots
 
+    async def _connect(self) -> int:
+        topics, session = self._topics, self._session
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await session.open()
+            # Asked about all topics: a broker may make those that it is asked about by name.
+            if not await session.refresh():
+                raise KafkaUnreachable(f"{session} does not answer")
+        n_slots, n_replies = len(session.partitions(topics.requests)), len(session.partitions(topics.replies))
+        if not n_slots or not n_replies:
+            raise ConfigurationError(
+                f"there is no app {self._app_name!r} at {session}: "
+                f"it lacks the topic {topics.replies if n_slots else topics.requests}; is the app deployed?"
+            )
+        session.track(topics.requests)
+        session.track(topics.replies)
+        self.reply_to = secrets.randbelow(n_replies)
+        self._replies = ReplyReader(
+            session,
+            topics.replies,
+            self.reply_to,
+            deliver=self._answer,
+            passed_over=self._count_garbage,
+            on_end=self._task_ended,
+        )
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await self._producer.start()
+            await self._replies.start()
+        return n_slots
+
     async def close(self) -> None:
         """Disconnects. Who still waits gets `OutcomeUnknown`; closing twice is harmless."""
-        self.n_slots = 0
+        self.n_slots, self._available_s = 0, math.nan
         self._waiters.end(lambda: OutcomeUnknown("closed before the reply came; the request may still commit"))
+        await self._disconnect()
+
+    async def _disconnect(self) -> None:
         await self._producer.close()
         if self._replies is not None:
             await self._replies.close()
             self._replies = None
+        await self._session.close()
 
     @property
     def unavailable_reason(self) -> str | None:
@@ -112,52 +144,44 @@ class Requester:
 
         Raises `RequestRejected` (`too_large`, `bad_request`, `overloaded`) or `KafkaUnreachable`: nothing was sent.
         """
-        return self._submit(request, slot, raw=True, deadline_s=math.inf)
+        return self.submit(request, slot, math.inf, raw=True)
 
-    def submit(self, request: Request, slot: int, timeout: float) -> asyncio.Future[Reply]:
-        """As `submit_raw`, giving the `Reply`, or `TimeoutError` after `timeout` seconds."""
-        return self._submit(request, slot, raw=False, deadline_s=self._loop.time() + timeout)
-
-    def _submit(self, request: Request, slot: int, raw: bool, deadline_s: float) -> asyncio.Future[Any]:
-        request_id, idempotency_key = request.request_id, request.idempotency_key
+    def submit(self, request: Request, slot: int, timeout: float, raw: bool = False) -> asyncio.Future[Any]:
+        """As `submit_raw`, giving the `Reply` unless `raw`, or `TimeoutError` after `timeout` seconds."""
+        if request.reply_to != self.reply_to:
+            request = structs.replace(request, reply_to=self.reply_to)
         try:
-            payload = encode_request(
-                Request(
-                    request_id,
-                    request.operator,
-                    request.key,
-                    request.function,
-                    request.params,
-                    idempotency_key,
-                    self._reply_to,
-                )
-            )
+            payload = encode_request(request)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise BadArguments(f"the request cannot be encoded: {error}") from None
-        limit = self.limits.request_bytes_max
+        limit = self._request_bytes_max
         if len(payload) > limit:
             raise RequestRejected("too_large", f"the request has {len(payload)} bytes; the limit is {limit}: send less")
+        loop = self._loop
+        now_s = loop.time()
+        # A loop's clock may stand still within a turn, as uvloop's does: one look is enough then.
+        if now_s != self._available_s:
+            self._check_available(now_s)
+        future: asyncio.Future[Any] = loop.create_future()
+        key, repeatable = request.request_id.encode(), request.idempotency_key != ""
+        waiter = Waiter(key, slot, payload, future, raw, repeatable, now_s, now_s + timeout)
+        self._waiters.add(waiter)
+        self._producer.send(waiter)
+        self.counters.sent += 1
+        return future
+
+    def _check_available(self, now_s: float) -> None:
         reason = self.unavailable_reason
         if reason is not None:
             raise KafkaUnreachable(f"{reason}; nothing was sent, try again soon")
-        waiters = self._waiters
-        if request_id in waiters.by_id:
-            raise RequestRejected("bad_request", f"request id {request_id!r} is under way already")
-        if waiters.full:
-            raise RequestRejected("overloaded", f"{len(waiters.by_id)} requests are in flight; try again soon")
-        loop = self._loop
-        waiter = Waiter(
-            request_id, slot, payload, loop.create_future(), raw, bool(idempotency_key), loop.time(), deadline_s
-        )
-        waiters.add(waiter)
-        self._producer.send(waiter)
-        self.counters.sent += 1
-        return waiter.future
+        self._available_s = now_s
 
-    def _answer(self, records: Records) -> None:
+    def _answer(self, records: list[Any]) -> None:
         waiters, counters, now_s = self._waiters, self.counters, self._loop.time()
+        find, answer = waiters.by_id.get, waiters.answer
+        seconds: list[float] = []
         for record in records:
-            waiter = waiters.by_id.get(str(record.key or b"", "utf-8", "replace"))
+            waiter = find(record.key)
             if waiter is None:
                 # Another requester's, or the second one to a request, or of one that nobody waits for any more.
                 counters.foreign += 1
@@ -168,10 +192,17 @@ class Requester:
                 counters.garbage += 1
                 continue
             error = reply.error
-            if error is not None and error[1] == WRONG_PARTITION and self._reroute(waiter, reply.sequence, error[2]):
+            if error is None:
+                seconds.append(now_s - waiter.since_s)
+            elif error[1] == WRONG_PARTITION and self._reroute(waiter, reply.sequence, error[2]):
                 continue
-            counters.replied(error[0] if error is not None else None, now_s - waiter.since_s)
-            waiters.answer(waiter, reply)
+            else:
+                counters.failed_after(error[0], now_s - waiter.since_s)
+            answer(waiter, reply)
+        counters.committed_after(seconds)
+
+    def _count_garbage(self) -> None:
+        self.counters.garbage += 1
 
     def _reroute(self, waiter: Waiter, tid: int, message: str) -> bool:
         """Whether a request that came back will have another reply."""
@@ -188,6 +219,7 @@ class Requester:
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
+            self._available_s = math.nan
             self._fault = "the connection to Kafka failed in an unforeseen way; the log says how"
             _log.critical("no requests can be sent any more: start this process anew", exc_info=task.exception())
 

@@ -62,21 +62,24 @@ class TableRouter(Router):
 
     def __init__(self, table: RoutingTable, n_slots: int) -> None:
         super().__init__(n_slots)
-        self._routes = table.operators
-        self._key_types = {name: parse_key_type(route.key_type) for name, route in table.operators.items()}
+        self._exact = {name: not route.partition_key for name, route in table.operators.items()}
+        self._places = {
+            name: (parse_key_type(route.key_type).check, route.n_partitions or n_slots)
+            for name, route in table.operators.items()
+        }
 
     def place_by_name(self, operator: str, key: Any) -> tuple[Key, int]:
         """As `Router.place_by_name`."""
-        route = self._routes.get(operator)
-        if route is None:
+        place = self._places.get(operator)
+        if place is None:
             return key, 0
-        checked = self._key_types[operator].check(key, operator)
-        return checked, stable_hash(checked) % (route.n_partitions or self.n_slots) % self.n_slots
+        check, n_partitions = place
+        checked = check(key, operator)
+        return checked, stable_hash(checked) % n_partitions % self.n_slots
 
     def require_exact(self, operator: str) -> None:
         """As `Router.require_exact`."""
-        route = self._routes.get(operator)
-        if route is not None and route.partition_key:
+        if not self._exact.get(operator, True):
             raise BadArguments(
                 f"operator {operator!r} has its own partition_key, which only the app's code knows: "
                 "connect with the App instead of its name, or give the Operator"

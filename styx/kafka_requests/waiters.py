@@ -11,7 +11,9 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from styx.errors import StyxError
+import msgspec
+
+from styx.errors import RequestRejected, StyxError
 from styx.messages import ReplyRecord, reply_of
 
 IN_FLIGHT_BYTES_MAX: Final = 256 * 1024 * 1024
@@ -22,45 +24,23 @@ SWEEP_SECONDS_MAX: Final = 0.5
 """How long a request that its caller has cancelled may still count as under way."""
 
 
-class Waiter:
+class Waiter(msgspec.Struct, eq=False):
     """One request: its future gives the `Reply`, or with `raw` the `ReplyRecord`. `payload` is the encoded request.
 
-    `repeatable`: it has an idempotency key, so sending it twice runs it once. `misrouted_tid`: the TID under which
-    another slot has sent it back, 0 for none.
+    `key` is its id, as replies carry it. `repeatable`: it has an idempotency key, so sending it twice runs it once.
+    `misrouted_tid`: the TID under which another slot has sent it back, 0 for none.
     """
 
-    __slots__ = (
-        "deadline_s",
-        "future",
-        "misrouted_tid",
-        "payload",
-        "raw",
-        "repeatable",
-        "request_id",
-        "since_s",
-        "slot",
-    )
-
-    def __init__(
-        self,
-        request_id: str,
-        slot: int,
-        payload: bytes,
-        future: asyncio.Future[Any],
-        raw: bool,
-        repeatable: bool,
-        since_s: float,
-        deadline_s: float,
-    ) -> None:
-        self.request_id = request_id
-        self.slot = slot
-        self.payload = payload
-        self.future = future
-        self.raw = raw
-        self.repeatable = repeatable
-        self.since_s = since_s
-        self.deadline_s = deadline_s
-        self.misrouted_tid = 0
+    # A Struct because it is made for every request: that takes a third of the time.
+    key: bytes
+    slot: int
+    payload: bytes
+    future: asyncio.Future[Any]
+    raw: bool
+    repeatable: bool
+    since_s: float
+    deadline_s: float
+    misrouted_tid: int = 0
 
 
 class Waiters:
@@ -70,7 +50,7 @@ class Waiters:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, count_max: int, late: Callable[[], Exception]) -> None:
-        self.by_id: dict[str, Waiter] = {}
+        self.by_id: dict[bytes, Waiter] = {}
         self._loop = loop
         self._count_max = count_max
         self._late = late
@@ -78,22 +58,23 @@ class Waiters:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at_s = math.inf
 
-    @property
-    def full(self) -> bool:
-        """There is no place for another one."""
-        return len(self.by_id) >= self._count_max or self._bytes >= IN_FLIGHT_BYTES_MAX
-
     def add(self, waiter: Waiter) -> None:
-        """From now on its reply is waited for."""
-        self.by_id[waiter.request_id] = waiter
+        """From now on its reply is waited for. Raises `RequestRejected` (`bad_request`, `overloaded`)."""
+        by_id, key = self.by_id, waiter.key
+        if key in by_id:
+            raise RequestRejected("bad_request", f"request id {key.decode()!r} is under way already")
+        if len(by_id) >= self._count_max or self._bytes >= IN_FLIGHT_BYTES_MAX:
+            raise RequestRejected("overloaded", f"{len(by_id)} requests are in flight; try again soon")
+        by_id[key] = waiter
         self._bytes += len(waiter.payload)
-        at_s = min(waiter.deadline_s, waiter.since_s + SWEEP_SECONDS_MAX)
-        if at_s < self._timer_at_s:
-            self._arm(at_s)
+        timer_at_s = self._timer_at_s
+        if waiter.deadline_s < timer_at_s or waiter.since_s + SWEEP_SECONDS_MAX < timer_at_s:
+            self._arm(min(waiter.deadline_s, waiter.since_s + SWEEP_SECONDS_MAX))
 
     def answer(self, waiter: Waiter, reply: ReplyRecord) -> None:
         """Gives it its reply, unless it is cancelled or late."""
-        self._forget(waiter)
+        del self.by_id[waiter.key]
+        self._bytes -= len(waiter.payload)
         future = waiter.future
         if future.done():
             return
@@ -116,10 +97,6 @@ class Waiters:
         self.by_id.clear()
         self._bytes = 0
 
-    def _forget(self, waiter: Waiter) -> None:
-        del self.by_id[waiter.request_id]
-        self._bytes -= len(waiter.payload)
-
     def _arm(self, at_s: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -133,7 +110,8 @@ class Waiters:
             if waiter.deadline_s <= now_s:
                 fail(waiter.future, self._late())
             if waiter.future.done():
-                self._forget(waiter)
+                del self.by_id[waiter.key]
+                self._bytes -= len(waiter.payload)
             elif waiter.deadline_s < next_s:
                 next_s = waiter.deadline_s
         self._timer, self._timer_at_s = None, math.inf

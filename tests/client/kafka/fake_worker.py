@@ -8,7 +8,7 @@ from typing import Any, Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from styx.kafka_requests.replies import stop_consumer
+from styx.kafka_requests.directory import stop_consumer
 from styx.log.kafka.topics import ensure_topics, topics_of
 from styx.messages import ReplyRecord, Request, decode_request, encode_reply
 

@@ -1,188 +1,208 @@
-"""Which requests go into which batch, and what happens to those whose batch failed."""
+"""Which requests go into which exchange, and what happens to those whose batch is refused or not answered."""
 
 from collections.abc import AsyncIterator
+from typing import Any, cast
 
 import pytest
-from aiokafka.errors import KafkaError
 
 from styx.kafka_requests import producer as producer_module
-from styx.kafka_requests.producer import STUCK_SECONDS, RequestProducer
-from tests.client.kafka.fake_producer import FakeKafka, started, turns, waiter
+from styx.kafka_requests.producer import RequestProducer
+from styx.log.kafka.session import KafkaSession
+from tests.client.kafka.fake_session import FakeSession, turns, waiter
 
 pytestmark = pytest.mark.anyio
 
+REFUSED = 45
+"""A sequence number out of order: no repetition helps."""
+NOT_LEADER = 6
+DUPLICATE = 46
+NOT_ALLOWED = 31
+
 
 @pytest.fixture
-def kafka_fake() -> FakeKafka:
-    return FakeKafka()
+def session() -> FakeSession:
+    return FakeSession()
 
 
 @pytest.fixture
-async def producer(kafka_fake: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RequestProducer]:
-    producer = await started(kafka_fake, monkeypatch)
+def ended() -> list[Any]:
+    return []
+
+
+@pytest.fixture
+async def producer(
+    session: FakeSession, ended: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[RequestProducer]:
+    """It looks for signs of life at every turn of the event loop, and repeats at once."""
+    monkeypatch.setattr(producer_module, "PROBE_SECONDS", 0)
+    monkeypatch.setattr(producer_module, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(producer_module, "CLOSE_SECONDS", 0.001)
+    producer = RequestProducer(cast(KafkaSession, session), "requests", ended.append)
+    await producer.start()
     yield producer
     await producer.close()
-    assert kafka_fake.started == kafka_fake.stopped
 
 
-async def test_one_turn_is_one_batch_a_slot(kafka_fake: FakeKafka, producer: RequestProducer) -> None:
+async def test_one_turn_is_one_exchange(session: FakeSession, producer: RequestProducer) -> None:
     for name, slot in (b"a", 0), (b"b", 1), (b"c", 0):
         producer.send(waiter(name, slot))
     await turns()
-    assert kafka_fake.sent() == [(0, [b"a", b"c"]), (1, [b"b"])]
+    assert session.sent() == [{0: [b"a", b"c"], 1: [b"b"]}]
 
 
-async def test_requests_gather_while_a_batch_of_their_slot_is_under_way(
-    kafka_fake: FakeKafka, producer: RequestProducer
-) -> None:
-    for name in (b"a", b"b", b"c"):
-        producer.send(waiter(name))
+async def test_each_broker_has_its_own(session: FakeSession, producer: RequestProducer) -> None:
+    session.leaders = {1: 7}
+    for name, slot in (b"a", 0), (b"b", 1):
+        producer.send(waiter(name, slot))
+    await turns()
+    assert sorted((exchange.node, exchange.values) for exchange in session.exchanges) == [
+        (0, {0: [b"a"]}),
+        (7, {1: [b"b"]}),
+    ]
+
+
+async def test_requests_gather_while_an_exchange_is_under_way(session: FakeSession, producer: RequestProducer) -> None:
+    for name, slot in (b"a", 0), (b"b", 0), (b"c", 0), (b"d", 1):
+        producer.send(waiter(name, slot))
         await turns()
-    producer.send(waiter(b"d", 1))
+    assert session.sent() == [{0: [b"a"]}]
+    session.exchanges[0].acknowledge()
     await turns()
-    assert kafka_fake.sent() == [(0, [b"a"]), (1, [b"d"])]
-    kafka_fake.batches[0].done.set_result(None)
+    assert session.sent()[1:] == [{0: [b"b", b"c"], 1: [b"d"]}]
+    assert session.exchanges[1].numbers == {0: (1, 1), 1: (1, 0)}
+
+
+async def test_a_full_exchange_leaves_slots_for_the_next_one(
+    session: FakeSession, producer: RequestProducer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(producer_module, "EXCHANGE_BYTES_MAX", 1)
+    for name, slot in (b"a", 0), (b"b", 1), (b"c", 2):
+        producer.send(waiter(name, slot))
     await turns()
-    assert kafka_fake.sent()[2:] == [(0, [b"b", b"c"])]
+    for exchange in range(2):
+        producer.send(waiter(b"late"))
+        session.exchanges[exchange].acknowledge()
+        await turns()
+    assert session.sent() == [{0: [b"a"]}, {1: [b"b"]}, {2: [b"c"]}]
 
 
-async def test_a_full_batch_leaves_the_rest_for_the_next_one(kafka_fake: FakeKafka, producer: RequestProducer) -> None:
-    for number in range(5):
-        producer.send(waiter(b"%d" % number))
-    await turns()
-    kafka_fake.batches[0].done.set_result(None)
-    await turns()
-    assert kafka_fake.sent() == [(0, [b"0", b"1", b"2"]), (0, [b"3", b"4"])]
-
-
-async def test_nobody_waits_for_it_any_more(kafka_fake: FakeKafka, producer: RequestProducer) -> None:
-    cancelled, wanted = waiter(b"cancelled"), waiter(b"wanted")
-    producer.send(cancelled)
-    producer.send(wanted)
-    cancelled.future.cancel()
-    await turns()
-    assert kafka_fake.sent() == [(0, [b"wanted"])]
-
-
-async def test_a_failed_batch_is_sent_again_only_with_idempotency_keys(
-    kafka_fake: FakeKafka, producer: RequestProducer
+async def test_a_refused_batch_is_sent_again_only_with_idempotency_keys(
+    session: FakeSession, producer: RequestProducer
 ) -> None:
     once, twice = waiter(b"once"), waiter(b"twice", repeatable=True)
-    producer.send(once)
-    producer.send(twice)
+    for each in once, twice, waiter(b"other", 1):
+        producer.send(each)
     await turns()
     producer.send(waiter(b"later"))
-    kafka_fake.batches[0].done.set_exception(KafkaError("expired"))
+    session.exchanges[0].acknowledge(slot_0=REFUSED)
     await turns()
-    assert kafka_fake.sent()[1:] == [(0, [b"twice", b"later"])]
+    assert session.sent()[1:] == [{0: [b"twice", b"later"]}]
     assert not once.future.done()
+    # What follows a gap in the sequence numbers has a new identity, in each slot.
+    producer.send(waiter(b"another", 1))
+    session.exchanges[1].acknowledge()
+    await turns()
+    assert [exchange.numbers for exchange in session.exchanges] == [{0: (1, 0), 1: (1, 0)}, {0: (2, 0)}, {1: (2, 0)}]
 
 
-async def test_a_failed_batch_ends_its_producer_but_not_the_other_batches(
-    kafka_fake: FakeKafka, producer: RequestProducer
-) -> None:
-    producer.send(waiter(b"a", 0))
+async def test_what_passes_is_repeated_unchanged(session: FakeSession, producer: RequestProducer) -> None:
+    producer.send(waiter(b"a"))
     producer.send(waiter(b"b", 1))
     await turns()
-    kafka_fake.batches[0].done.set_exception(KafkaError("expired"))
+    producer.send(waiter(b"later"))
+    session.exchanges[0].acknowledge(slot_0=NOT_LEADER)
     await turns()
-    assert kafka_fake.started == 2
+    session.exchanges[1].answer.set_exception(ConnectionError("the connection broke"))
+    await turns()
+    session.exchanges[2].answer.set_result({})
+    await turns()
+    assert session.sent() == [{0: [b"a"], 1: [b"b"]}] + 3 * [{0: [b"a"]}]
+    assert {exchange.numbers[0] for exchange in session.exchanges} == {(1, 0)}
+    # The broker had it, and says so.
+    session.exchanges[3].acknowledge(slot_0=DUPLICATE)
+    await turns()
+    assert session.exchanges[4].values == {0: [b"later"]}
+    assert session.exchanges[4].numbers == {0: (1, 1)}
+
+
+async def test_a_batch_follows_its_leader(session: FakeSession, producer: RequestProducer) -> None:
+    session.leaders = {0: None}
+    producer.send(waiter(b"a"))
+    await turns()
+    assert session.sent() == []
+    session.leaders = {0: 3}
+    await turns()
+    assert [(exchange.node, exchange.values) for exchange in session.exchanges] == [(3, {0: [b"a"]})]
+    # While it is under way, nobody else sends it.
+    session.leaders = {0: 4}
+    producer.send(waiter(b"b"))
     producer.send(waiter(b"c", 1))
     await turns()
-    assert len(kafka_fake.batches) == 2
-    # A late failure of the old producer's does not end the new one.
-    kafka_fake.batches[1].done.set_exception(KafkaError("expired"))
+    assert [exchange.values for exchange in session.exchanges[1:]] == [{1: [b"c"]}]
+    session.exchanges[0].acknowledge(slot_0=NOT_LEADER)
     await turns()
-    assert kafka_fake.started == 2
-    assert kafka_fake.sent()[2:] == [(1, [b"c"])]
+    assert [(exchange.node, exchange.values) for exchange in session.exchanges[2:]] == [(4, {0: [b"a"]})]
 
 
-async def test_what_was_not_taken_is_sent_by_the_next_producer(
-    kafka_fake: FakeKafka, producer: RequestProducer
+async def test_no_identity_for_a_while(
+    session: FakeSession, producer: RequestProducer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kafka_fake.refuse = KafkaError("the sender has ended")
-    for name, slot in (b"a", 0), (b"b", 0), (b"c", 1):
-        producer.send(waiter(name, slot))
-    await turns(20)
-    assert kafka_fake.started == 2
-    assert sorted(kafka_fake.sent()) == [(0, [b"a", b"b"]), (1, [b"c"])]
+    session.refusals.extend([NOT_ALLOWED] * 2)
+    producer.send(waiter(b"a"))
+    await turns()
+    producer.send(waiter(b"b"))
+    session.exchanges[0].acknowledge(slot_0=REFUSED)
+    await turns(100)
+    assert session.sent()[1:] == [{0: [b"b"]}]
+    assert session.exchanges[1].numbers == {0: (4, 0)}
 
 
-async def test_away(kafka_fake: FakeKafka, producer: RequestProducer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_away(session: FakeSession, producer: RequestProducer, monkeypatch: pytest.MonkeyPatch) -> None:
     assert producer.away_reason is None
     monkeypatch.setattr(producer_module, "AWAY_SECONDS", -1.0)
     assert producer.away_reason is None
     producer.send(waiter(b"a"))
     await turns()
     assert "nowhere:9092 has not answered" in str(producer.away_reason)
-    kafka_fake.batches[0].done.set_result(None)
+    session.exchanges[0].acknowledge()
     await turns()
+    monkeypatch.setattr(producer_module, "AWAY_SECONDS", 60.0)
+    await turns()
+    monkeypatch.setattr(producer_module, "AWAY_SECONDS", -1.0)
     assert producer.away_reason is None
 
 
 async def test_away_without_any_request(
-    kafka_fake: FakeKafka, producer: RequestProducer, monkeypatch: pytest.MonkeyPatch
+    session: FakeSession, producer: RequestProducer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kafka_fake.alive = False
+    session.alive = False
     await turns()
     assert producer.away_reason is None
     monkeypatch.setattr(producer_module, "AWAY_SECONDS", -1.0)
     assert "nowhere:9092 has not answered" in str(producer.away_reason)
     monkeypatch.setattr(producer_module, "AWAY_SECONDS", 60.0)
-    kafka_fake.alive = True
+    session.alive = True
     await turns()
     monkeypatch.setattr(producer_module, "AWAY_SECONDS", -1.0)
     assert producer.away_reason is None
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def time(self) -> float:
-        return self.now_s
-
-
-@pytest.fixture
-def clock(producer: RequestProducer, monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(producer, "_loop", clock)
-    return clock
+async def test_an_unforeseen_fault_is_told(session: FakeSession, producer: RequestProducer, ended: list[Any]) -> None:
+    producer.send(waiter(b"a"))
+    await turns()
+    session.exchanges[0].answer.set_exception(KeyError("a bug"))
+    await turns()
+    assert [repr(task.exception()) for task in ended] == ["KeyError('a bug')"]
 
 
-async def test_a_batch_without_an_outcome_is_given_up_while_kafka_answers(
-    kafka_fake: FakeKafka, producer: RequestProducer, clock: Clock
+async def test_closing_waits_for_what_is_under_way_and_sends_no_more(
+    session: FakeSession, producer: RequestProducer
 ) -> None:
     producer.send(waiter(b"a"))
     await turns()
-    clock.now_s += STUCK_SECONDS - 1
-    await turns()
-    assert kafka_fake.started == 1
-    clock.now_s += 2
-    await turns()
-    assert kafka_fake.started == 2
     producer.send(waiter(b"b"))
-    await turns()
-    assert kafka_fake.sent() == [(0, [b"a"]), (0, [b"b"])]
-    # Its outcome comes after all, and must not be taken for that of the slot's next batch.
-    kafka_fake.batches[0].done.set_result(None)
+    session.exchanges[0].acknowledge()
+    await producer.close()
     producer.send(waiter(b"c"))
     await turns()
-    assert len(kafka_fake.batches) == 2
-
-
-async def test_a_batch_is_not_given_up_because_kafka_was_away(
-    kafka_fake: FakeKafka, producer: RequestProducer, clock: Clock
-) -> None:
-    producer.send(waiter(b"a"))
-    await turns()
-    kafka_fake.alive = False
-    await turns()
-    clock.now_s += STUCK_SECONDS + 1
-    await turns()
-    kafka_fake.alive = True
-    await turns()
-    assert kafka_fake.started == 1
-    clock.now_s += STUCK_SECONDS + 1
-    await turns()
-    assert kafka_fake.started == 2
+    assert session.sent() == [{0: [b"a"]}]

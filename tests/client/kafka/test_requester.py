@@ -35,7 +35,8 @@ def request(requester: Requester, function: str, params: bytes = b"\x90", idempo
 
 
 async def outcome(requester: Requester, function: str, slot: int = 0) -> Reply:
-    return await requester.submit(request(requester, function), slot, TIMEOUT)
+    reply: Reply = await requester.submit(request(requester, function), slot, TIMEOUT)
+    return reply
 
 
 async def test_outcomes(requester: Requester, worker: FakeWorker) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from styx.errors import StyxError
+from styx.errors import RequestRejected, StyxError
 from styx.kafka_requests import waiters as waiters_module
 from styx.kafka_requests.waiters import Waiter, Waiters
 from styx.messages import Reply, ReplyRecord
@@ -17,9 +17,14 @@ pytestmark = pytest.mark.anyio
 def add(waiters: Waiters, name: str, *, raw: bool = True, timeout: float = 1e9, size: int = 1) -> Waiter:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
-    waiter = Waiter(name, 0, bytes(size), future, raw, False, loop.time(), loop.time() + timeout)
+    waiter = Waiter(name.encode(), 0, bytes(size), future, raw, False, loop.time(), loop.time() + timeout)
     waiters.add(waiter)
     return waiter
+
+
+def refused(waiters: Waiters, name: str) -> None:
+    with pytest.raises(RequestRejected, match=r"overloaded: [23] requests are in flight"):
+        add(waiters, name)
 
 
 @pytest.fixture
@@ -33,7 +38,7 @@ def reply(name: str, result: bytes = msgspec.msgpack.encode(7)) -> ReplyRecord:
 
 async def test_replies(three: Waiters) -> None:
     raw, public, odd = add(three, "raw"), add(three, "public", raw=False), add(three, "odd", raw=False)
-    assert three.full
+    refused(three, "another")
     three.answer(raw, reply("raw"))
     three.answer(public, reply("public"))
     three.answer(odd, reply("odd", b"\xc1"))
@@ -41,18 +46,22 @@ async def test_replies(three: Waiters) -> None:
     assert await public.future == Reply(7, None, 5, 2, 1, "public")
     with pytest.raises(StyxError, match="the request committed, but its result cannot be read"):
         await odd.future
-    assert not three.full
     assert not three.by_id
+
+
+async def test_an_id_is_under_way_once(three: Waiters) -> None:
+    add(three, "once")
+    with pytest.raises(RequestRejected, match=r"bad_request: request id 'once' is under way already"):
+        add(three, "once")
 
 
 async def test_bytes_are_bounded_too(three: Waiters, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiters_module, "IN_FLIGHT_BYTES_MAX", 10)
     add(three, "small", size=9)
-    assert not three.full
     large = add(three, "large", size=99)
-    assert three.full
+    refused(three, "another")
     three.answer(large, reply("large"))
-    assert not three.full
+    add(three, "another")
 
 
 async def test_the_late_and_the_cancelled_are_forgotten(three: Waiters, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +73,7 @@ async def test_the_late_and_the_cancelled_are_forgotten(three: Waiters, monkeypa
         await late.future
     while len(three.by_id) > 1:  # noqa: ASYNC110 - nobody announces it
         await asyncio.sleep(0.001)
-    assert three.by_id == {"patient": patient}
+    assert three.by_id == {b"patient": patient}
     three.end(lambda: ConnectionError("closed"))
     with pytest.raises(ConnectionError, match="closed"):
         await patient.future

@@ -1,0 +1,188 @@
+"""Reading replies: where it begins, where it goes on, and what is passed over."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+
+from styx.kafka_requests import replies as replies_module
+from styx.kafka_requests.damage import offset_behind
+from styx.kafka_requests.errors import KafkaUnreachable
+from styx.kafka_requests.replies import ReplyReader
+from styx.log.kafka.fetch import Chunk
+from styx.log.kafka.session import KafkaSession
+from tests.client.kafka.fake_session import FakeSession, turns
+
+pytestmark = pytest.mark.anyio
+
+OUT_OF_RANGE = 1
+NOT_LEADER = 6
+NOT_ALLOWED = 29
+
+
+def batch(first: int, *keys: bytes) -> bytes:
+    """Records with these keys, from this offset on."""
+    builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, 0, 1_000_000)
+    for index, key in enumerate(keys):
+        builder.append(index, 1000, key, b"value", [])
+    return first.to_bytes(8, "big") + bytes(builder.build())[8:]
+
+
+def damaged(whole: bytes) -> bytes:
+    """Its last byte is another one."""
+    return whole[:-1] + bytes([whole[-1] ^ 1])
+
+
+class Read:
+    """A reader and what it has told."""
+
+    def __init__(self, session: FakeSession) -> None:
+        self.session = session
+        self.keys: list[bytes] = []
+        self.pieces: list[int] = []
+        self.passed_over = 0
+        self.ended: list[Any] = []
+        self.reader = ReplyReader(
+            cast(KafkaSession, session),
+            "replies",
+            3,
+            deliver=self._deliver,
+            passed_over=self._pass_over,
+            on_end=self.ended.append,
+        )
+
+    def _deliver(self, records: list[Any]) -> None:
+        self.keys += [record.key for record in records]
+        self.pieces.append(len(records))
+
+    def _pass_over(self) -> None:
+        self.passed_over += 1
+
+    async def answer(self, data: bytes = b"", code: int = 0, end: int = 10_000) -> tuple[int, int]:
+        """Answers the next fetch; its node and offset."""
+        return await self._next((code, end, data))
+
+    async def fail(self, error: Exception) -> tuple[int, int]:
+        """Fails the next fetch."""
+        return await self._next(error)
+
+    async def asked(self) -> tuple[int, int]:
+        """The next fetch, which is answered with nothing."""
+        return await self.answer()
+
+    async def _next(self, answer: Any) -> tuple[int, int]:
+        async with asyncio.timeout(5):
+            fetch = await self.session.fetches.get()
+        self.session.fetched.put_nowait(answer)
+        await turns()
+        return fetch
+
+
+@pytest.fixture
+async def read(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Read]:
+    monkeypatch.setattr(replies_module, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(replies_module, "AWAY_SECONDS_MAX", 0)
+    monkeypatch.setattr(replies_module, "REPLIES_BATCH_MAX", 3)
+    session = FakeSession()
+    session.end = 100
+    read = Read(session)
+    await read.reader.start()
+    yield read
+    assert not read.ended
+    await read.reader.close()
+
+
+async def test_from_the_end_on(read: Read) -> None:
+    # A batch comes whole, whatever the offset asked for.
+    assert await read.answer(batch(98, b"old", b"old", b"a") + batch(101, b"b")) == (0, 100)
+    assert await read.answer(batch(102, b"c")) == (0, 102)
+    assert await read.asked() == (0, 103)
+    assert read.keys == [b"a", b"b", b"c"]
+
+
+async def test_others_have_their_turn(read: Read) -> None:
+    turn = asyncio.create_task(turns(1))
+    await read.answer(batch(100, *[b"x"] * 7))
+    assert turn.done()
+    assert await read.asked() == (0, 107)
+    assert read.pieces == [3, 3, 1]
+    # Also if a piece is just full.
+    await read.answer(batch(107, *[b"x"] * 3))
+    assert await read.asked() == (0, 110)
+
+
+async def test_it_goes_on_where_it_was(read: Read) -> None:
+    await read.answer(batch(100, b"a"))
+    for _ in range(3):
+        assert await read.fail(ConnectionError("away")) == (0, 101)
+    read.session.leaders = {3: 4}
+    # The answer to what was asked before, and the one of another broker.
+    assert await read.answer(code=NOT_LEADER) == (0, 101)
+    assert await read.answer(batch(101, b"b")) == (4, 101)
+    assert await read.asked() == (4, 102)
+    assert read.keys == [b"a", b"b"]
+
+
+async def test_no_leader_for_a_while(read: Read) -> None:
+    read.session.leaders = {3: None}
+    await read.asked()
+    assert read.session.fetches.empty()
+    read.session.leaders = {}
+    assert await read.answer(batch(100, b"a")) == (0, 100)
+    assert read.keys == [b"a"]
+
+
+async def test_refused_for_a_while(read: Read) -> None:
+    await read.answer(code=NOT_ALLOWED)
+    assert await read.answer(batch(100, b"a")) == (0, 100)
+    assert read.keys == [b"a"]
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "position"),
+    [(200, 300, 300), (0, 50, 50), (0, 200, 100)],
+    ids=["deleted", "never there", "there after all"],
+)
+async def test_an_offset_that_the_broker_does_not_have(read: Read, first: int, end: int, position: int) -> None:
+    read.session.first, read.session.end = first, end
+    await read.answer(code=OUT_OF_RANGE)
+    assert await read.asked() == (0, position)
+
+
+async def test_what_is_damaged_is_asked_for_again_and_then_passed_over(read: Read) -> None:
+    answer = batch(100, b"a") + damaged(batch(101, b"b", b"c")) + batch(103, b"d")
+    assert await read.answer(answer) == (0, 100)
+    assert (read.keys, read.passed_over) == ([b"a"], 0)
+    assert await read.answer(damaged(batch(101, b"b", b"c")) + batch(103, b"d")) == (0, 101)
+    assert await read.answer(batch(103, b"d")) == (0, 103)
+    assert (read.keys, read.passed_over) == ([b"a", b"d"], 1)
+
+
+async def test_damage_on_the_way(read: Read) -> None:
+    await read.answer(damaged(batch(100, b"a")))
+    assert await read.answer(batch(100, b"a")) == (0, 100)
+    assert (read.keys, read.passed_over) == ([b"a"], 0)
+
+
+async def test_garbage_instead_of_batches(read: Read) -> None:
+    for offset in (100, 100, 101, 102):
+        assert await read.answer(b"\x00" * 16 + b"\x02" + bytes(100)) == (0, offset)
+    await read.answer(batch(103, b"a"))
+    assert (read.keys, read.passed_over) == ([b"a"], 3)
+
+
+def test_behind_damage() -> None:
+    three = damaged(batch(10, b"a", b"b", b"c"))
+    assert offset_behind(Chunk(0, 20, batch(9, b"x") + three), 10) == 13
+    # Beyond the end, or without any batch: that cannot be believed.
+    assert offset_behind(Chunk(0, 12, three), 10) == 11
+    assert offset_behind(Chunk(0, 20, b"garbage"), 10) == 11
+
+
+async def test_away_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = FakeSession()
+    session.leaders = {3: None}
+    with pytest.raises(KafkaUnreachable, match=r"the replies topic cannot be read: .* has no leader"):
+        await Read(session).reader.start()
