@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
+from styx.codec import decode_plain
 from styx.errors import RequestRejected, StyxError
-from styx.messages import ReplyRecord, reply_of
+from styx.messages import Reply, ReplyRecord, reply_of
 
 IN_FLIGHT_BYTES_MAX: Final = 256 * 1024 * 1024
 """Encoded requests under way at once; one is always let in."""
@@ -22,6 +24,8 @@ TIMEOUT_RESOLUTION_SECONDS: Final = 0.01
 """A timeout may be noticed so much late; looking more often would cost more than it gives."""
 SWEEP_SECONDS_MAX: Final = 0.5
 """How long a request that its caller has cancelled may still count as under way."""
+
+_make_reply: Final[Callable[[tuple[Any, ...]], Reply]] = partial(tuple.__new__, Reply)
 
 
 class Waiter(msgspec.Struct, eq=False):
@@ -82,7 +86,13 @@ class Waiters:
             future.set_result(reply)
             return
         try:
-            public = reply_of(reply)
+            if reply.error is None and reply.result:
+                # What `reply_of` does, for most replies in half the time: NamedTuples are made by Python code.
+                public = _make_reply(
+                    (decode_plain(reply.result), None, reply.tid, reply.epoch, reply.phase, reply.request_id)
+                )
+            else:
+                public = reply_of(reply)
         except Exception as error:  # noqa: BLE001 - bytes that only their writer can read must not stop the others
             fail(future, StyxError(f"the request committed, but its result cannot be read: {error}"))
         else:
