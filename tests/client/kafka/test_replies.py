@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.util import calc_crc32c
 
 from styx.kafka_requests import replies as replies_module
 from styx.kafka_requests.damage import offset_behind
@@ -20,6 +21,8 @@ pytestmark = pytest.mark.anyio
 OUT_OF_RANGE = 1
 NOT_LEADER = 6
 NOT_ALLOWED = 29
+TURN = -1
+"""Others had their turn."""
 
 
 def batch(first: int, *keys: bytes) -> bytes:
@@ -28,6 +31,14 @@ def batch(first: int, *keys: bytes) -> bytes:
     for index, key in enumerate(keys):
         builder.append(index, 1000, key, b"value", [])
     return first.to_bytes(8, "big") + bytes(builder.build())[8:]
+
+
+def control(first: int) -> bytes:
+    """The end of a transaction, which is a record for nobody."""
+    whole = bytearray(batch(first, b"commit"))
+    whole[22] |= 0x20
+    whole[17:21] = calc_crc32c(bytes(whole[21:])).to_bytes(4, "big")
+    return bytes(whole)
 
 
 def damaged(whole: bytes) -> bytes:
@@ -56,6 +67,7 @@ class Read:
     def _deliver(self, records: list[Any]) -> None:
         self.keys += [record.key for record in records]
         self.pieces.append(len(records))
+        asyncio.get_running_loop().call_soon(self.pieces.append, TURN)
 
     def _pass_over(self) -> None:
         self.passed_over += 1
@@ -97,17 +109,16 @@ async def read(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Read]:
 async def test_from_the_end_on(read: Read) -> None:
     # A batch comes whole, whatever the offset asked for.
     assert await read.answer(batch(98, b"old", b"old", b"a") + batch(101, b"b")) == (0, 100)
-    assert await read.answer(batch(102, b"c")) == (0, 102)
-    assert await read.asked() == (0, 103)
+    assert await read.answer(batch(102, b"c") + control(103)) == (0, 102)
+    assert await read.answer(control(104)) == (0, 104)
+    assert await read.asked() == (0, 105)
     assert read.keys == [b"a", b"b", b"c"]
 
 
 async def test_others_have_their_turn(read: Read) -> None:
-    turn = asyncio.create_task(turns(1))
     await read.answer(batch(100, *[b"x"] * 7))
-    assert turn.done()
     assert await read.asked() == (0, 107)
-    assert read.pieces == [3, 3, 1]
+    assert read.pieces == [3, TURN, 3, TURN, 1, TURN]
     # Also if a piece is just full.
     await read.answer(batch(107, *[b"x"] * 3))
     assert await read.asked() == (0, 110)
@@ -174,6 +185,7 @@ async def test_garbage_instead_of_batches(read: Read) -> None:
 
 
 def test_behind_damage() -> None:
+    assert offset_behind(Chunk(0, 20, control(10) + damaged(batch(11, b"a", b"b"))), 10) == 13
     three = damaged(batch(10, b"a", b"b", b"c"))
     assert offset_behind(Chunk(0, 20, batch(9, b"x") + three), 10) == 13
     # Beyond the end, or without any batch: that cannot be believed.
