@@ -1,4 +1,4 @@
-"""What a worker has for its peers after one pass of its loop: one frame a peer, acks of one transaction to one root
+"""What a worker has for its peers when it has nothing more to run: one frame a peer, acks of one transaction to one root
 summed.
 
 Decides grouping only; never sends.
@@ -6,18 +6,27 @@ Decides grouping only; never sends.
 
 from __future__ import annotations
 
+from typing import Final
+
 from styx.worker.ack_share import add
 from styx.worker.messages import Ack, Frame, WorkerMessage
+
+MESSAGES_HELD_MAX: Final = 256
+"""A worker that still has functions to run holds back so many, for fewer and larger frames."""
 
 
 class Outbox:
     """Messages by peer; `take` empties it."""
 
-    __slots__ = ("_acks", "_messages")
+    __slots__ = ("_acks", "_count", "_messages")
 
     def __init__(self) -> None:
-        self._messages: dict[int, list[WorkerMessage]] = {}
-        self._acks: dict[tuple[int, int], Ack] = {}
+        self.clear()
+
+    @property
+    def full(self) -> bool:
+        """There is enough to keep peers busy: better sent now than with what is still to come."""
+        return self._count + len(self._acks) >= MESSAGES_HELD_MAX
 
     def send(self, peer: int, message: WorkerMessage) -> None:
         """Queues a message for `peer`."""
@@ -25,6 +34,7 @@ class Outbox:
         if messages is None:
             messages = self._messages[peer] = []
         messages.append(message)
+        self._count += 1
 
     def acknowledge(self, peer: int, ack: Ack) -> None:
         """Queues an ack, adding it to one already queued for the same transaction."""
@@ -49,11 +59,11 @@ class Outbox:
         for (peer, _), ack in self._acks.items():
             self.send(peer, ack)
         frames = [(peer, Frame(generation, epoch, sender, messages)) for peer, messages in self._messages.items()]
-        self._messages = {}
-        self._acks = {}
+        self.clear()
         return frames
 
     def clear(self) -> None:
-        """Forgets everything: the generation ended."""
-        self._messages = {}
-        self._acks = {}
+        """Forgets everything."""
+        self._messages: dict[int, list[WorkerMessage]] = {}
+        self._acks: dict[tuple[int, int], Ack] = {}
+        self._count = 0

@@ -287,8 +287,10 @@ class Worker:
             self._report_done()
         if self.reached is Step.VALIDATING:
             self._report_conflicts()
-        for peer, frame in self.executor.outbox.take(self.generation, self.epoch, self.id):
-            self._effects.append(SendFrame(peer, frame))
+        outbox = self.executor.outbox
+        if outbox.full or not self.runnable:
+            for peer, frame in outbox.take(self.generation, self.epoch, self.id):
+                self._effects.append(SendFrame(peer, frame))
 
     def _begin_epoch(self) -> None:
         epoch = self.epoch + 1
@@ -482,9 +484,8 @@ class Worker:
         self._locks = {}
         self._locked = frozenset()
         self._verdicts = {}
-        self.reached = Step.IDLE
+        self.reached = Step.HOLDING if hold else Step.IDLE
         if hold:
-            self.reached = Step.HOLDING
             self._held_at = (self.generation, self.epoch)
             self._hold()
         if snapshot:

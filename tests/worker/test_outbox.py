@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from styx.context import CallSpec
 from styx.worker.messages import Ack, Drop, Failure, Frame
-from styx.worker.outbox import Outbox
+from styx.worker.outbox import MESSAGES_HELD_MAX, Outbox
 
 
 def failure(chain: bytes, message: str) -> Failure:
@@ -87,3 +87,14 @@ def test_chains_in_sequence_cannot_be_summed() -> None:
     outbox.acknowledge(1, Ack(8, 0, 1, 0, 1, calls=calls))
     with pytest.raises(AssertionError, match="one chain at a time"):
         outbox.acknowledge(1, Ack(8, 0, 1, 0, 1))
+
+
+def test_it_is_full_before_it_holds_back_too_much() -> None:
+    outbox = Outbox()
+    for number in range(MESSAGES_HELD_MAX - 1):
+        assert not outbox.full
+        outbox.send(1, Drop(number))
+    outbox.acknowledge(2, Ack(5, 0, 1, 0, 1))
+    assert outbox.full
+    assert [len(frame.messages) for _, frame in outbox.take(1, 0, 0)] == [MESSAGES_HELD_MAX - 1, 1]
+    assert not outbox.full
