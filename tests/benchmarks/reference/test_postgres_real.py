@@ -142,13 +142,15 @@ def test_one_row_after_the_other_is_serialized_too_and_no_money_is_made(server: 
 def test_a_lock_that_lasts_too_long_is_given_up_in_time_and_the_pool_goes_on(server: PostgresServer) -> None:
     async def scenario() -> None:
         blocker = await asyncpg.connect(**server.connection())
-        async with client_of(server, 1, Access("asyncpg")) as client:
-            async with blocker.transaction():
-                await blocker.execute("UPDATE account SET balance = balance WHERE key = 1")
-                with pytest.raises(TimeoutError):
-                    await client.submit("account", 1, "transfer", 2, 5, timeout=0.2)
+        try:
+            async with client_of(server, 1, Access("asyncpg")) as client:
+                async with blocker.transaction():
+                    await blocker.execute("UPDATE account SET balance = balance WHERE key = 1")
+                    with pytest.raises(TimeoutError, match="no answer in time"):
+                        await asyncio.wait_for(client.submit("account", 1, "transfer", 2, 5, timeout=0.2), 5)
+                assert await client.call("account", 2, "read") == START
+        finally:
             await blocker.close()
-            assert await client.call("account", 2, "read") == START
 
     on(server, scenario())
 
@@ -204,7 +206,7 @@ def test_more_than_may_wait_is_refused_and_what_waits_at_the_end_is_unknown(serv
             assert refused.error.code == "overloaded"
         for waiting in submitted[:2]:
             with pytest.raises(ConnectionError):
-                await waiting
+                await asyncio.wait_for(waiting, 5)
         with pytest.raises(ConfigurationError):
             client.submit("account", 1, "read")
 
