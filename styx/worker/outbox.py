@@ -1,5 +1,5 @@
-"""What a worker has for its peers when it has nothing more to run: one frame a peer, acks of one transaction to one root
-summed.
+"""What a worker has for its peers when it has nothing more to run: one frame a peer, acks of one transaction to one
+root summed.
 
 Decides grouping only; never sends.
 """

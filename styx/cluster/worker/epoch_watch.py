@@ -34,6 +34,7 @@ class EpochWatch:
         self.locked = 0
         self.left = 0
         self.sampling = False
+        self.last_epoch_s = 0.0
         self.clock = clock
         self._wall_clock = wall_clock
         self._timed_invocation = timed_invocation(self.breakdown)
@@ -129,6 +130,7 @@ class EpochWatch:
             self.breakdown.wait(self.clock(), executor.open_roots > 0)
         whole_s = self.spans.flush()
         if whole_s is not None:
+            self.last_epoch_s = whole_s
             self.breakdown.count(whole_s)
         sent_us, self._sent_us = self._sent_us, []
         return sent_us

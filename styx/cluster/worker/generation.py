@@ -26,6 +26,10 @@ from styx.worker.events import LoadState, StateLoaded
 if TYPE_CHECKING:
     from styx.cluster.worker.session import WorkerSession
 
+FETCHES_PER_EPOCH: Final = 4
+"""What arrives while an epoch is open waits for the next one, so there is no hurry to fetch it."""
+FETCH_PAUSE_SECONDS_MAX: Final = 0.02
+"""A fetch that comes late for an epoch makes its requests wait for the one after."""
 LOAD_RETRY_SECONDS: Final = 0.2
 """Before a load that could not reach log or store is tried again; it is for as long as the generation lasts."""
 
@@ -110,6 +114,7 @@ class Generation:
                 session.node.topics.requests,
                 deliver=lambda slot, arrivals: session.deliver(self, slot, arrivals),
                 on_failure=lambda error: session.broken(self, -1, f"requests cannot be fetched: {error}"),
+                pause_s=lambda: min(FETCH_PAUSE_SECONDS_MAX, session.node.watch.last_epoch_s / FETCHES_PER_EPOCH),
             )
             await self.feed.start()
             self.feed.assign({slot: part.next_offset for slot, part in answer.slots.items()})

@@ -30,6 +30,8 @@ WAIT_MS: Final = 500
 """How long a broker holds a request while there is nothing new; it answers at once when there is."""
 WAIT_PAUSED_MS: Final = 10
 """The same while a slot is paused: one that is resumed meanwhile is part of the next request only."""
+PAUSE_SECONDS_MIN: Final = 0.001
+"""A shorter pause between two requests would cost more than it saves."""
 AWAY_SECONDS_MAX: Final = 1.0
 """Between two attempts to reach a broker that is away, at most."""
 
@@ -39,7 +41,11 @@ _log = logging.getLogger(__name__)
 
 
 class RequestFeed:
-    """For one event loop, which it calls `deliver` and, at most once, `on_failure` on."""
+    """For one event loop, which it calls `deliver` and, at most once, `on_failure` on.
+
+    `pause_s` says how long the taker has no use for more, after a delivery: fetching at every arrival meanwhile would
+    keep both sides busy with small answers.
+    """
 
     def __init__(
         self,
@@ -48,8 +54,10 @@ class RequestFeed:
         *,
         deliver: Deliver,
         on_failure: Callable[[BaseException], None],
+        pause_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._session = KafkaSession(address)
+        self._pause_s = pause_s
         self._topic = topic
         self._deliver = deliver
         self._on_failure = on_failure
@@ -131,6 +139,9 @@ class RequestFeed:
             while wanted := self._wanted(leader):
                 try:
                     await self._fetch(leader, wanted)
+                    pause_s = self._pause_s()
+                    if pause_s > PAUSE_SECONDS_MIN:
+                        await asyncio.sleep(pause_s)
                 except ConnectionError as error:
                     await self._wait_for_broker(leader, error)
                     break

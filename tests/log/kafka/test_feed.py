@@ -232,3 +232,31 @@ async def test_what_deliver_raises_ends_it(
 
 def _fail() -> None:
     raise ZeroDivisionError("on purpose")
+
+
+async def test_it_asks_for_more_only_when_the_taker_has_use_for_it(
+    kafka: RealKafka, topics: Topics, delivered: Delivered, appender: Appender, failure: asyncio.Future[BaseException]
+) -> None:
+    asked: list[int] = []
+
+    def pause_s() -> float:
+        asked.append(len(delivered.arrivals))
+        return 3600.0 if len(asked) == 1 else 0.0
+
+    feed = RequestFeed(
+        kafka.bootstrap, topics.requests, deliver=delivered, on_failure=failure.set_result, pause_s=pause_s
+    )
+    await feed.start()
+    try:
+        await appender.append(topics.requests, 0, [record(0)])
+        feed.assign({0: 0})
+        await delivered.until(lambda: len(delivered.arrivals) == 1)
+        await appender.append(topics.requests, 0, [record(1)])
+        assert delivered.of(0) == [0]
+        assert asked == [1]
+        # What is assigned anew does not wait for the end of an old pause.
+        feed.assign({0: 1})
+        await delivered.until(lambda: len(delivered.arrivals) == 2)
+        assert delivered.of(0) == [0, 1]
+    finally:
+        await feed.stop()
