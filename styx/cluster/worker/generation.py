@@ -26,9 +26,9 @@ from styx.worker.events import LoadState, StateLoaded
 if TYPE_CHECKING:
     from styx.cluster.worker.session import WorkerSession
 
-FETCHES_PER_EPOCH: Final = 4
+FETCHES_PER_EPOCH: Final = 2
 """What arrives while an epoch is open waits for the next one, so there is no hurry to fetch it."""
-FETCH_PAUSE_SECONDS_MAX: Final = 0.02
+FETCH_PAUSE_SECONDS_MAX: Final = 0.04
 """A fetch that comes late for an epoch makes its requests wait for the one after."""
 LOAD_RETRY_SECONDS: Final = 0.2
 """Before a load that could not reach log or store is tried again; it is for as long as the generation lasts."""

@@ -118,7 +118,10 @@ class KafkaSession:
 
     async def _send(self, node: int, request: Any, group: ConnectionGroup) -> Any:
         try:
-            if not await self._to_its_end(self._client.ready(node, group=group)):
+            connection = self._client._conns.get((node, group))
+            connected = connection is not None and connection.connected()
+            # As a rule it is: then there is nothing to wait for, and no task to be made for it.
+            if not connected and not await self._to_its_end(self._client.ready(node, group=group)):
                 raise ConnectionError(f"{self}, broker {node} cannot be reached")
             return await self._client.send(node, request, group=group)
         except KafkaError as error:
