@@ -21,10 +21,15 @@ from styx.errors import ConfigurationError
 
 FORMATS: Final = {".svg": "svg", ".png": "png"}
 COLORS: Final = ("#1f5f8b", "#c8553d", "#588157", "#8c8c8c", "#7b5ea7", "#d4a017")
-_MARK_COLORS: Final = {"snapshot": "#8c8c8c"}
-_FAULT_COLOR: Final = "#c8553d"
+_SNAPSHOT: Final = "snapshot"
+_SNAPSHOT_COLOR: Final = "#8c8c8c"
+_MARK_COLORS: Final = (COLORS[1], COLORS[2], COLORS[4], COLORS[5])
+"""Of other marks, by their names."""
+_WIDTH_INCHES: Final = 6.4
+_BAR_INCHES: Final = 0.36
+"""Room for a bar's figure."""
 # Real text, so that the file is small and can be searched; fixed ids, so that the same figures give the same file.
-_STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "styx", "font.family": "sans-serif", "font.size": 10}
+STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "styx", "font.family": "sans-serif", "font.size": 10}
 
 
 def latency_by_throughput(
@@ -36,7 +41,7 @@ def latency_by_throughput(
             rates = [rate for rate, _, _ in points]
             axes.plot(rates, [p50 / 1e3 for _, p50, _ in points], "o--", color=color, label=f"{label} p50", ms=4)
             axes.plot(rates, [p99 / 1e3 for _, _, p99 in points], "o-", color=color, label=f"{label} p99", ms=4)
-        _log_scale(axes)
+        log_scale(axes)
         axes.set_xlim(left=0)
         axes.set_xlabel("transactions/s")
         axes.set_ylabel("latency in ms")
@@ -50,7 +55,7 @@ def latency_over_time(path: Path, points: Sequence[Point], marks: Sequence[Mark]
         times = [point.at_s for point in with_replies]
         axes.plot(times, [point.p99_us / 1e3 for point in with_replies], color=COLORS[0], label="p99")
         axes.plot(times, [point.p50_us / 1e3 for point in with_replies], "--", color=COLORS[0], label="p50")
-        _log_scale(axes)
+        log_scale(axes)
         axes.set_xlabel("seconds since the window's start")
         axes.set_ylabel("latency in ms")
         rates = axes.twinx()
@@ -64,11 +69,7 @@ def latency_over_time(path: Path, points: Sequence[Point], marks: Sequence[Mark]
         )
         rates.set_ylim(bottom=0)
         rates.set_ylabel("replies/s")
-        named: set[str] = set()
-        for mark in marks:
-            color = _MARK_COLORS.get(mark.what, _FAULT_COLOR)
-            axes.axvline(mark.at_s, color=color, lw=0.8, ls=":", label=None if mark.what in named else mark.what)
-            named.add(mark.what)
+        _draw_marks(axes, marks)
         axes.legend(frameon=False, loc="upper left")
 
 
@@ -92,7 +93,7 @@ def grouped_bars(
     path: Path, groups: Sequence[str], series: Mapping[str, Sequence[float]], y_label: str, title: str = ""
 ) -> None:
     """A bar of each series in each group; a series has one value a group."""
-    with _axes(path, title) as axes:
+    with _axes(path, title, max(_WIDTH_INCHES, _BAR_INCHES * len(groups) * len(series))) as axes:
         width = 0.8 / max(len(series), 1)
         for number, (color, (label, values)) in enumerate(zip(_colors(len(series)), series.items(), strict=True)):
             places = [index - 0.4 + width * (number + 0.5) for index in range(len(groups))]
@@ -162,7 +163,16 @@ def _runs(result: Result | SearchResult) -> list[Result]:
     )
 
 
-def _log_scale(axes: Axes) -> None:
+def _draw_marks(axes: Axes, marks: Sequence[Mark]) -> None:
+    colors = {_SNAPSHOT: _SNAPSHOT_COLOR}
+    named: set[str] = set()
+    for mark in marks:
+        color = colors.setdefault(mark.what, _MARK_COLORS[(len(colors) - 1) % len(_MARK_COLORS)])
+        axes.axvline(mark.at_s, color=color, lw=0.8, ls=":", label=None if mark.what in named else mark.what)
+        named.add(mark.what)
+
+
+def log_scale(axes: Axes) -> None:
     """With plain numbers: 200 rather than 2 × 10²."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
@@ -174,12 +184,12 @@ def _colors(count: int) -> list[str]:
 
 
 @contextmanager
-def _axes(path: Path, title: str) -> Iterator[Axes]:
+def _axes(path: Path, title: str, width_inches: float = _WIDTH_INCHES) -> Iterator[Axes]:
     kind = FORMATS.get(path.suffix)
     if kind is None:
         raise ConfigurationError(f"{path}: a chart is a file that ends in {' or '.join(FORMATS)}")
-    with rc_context(_STYLE):
-        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    with rc_context(STYLE):
+        figure = Figure(figsize=(width_inches, 3.6), layout="constrained")
         axes = figure.subplots()
         yield axes
         axes.set_title(title, fontsize=10)

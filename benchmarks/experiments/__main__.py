@@ -17,6 +17,12 @@ class Experiment(NamedTuple):
 
 
 EXPERIMENTS: Final = {
+    "latency": Experiment("latency", "latency against throughput, beside a process that only echoes"),
+    "skew": Experiment("skew", "highest rate and latency against how few accounts are wanted"),
+    "scaling": Experiment("scaling", "processor time, messages and bytes of a transaction on more and more workers"),
+    "snapshots": Experiment("snapshots", "what a snapshot every second costs, and latency over time beside it"),
+    "recovery": Experiment("recovery", "latency over time around a worker's death and replacement"),
+    "breakdown": Experiment("breakdown", "where a transaction's time goes"),
     "targets": Experiment("targets.command", "the ratios that are to hold, each against its target"),
 }
 _PROGRAM: Final = "python -m benchmarks.experiments"

@@ -7,7 +7,7 @@ loses money are worth nothing.
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -15,10 +15,12 @@ from typing import Any, Final, NamedTuple
 from benchmarks.driver.clients import Clients
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.plan import TIMEOUT_SECONDS_DEFAULT, LoadPlan
+from benchmarks.driver.probe import Mark
 from benchmarks.driver.result import Result
 from benchmarks.driver.search import THROUGHPUT_SHARE_MIN, reasons_against
 from benchmarks.driver.session import Generators, Session
 from benchmarks.driver.workload import Workload
+from benchmarks.experiments.accompanied import Accompanied
 from benchmarks.experiments.bench import Bench, Step, StepFailed
 from benchmarks.experiments.climb import Climb
 from benchmarks.reference.echo_workload import Echoed
@@ -39,6 +41,17 @@ SATURATING_RATE: Final = 200_000.0
 """Beyond any subject; what is beyond the limit in flight is never sent."""
 GUESS_SHARE: Final = 0.9
 """Of the saturated throughput: where the search for the highest rate begins."""
+FINE_SECONDS: Final = 0.1
+"""The resolution of a window that is shown over time."""
+
+Company = Callable[[float, list[Mark]], Coroutine[Any, Any, None]]
+"""What goes on beside a window that begins at this time (`time.monotonic` seconds): it adds marks, and is cancelled at
+the end.
+"""
+
+
+async def _alone(_from_s: float, _marks: list[Mark]) -> None:
+    """No company."""
 
 
 class Load(NamedTuple):
@@ -72,12 +85,33 @@ class Subject:
             in_flight_max=in_flight,
             give_up_s=give_up_s,
         )
-        result = await self._session.measure(self._clients, plan)
-        self._check()
-        self._bench.steps.append(Step(subject=self.name, result=result))
+        result = await self._measured(self._clients, plan)
         for mark in result.marks:
             if mark.what == "recovery":
                 self._bench.say(f"{self.name}: a worker was given up and came back in this step")
+        return result
+
+    async def over_time(self, rate: float, seconds: float, company: Company = _alone) -> Result:
+        """One window of `seconds` at `rate` with a fine time line. Its marks are those of `company`."""
+        common = self._bench.common
+        plan = LoadPlan(
+            rate=rate,
+            duration_s=seconds,
+            warm_up_s=common.warm_up_s,
+            interval_s=FINE_SECONDS,
+            clients=common.clients,
+            in_flight_max=IN_FLIGHT_MAX,
+        )
+        marks: list[Mark] = []
+        result = await self._measured(Accompanied(self._clients, lambda from_s: company(from_s, marks)), plan)
+        result.marks = sorted(marks, key=lambda mark: mark.at_s)
+        self._bench.say(f"{self.name} at {rate:.0f}/s for {seconds:g} s: {shown(result)}")
+        return result
+
+    async def _measured(self, clients: Clients, plan: LoadPlan) -> Result:
+        result = await self._session.measure(clients, plan)
+        self._check()
+        self._bench.steps.append(Step(subject=self.name, result=result))
         return result
 
     async def saturated(self) -> Result:
@@ -110,6 +144,17 @@ class Subject:
             if not tries:
                 raise StepFailed(f"{self.name}: only {result.throughput:.0f}/s answered of {rate:.0f}/s")
 
+    async def tried(self, rate: float, worth_repeating: Callable[[Result], bool] = lambda _: True) -> Result:
+        """One step at a rate that it may hold or not: `reasons_against` tells. It ends early where that is hopeless."""
+        result = await self._bench.quiet(partial(self.run, rate, give_up_s=BOUND_SECONDS), worth_repeating)
+        reasons = reasons_against(result, BOUND_SECONDS)
+        self._bench.say(f"{self.name} at {rate:.0f}/s: {'; '.join(reasons) or 'held'}, {shown(result)}")
+        return result
+
+    def expect(self, rate: float) -> None:
+        """It may hold `rate`, as far as is known from something like it: where `highest_rate` begins."""
+        self._guess = rate
+
     async def highest_rate(self) -> float:
         """The highest rate with p99 under `BOUND_SECONDS`, nothing missed, nothing shed. Raises `StepFailed`."""
         if not self._guess:
@@ -120,10 +165,7 @@ class Subject:
             return bool(reasons_against(result, BOUND_SECONDS))
 
         while (rate := climb.next_rate()) is not None:
-            result = await self._bench.quiet(partial(self.run, rate, give_up_s=BOUND_SECONDS), failed)
-            reasons = reasons_against(result, BOUND_SECONDS)
-            self._bench.say(f"{self.name} at {rate:.0f}/s: {'; '.join(reasons) or 'held'}, {shown(result)}")
-            climb.record(not reasons)
+            climb.record(not failed(await self.tried(rate, failed)))
         if not climb.passed:
             raise StepFailed(f"{self.name}: no rate that was tried, from {self._guess:.0f}/s down, was held")
         self._guess = climb.passed

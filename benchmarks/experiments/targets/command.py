@@ -8,26 +8,21 @@ could not be measured.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from benchmarks.driver.clients import ClientFailed
 from benchmarks.driver.environment import environment
-from benchmarks.experiments.bench import Bench, StepFailed
+from benchmarks.experiments.bench import Bench
+from benchmarks.experiments.failures import FAILURES, reason
+from benchmarks.experiments.report import bench_report, write_json
 from benchmarks.experiments.settings import Common, common_of
 from benchmarks.experiments.settings import add_options as add_common_options
 from benchmarks.experiments.targets.declared import GROUPS, TARGETS
 from benchmarks.experiments.targets.verdict import Verdict, chosen, table
 from benchmarks.reference.line import FAILED, OK, run_command
-from styx.errors import ConfigurationError, StyxError
-from styx.testing.cluster.child import ChildFailed
+from styx.errors import ConfigurationError
 
-FORMAT: Final = 1
 MANY_KEYS_DEFAULT: Final = 1_000_000
 
 Measure = Callable[[Bench, Mapping[str, Verdict], int], Awaitable[None]]
@@ -80,8 +75,8 @@ async def _measure(group: str, bench: Bench, verdicts: Mapping[str, Verdict], ma
     measure: Measure = import_module(f"benchmarks.experiments.targets.{group}").measure
     try:
         await measure(bench, verdicts, many_keys)
-    except (StepFailed, StyxError, ClientFailed, ChildFailed, OSError) as error:
-        why = str(error) if isinstance(error, StepFailed) else f"{type(error).__name__}: {error}"
+    except FAILURES as error:
+        why = reason(error)
         bench.say(f"{group} FAILED: {why}")
         for verdict in verdicts.values():
             verdict.failed = verdict.failed or why.splitlines()[0]
@@ -96,16 +91,5 @@ def _write(bench: Bench, verdicts: Sequence[Verdict]) -> None:
     where = environment()
     (out / "targets.txt").write_text(table(verdicts) + "\n", "utf-8")
     write_chart(out / "targets.svg", verdicts, f"Targets, {where.interpreter}, {where.processors} processors")
-    report: dict[str, Any] = {
-        "format": FORMAT,
-        "environment": msgspec.to_builtins(where),
-        **bench.facts(),
-        "targets": [verdict.report() for verdict in verdicts],
-        "steps": msgspec.to_builtins(bench.steps),
-    }
+    report = {"experiment": "targets", **bench_report(bench), "targets": [verdict.report() for verdict in verdicts]}
     write_json(out / "targets.json", report)
-
-
-def write_json(path: Path, report: Mapping[str, Any]) -> None:
-    """Raises `OSError`."""
-    path.write_text(json.dumps(report, indent=1) + "\n", "utf-8")

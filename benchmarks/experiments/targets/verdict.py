@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from benchmarks.experiments.targets.declared import GROUPS, Target
+from benchmarks.experiments.text_table import text_table
 from styx.errors import ConfigurationError
 
 HEADINGS: Final = ("what", "measured (range)", "target", "holds", "medians")
@@ -91,11 +92,7 @@ def chosen(targets: Sequence[Target], words: Iterable[str]) -> list[Target]:
 
 def table(verdicts: Sequence[Verdict]) -> str:
     """For people: a row each."""
-    rows = [HEADINGS, *(_row(verdict) for verdict in verdicts)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines)
+    return text_table(HEADINGS, [_row(verdict) for verdict in verdicts])
 
 
 def _row(verdict: Verdict) -> tuple[str, str, str, str, str]:

@@ -35,6 +35,16 @@ def test_each_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> 
         (["targets", "--clients", "0"], "--clients"),
         (["targets", "--keys", "1"], "--keys"),
         (["targets", "--many-keys", "10"], "--many-keys"),
+        (["latency", "--workers", "1,x"], "--workers"),
+        (["latency", "--workers", "0"], "--workers"),
+        (["skew", "--exponents", "0,1.2"], "--exponents"),
+        (["scaling", "--shares", "2"], "--shares"),
+        (["scaling", "--rate", "-1"], "--rate"),
+        (["snapshots", "--interval", "0"], "--interval"),
+        (["snapshots", "--window", "1"], "--window"),
+        (["recovery", "--workers", "1"], "--workers"),
+        (["recovery", "--over-time", "1"], "--over-time"),
+        (["breakdown", "--sampled", "0"], "--sampled"),
     ],
 )
 def test_wrong_options_are_told_before_anything_is_started(
@@ -42,6 +52,26 @@ def test_wrong_options_are_told_before_anything_is_started(
 ) -> None:
     assert main(words) == USAGE
     assert said in capsys.readouterr().err
+
+
+SHORT = ["--runs", "1", "--repeats", "0", "--window", "1", "--warm-up", "0.5", "--keys", "200", "--slots", "2"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "words", "charts"),
+    [
+        ("snapshots", ["--interval", "0.4", "--over-time", "3"], ["snapshots", "snapshots-none", "snapshots-rate"]),
+        ("recovery", ["--over-time", "8", "--rate", "100", "--snapshot-interval", "1"], ["recovery"]),
+    ],
+)
+def test_an_experiment_on_real_services(name: str, words: list[str], charts: list[str], tmp_path: Path) -> None:
+    assert main([name, *SHORT, *words, "--out", str(tmp_path)]) == OK
+    report = json.loads((tmp_path / f"{name}.json").read_text("utf-8"))
+    assert report["found"]
+    marks = {mark["what"] for each in report["found"] for mark in each["marks"]}
+    assert marks >= ({"snapshot"} if name == "snapshots" else {"worker killed", "recovered (worker lost)"})
+    assert all("<svg" in (tmp_path / f"{chart}.svg").read_text("utf-8") for chart in charts)
 
 
 @pytest.mark.slow

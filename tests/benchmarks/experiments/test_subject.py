@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from typing import Any
 
-import msgspec
 import pytest
 
-from benchmarks.driver.clients import Clients
 from benchmarks.driver.plan import LoadPlan
-from benchmarks.driver.result import Result
-from benchmarks.driver.session import Session
+from benchmarks.driver.probe import Mark
+from benchmarks.driver.reports import RunReport
 from benchmarks.experiments.bench import Bench, StepFailed
 from benchmarks.experiments.climb import FACTOR
 from benchmarks.experiments.settings import Common
-from benchmarks.experiments.subject import SATURATED_IN_FLIGHT_MIN, SATURATED_SECONDS, Subject
+from benchmarks.experiments.subject import FINE_SECONDS, SATURATED_IN_FLIGHT_MIN, SATURATED_SECONDS, Subject
 from benchmarks.experiments.targets.compare import LOWER, RATE_TRIES, compare, compare_at
 from benchmarks.experiments.targets.declared import TARGETS
 from benchmarks.experiments.targets.verdict import Verdict
-from tests.benchmarks.driver.made import result
+from tests.benchmarks.experiments.pretended import Answers, subject_on
 
 CAPACITY = 5_000.0
 
 
-class Answers:
-    """In place of a `Session`: what is beyond `capacity` is not answered in time."""
-
-    def __init__(self, capacity: float) -> None:
-        self.capacity = capacity
-        self.plans: list[LoadPlan] = []
-
-    async def measure(self, _clients: Clients, plan: LoadPlan) -> Result:
-        self.plans.append(plan)
-        made = result(rate=min(plan.rate, self.capacity))
-        # Nobody else had the machine.
-        quiet = msgspec.structs.replace(made.machine, others_s=0.0)
-        return msgspec.structs.replace(made, plan=plan, offered_rate=plan.rate, machine=quiet)
-
-
 def subject_of(capacity: float = CAPACITY, **common: Any) -> tuple[Subject, Answers, Bench]:
     session, bench = Answers(capacity), Bench(Common(**common))
-    return Subject(bench, "it", cast(Session, session), cast(Clients, None), lambda: None), session, bench
+    return subject_on(bench, "it", session), session, bench
 
 
 def test_the_highest_rate_is_found_anew_from_where_it_was() -> None:
@@ -76,6 +59,46 @@ def test_nothing_at_all_is_no_rate() -> None:
     subject, _, _ = subject_of(0.0)
     with pytest.raises(StepFailed, match="no rate"):
         asyncio.run(subject.highest_rate())
+
+
+def test_with_a_rate_to_expect_the_search_needs_nothing_else() -> None:
+    subject, session, _ = subject_of()
+    subject.expect(CAPACITY)
+    assert asyncio.run(subject.highest_rate()) == CAPACITY
+    assert [plan.rate for plan in session.plans] == [CAPACITY, CAPACITY * FACTOR]
+
+
+def test_a_step_that_may_fail_gives_what_it_found() -> None:
+    subject, session, _ = subject_of()
+    assert asyncio.run(subject.tried(2 * CAPACITY)).throughput == CAPACITY
+    assert session.plans[0].give_up_s is not None
+
+
+class Clients:
+    """They take their time."""
+
+    @property
+    def pids(self) -> list[int]:
+        return []
+
+    async def run(self, _plan: LoadPlan, _start_s: float, _tell: Any) -> RunReport:
+        await asyncio.sleep(0)
+        return RunReport()
+
+    async def witnesses(self) -> list[Any]:
+        return []
+
+
+def test_a_window_over_time_is_fine_and_has_the_marks_of_its_company() -> None:
+    session, bench = Answers(CAPACITY), Bench(Common(warm_up_s=2.0))
+    subject = subject_on(bench, "it", session, Clients())
+
+    async def company(from_s: float, marks: list[Mark]) -> None:
+        marks += [Mark(at_s=from_s, what="late"), Mark(at_s=0.5, what="early")]
+
+    result = asyncio.run(subject.over_time(100, 7.0, company))
+    assert (session.plans[0].duration_s, session.plans[0].interval_s) == (7.0, FINE_SECONDS)
+    assert [(mark.what, mark.at_s) for mark in result.marks] == [("early", 0.5), ("late", 2.0)]
 
 
 def test_things_are_compared_in_turns() -> None:

@@ -1,0 +1,17 @@
+"""What can go wrong while an experiment measures, and is told rather than shown as a traceback. Data."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmarks.driver.clients import ClientFailed
+from benchmarks.experiments.bench import StepFailed
+from styx.errors import StyxError
+from styx.testing.cluster.child import ChildFailed
+
+FAILURES: Final = (StepFailed, StyxError, ClientFailed, ChildFailed, OSError)
+
+
+def reason(error: Exception) -> str:
+    """For people."""
+    return str(error) if isinstance(error, StepFailed) else f"{type(error).__name__}: {error}"
