@@ -10,7 +10,7 @@ from styx.app import App
 from styx.coordinator import events as coordinator_events
 from styx.coordinator.coordinator import Coordinator
 from styx.limits import Limits
-from styx.messages import encode_reply
+from styx.messages import ReplyRecord, encode_reply
 from styx.sequencer.sequencer import Arrival
 from styx.worker import events as worker_events
 from styx.worker.worker import Worker
@@ -55,12 +55,15 @@ class EngineLoop:
         elif isinstance(effect, worker_events.AppendEpochRecord):
             self._to_worker.append(worker_events.RecordDurable(effect.generation, effect.epoch))
         elif isinstance(effect, worker_events.EmitReplies):
-            self.replies.extend(map(encode_reply, effect.replies))
+            self._emit(effect.replies)
         elif isinstance(effect, worker_events.LoadState):
             empty = {slot: worker_events.LoadedSlot({}, 0, []) for slot in effect.slots}
             self._to_worker.append(worker_events.StateLoaded(effect.generation, -1, 0, empty, [], set()))
         else:
             raise AssertionError(f"this loop has no part for {effect}")
+
+    def _emit(self, replies: list[ReplyRecord]) -> None:
+        self.replies.extend(map(encode_reply, replies))
 
     def _tell_coordinator(self, event: coordinator_events.Event) -> None:
         for effect in self._coordinator.step(event):
