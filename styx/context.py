@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -153,7 +153,7 @@ class Context(msgspec.Struct, eq=False):
     _share: int = 0
     _called: int = 1
     _from_slot: int = 0
-    _calls: list[CallSpec] = []
+    _calls: list[CallSpec] = cast("list[CallSpec]", ())
     _closed: bool = False
     _doom: InTransactionError | None = None
     _externals: int = 0
@@ -228,14 +228,21 @@ class Context(msgspec.Struct, eq=False):
 
     def call_async(self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()) -> None:
         """Calls a function in the same transaction without waiting for it; it runs after this chain has returned."""
-        self._calls.append(self._call_spec(False, operator, function_name, key, params))
+        spec = self._call_spec(False, operator, function_name, key, params)
+        if self._calls:
+            self._calls.append(spec)
+        else:
+            self._calls = [spec]  # most functions make no call: they share the empty tuple
 
     async def call(self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()) -> Any:
         """Calls a function in the same transaction and returns its result; its exception ends the transaction."""
         spec = self._call_spec(True, operator, function_name, key, params)
         if self._doom is None:
             # A doomed function ends here, before the call: whatever the callee would do comes after its end.
-            self._calls.append(spec)
+            if self._calls:
+                self._calls.append(spec)
+            else:
+                self._calls = [spec]
         data = await _suspend(SyncCall(self, len(self._calls) - 1, spec))
         return self._env.app.operators[spec.operator].functions[spec.function].decode_result(data)
 

@@ -240,9 +240,7 @@ class _Transaction:
     def _start(self, call: _Call) -> None:
         path, operator, function, key, params = call
         overlay = _Overlay(self.state, self.writes, (operator.name, key), self.entities)
-        context = Context(
-            operator, key, self, function, overlay, path, self.chain, self.limits.operations_max
-        )
+        context = Context(operator, key, self, function, overlay, path, self.chain, self.limits.operations_max)
         try:
             coroutine = start(function, context, params)
         except InTransactionError as error:

@@ -46,7 +46,14 @@ class Admission:
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             return ReportPoison(slot, arrival.offset, f"not a request: {error}")
         root = RootTransaction(tid, slot, arrival.offset, arrival.timestamp_us, payload, request)
-        if not self._fits(slot, request, len(payload)):
+        try:
+            operator, _ = self._app.resolve(request.operator, request.function)
+            entity = operator.key_type.check(request.key, request.operator)
+            usual = operator.slot_of(entity, self._n_slots) == slot and len(payload) <= self._small_max
+        except InTransactionError:
+            usual = False
+        if not usual:
+            # `_refused` says what is wrong, if anything is.
             refused = self._refused(slot, request, len(payload))
             if refused is not None:
                 root.done = True
@@ -56,6 +63,8 @@ class Admission:
             key = idempotency_id(request)
             earlier = self.waiting.get((slot, key))
             if earlier is not None:
+                if earlier.repeats is None:
+                    earlier.repeats = []
                 earlier.repeats.append((request.request_id, tid, request.reply_to))
                 return None
             root.idempotency = key
@@ -80,16 +89,6 @@ class Admission:
         """Its reply is given: repetitions find it remembered from now on."""
         if root.idempotency is not None:
             self.waiting.pop((root.slot, root.idempotency), None)
-
-    def _fits(self, slot: int, request: Request, size: int) -> bool:
-        """Nothing at all is wrong with it, and nothing is special; `_refused` decides about the others."""
-        name = request.operator
-        try:
-            operator, _ = self._app.resolve(name, request.function)
-            here = operator.slot_of(operator.key_type.check(request.key, name), self._n_slots) == slot
-        except InTransactionError:
-            return False
-        return here and size <= self._small_max
 
     def _refused(self, slot: int, request: Request, size: int) -> ErrorTriple | None:
         try:

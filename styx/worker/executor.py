@@ -28,7 +28,7 @@ from styx.limits import Limits
 from styx.partitioning import Key
 from styx.worker.ack_share import split
 from styx.worker.footprint import SEQUENTIAL_CHAIN, Footprint
-from styx.worker.invocation import FIRST_STEP, Invocation, abandon, external_failure, failure_at
+from styx.worker.invocation import Invocation, abandon, external_failure, failure_at
 from styx.worker.messages import Ack, Call, Drop, ExternalOutcome, Failure, Result, decode_outcome
 from styx.worker.root import RootTransaction
 from styx.worker.root_accounts import RootAccounts
@@ -384,10 +384,10 @@ class Executor(RootAccounts):
         if share < 0:
             self._answer(invocation, invocation._result, invocation.asynchronous_calls(), None)
             return
-        if len(invocation._calls) == 1 and invocation._below is None and not invocation._calls[0].synchronous:
-            calls = [(invocation._path + FIRST_STEP, invocation._calls[0])]
-        else:
-            calls = invocation.asynchronous_calls()
+        if not invocation._calls and invocation._below is None:
+            self._branch_ended(invocation)
+            return
+        calls = invocation.asynchronous_calls()
         if not calls:
             self._branch_ended(invocation)
         elif invocation._env.sequential:
@@ -487,7 +487,8 @@ class Executor(RootAccounts):
             return
         # The usual end, on the root's own worker: what an ack would do, without making one.
         root.count += invocation._called
-        if root.done or not root.give_back(1, invocation._share):
+        share = invocation._share
+        if root.done or ((share or root.outstanding is not None) and not root.give_back(1, share)):
             return
         if root.count > self._invocations_max:
             self._drop(root)

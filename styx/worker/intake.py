@@ -179,7 +179,7 @@ class Intake:
                 root.sequential,
                 root.tid in self.parked,
                 root.externals,
-                list(root.repeats),
+                list(root.repeats or ()),
             )
             for root in (*self.carried, *self.parked.values())
             if root.slot == slot

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 FIRST_STEP: Final = (0).to_bytes(PATH_STEP_BYTES, "big")
+_NO_CALLS: Final[list[tuple[bytes, CallSpec]]] = []
 
 
 class Invocation(Context, eq=False):
@@ -51,10 +52,14 @@ class Invocation(Context, eq=False):
 
     def asynchronous_calls(self) -> list[tuple[bytes, CallSpec]]:
         """Its chain's asynchronous calls in call-path order."""
-        if not self._calls and self._below is None:
-            return []
-        own, path = [], self._path
-        for index, call in enumerate(self._calls):
+        calls, path = self._calls, self._path
+        if self._below is None:
+            if not calls:
+                return _NO_CALLS
+            if len(calls) == 1:  # the usual number
+                return _NO_CALLS if calls[0].synchronous else [(path + FIRST_STEP, calls[0])]
+        own = []
+        for index, call in enumerate(calls):
             if not call.synchronous:
                 own.append((path + index.to_bytes(PATH_STEP_BYTES, "big"), call))
         return own if self._below is None else sorted([*own, *self._below])

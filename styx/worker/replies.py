@@ -52,7 +52,7 @@ class Replies:
             self._give(root.slot, reply)
         else:
             given.append(reply)
-        for repeat_id, sequence, repeat_to in root.repeats:
+        for repeat_id, sequence, repeat_to in root.repeats or ():
             self._give(root.slot, replace(reply, request_id=repeat_id, sequence=sequence, reply_to=repeat_to))
 
     def _give(self, slot: int, reply: ReplyRecord) -> None:

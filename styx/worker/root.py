@@ -34,7 +34,7 @@ class RootTransaction(msgspec.Struct, eq=False):
     request: Request
     sequential: bool = False
     externals: dict[bytes, bytes] | None = None
-    repeats: list[tuple[str, int, int]] = []
+    repeats: list[tuple[str, int, int]] | None = None
     idempotency: bytes | None = None
     remembered: ReplyRecord | None = None
     refused: Failure | None = None
@@ -46,7 +46,7 @@ class RootTransaction(msgspec.Struct, eq=False):
     external: bool = False
     failure: Failure | None = None
     result: bytes | None = None
-    todo: list[tuple[bytes, CallSpec]] = []
+    todo: list[tuple[bytes, CallSpec]] | None = None
 
     def begin(self) -> None:
         """A new epoch: nothing is known yet."""
@@ -58,7 +58,7 @@ class RootTransaction(msgspec.Struct, eq=False):
         self.external = False
         self.failure = self.refused
         self.result = None
-        self.todo = []
+        self.todo = None
 
     def give_back(self, share: int, scale: int) -> bool:
         """Takes the ack share `share` / 2^`scale` back; True when nothing is missing any more."""

@@ -74,11 +74,14 @@ class RootAccounts(ABC):
 
     def _next_in_order(self, root: RootTransaction, ack: Ack) -> None:
         """Sequential mode: the chain that ended may have left calls; the next in call-path order runs now."""
-        root.todo.extend(reversed(ack.calls))
-        if root.failure is not None or root.external or not root.todo:
+        todo = root.todo
+        if todo is None:
+            todo = root.todo = []
+        todo.extend(reversed(ack.calls))
+        if root.failure is not None or root.external or not todo:
             self._finish(root)
             return
-        path, spec = root.todo.pop()
+        path, spec = todo.pop()
         footprint = self.slots[root.slot].footprints[root.tid]
         self.send_call(footprint, path, spec, 0, root.count, path)
 

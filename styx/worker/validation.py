@@ -7,7 +7,7 @@ Paper section 6.1.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from operator import itemgetter
 
 from styx.worker.footprint import BulkWrites, Footprint
@@ -59,7 +59,7 @@ def _conflicts_of_load(slot: Slot, load: Footprint, bulk: BulkWrites, gone: Cont
             found.add(other.tid)
 
 
-def commit(slot: Slot, left: Container[int]) -> None:
+def commit(slot: Slot, left: Collection[int]) -> None:
     """Applies the writes on `slot` of all but the transactions `left`: they are alive and in no conflict.
 
     No two of them write one entity, so that their order does not matter.
@@ -70,7 +70,7 @@ def commit(slot: Slot, left: Container[int]) -> None:
     for operator, cells in slot.cells_by_operator():
         changed = slot.delta.get(operator)
         for cell in cells:
-            if not cell.written or cell.footprint.tid in left:
+            if not cell.written or (left and cell.footprint.tid in left):
                 continue
             value = cell.value if cell.values is None else cell.final_value()
             if value is None or changed is None:

@@ -47,7 +47,7 @@ def _deployment() -> Deployment:
 def _held(deployment: Deployment) -> int:
     """Calls that wait to be run, whatever holds them."""
     return sum(
-        len(worker.executor._ready) + sum(len(root.todo) for root in worker.executor.roots.values())
+        len(worker.executor._ready) + sum(len(root.todo or ()) for root in worker.executor.roots.values())
         for worker in deployment.workers
     )
 
