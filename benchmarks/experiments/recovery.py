@@ -1,7 +1,7 @@
 """Latency over time around a worker that is killed, and around the one that takes its place later.
 
-Under a steady load a worker dies without a word in the second quarter of the window; the others take its slots over. In
-the middle of the window a new one is started, which gets its share of the slots again. Each run does that to another
+Under a steady load a worker dies without a word after a quarter of the window; the others take its slots over. In the
+middle of the window a new one is started, which gets its share of the slots again. Each run does that to another
 worker. All replies are waited for, and the state is audited in the end.
 """
 
