@@ -14,11 +14,12 @@ from styx.worker.messages import Failure
 
 
 class ObjectRef(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A stored object: its name, size in bytes, and BLAKE2b digest."""
+    """`size` bytes of a stored object from `start` on, and their BLAKE2b digest: what one slot has in it."""
 
     name: str
     size: int
     digest: bytes
+    start: int = 0
 
 
 class PendingTransaction(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -41,7 +42,8 @@ class SlotPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A slot's part of a snapshot: where its input goes on, what is pending, and where the logs must be read from.
 
     `replies` has, for each partition of the replies stream that later replies of the slot may stand in, an offset
-    before all of them. `stored` holds its changes since the last snapshot; None if there were none.
+    before all of them. `stored` holds its changes since the last snapshot, or (`whole`) everything; None if that is
+    nothing.
     """
 
     slot: int
@@ -50,6 +52,7 @@ class SlotPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
     epochs_offset: int
     replies: dict[int, int]
     stored: ObjectRef | None
+    whole: bool = False
 
 
 class SlotManifest(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -129,25 +132,15 @@ class LockReport(msgspec.Struct, array_like=True, tag=6, gc=False):
     failures: list[tuple[int, Failure]]
 
 
-class SlotStored(msgspec.Struct, array_like=True, tag=7, gc=False):
-    """A slot's part of the snapshot is durable in the store, or (None) could not be stored."""
+class SlotsStored(msgspec.Struct, array_like=True, tag=7, gc=False):
+    """The parts of all the worker's slots of the snapshot are durable in the store, or (None) could not be stored."""
 
     generation: int
     epoch: int
-    slot: int
-    part: SlotPart | None
+    parts: list[SlotPart] | None
 
 
-class Compacted(msgspec.Struct, array_like=True, tag=8, gc=False):
-    """Objects of a slot, consecutive and oldest first, have been merged into one (None: could not be)."""
-
-    generation: int
-    slot: int
-    replaced: list[str]
-    merged: ObjectRef | None
-
-
-class Broken(msgspec.Struct, array_like=True, tag=9, gc=False):
+class Broken(msgspec.Struct, array_like=True, tag=8, gc=False):
     """The worker cannot go on in this generation: it has lost its connection to `peer`, or (-1) to the log."""
 
     generation: int
@@ -155,7 +148,7 @@ class Broken(msgspec.Struct, array_like=True, tag=9, gc=False):
     reason: str
 
 
-ToCoordinator = Loaded | LoadFailed | EpochStarted | Done | Conflicts | LockReport | SlotStored | Compacted | Broken
+ToCoordinator = Loaded | LoadFailed | EpochStarted | Done | Conflicts | LockReport | SlotsStored | Broken
 
 
 # Coordinator to worker -----------------------------------------------------------------------------------------
@@ -207,7 +200,8 @@ class Validate(msgspec.Struct, array_like=True, tag=4, gc=False):
 class Commit(msgspec.Struct, array_like=True, tag=5, gc=False):
     """Barrier 2 passed: everything not in `locked` (conflicts and collisions) commits.
 
-    An empty `locked` ends the epoch; `snapshot` then asks for one, and `hold` for no further epoch before its end.
+    An empty `locked` ends the epoch; `snapshot` then asks for one, for everything that the slots in `whole` have, and
+    `hold` for no further epoch before its end.
     """
 
     generation: int
@@ -215,12 +209,13 @@ class Commit(msgspec.Struct, array_like=True, tag=5, gc=False):
     locked: list[int]
     snapshot: bool
     hold: bool = False
+    whole: list[int] = []
 
 
 class LockDecision(msgspec.Struct, array_like=True, tag=6, gc=False):
     """A lock-phase round is decided: these transactions are out, with their final exception or (None) carried.
 
-    `final`: nothing failed, everything else commits and the epoch ends; `snapshot` and `hold` are as in `Commit`.
+    `final`: nothing failed, everything else commits and the epoch ends; what is said of a snapshot is as in `Commit`.
     """
 
     generation: int
@@ -230,6 +225,7 @@ class LockDecision(msgspec.Struct, array_like=True, tag=6, gc=False):
     final: bool
     snapshot: bool
     hold: bool = False
+    whole: list[int] = []
 
 
 class SnapshotEnded(msgspec.Struct, array_like=True, tag=7, gc=False):
@@ -240,16 +236,7 @@ class SnapshotEnded(msgspec.Struct, array_like=True, tag=7, gc=False):
     complete: bool
 
 
-class Compact(msgspec.Struct, array_like=True, tag=8, gc=False):
-    """Merge these objects of a slot, oldest first; `whole`: they are all it has, so deletions need not be kept."""
-
-    generation: int
-    slot: int
-    objects: list[ObjectRef]
-    whole: bool
-
-
-ToWorker = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | Compact
+ToWorker = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded
 
 
 def all_done(reports: Collection[Done]) -> Validate:

@@ -14,8 +14,6 @@ from styx.limits import Limits
 from styx.protocol import (
     Broken,
     Commit,
-    Compact,
-    Compacted,
     Conflicts,
     Done,
     EpochStarted,
@@ -26,7 +24,7 @@ from styx.protocol import (
     LockReport,
     Recover,
     Resume,
-    SlotStored,
+    SlotsStored,
     SnapshotEnded,
     Validate,
 )
@@ -131,7 +129,7 @@ class Serve(msgspec.Struct, array_like=True, tag=109):
     deployment: Deployment
 
 
-WorkerHears = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | Compact | Welcome | Code
+WorkerHears = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | Welcome | Code
 CoordinatorHears = (
     Loaded
     | LoadFailed
@@ -139,8 +137,7 @@ CoordinatorHears = (
     | Done
     | Conflicts
     | LockReport
-    | SlotStored
-    | Compacted
+    | SlotsStored
     | Broken
     | Heartbeat
     | Offer

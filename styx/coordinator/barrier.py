@@ -7,9 +7,17 @@ Paper sections 5.3 and 6.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, ToWorker, Validate, all_done
 from styx.worker.messages import Failure
+
+
+class SnapshotDue(NamedTuple):
+    """A snapshot to ask for. `hold`: and no epoch before its end; the slots in `whole` store everything."""
+
+    hold: bool
+    whole: list[int]
 
 
 class EpochBarriers:
@@ -30,10 +38,10 @@ class EpochBarriers:
         self._collided: set[int] = set()
 
     def take(
-        self, worker: int, message: Done | Conflicts | LockReport, snapshot: bool, hold: bool = False
+        self, worker: int, message: Done | Conflicts | LockReport, snapshot: SnapshotDue | None
     ) -> ToWorker | None:
-        """The message for all workers if this report was the last one missing; `snapshot`: ask for one when it
-        closes, `hold`: and for no further epoch before its end.
+        """The message for all workers if this report was the last one missing; `snapshot` is asked for when the epoch
+        ends with it.
         """
         assert worker in self._workers
         assert not self.ended
@@ -42,10 +50,10 @@ class EpochBarriers:
             return self._barrier_1() if self._complete(self._done) else None
         if isinstance(message, Conflicts):
             self._conflicts[worker] = message
-            return self._barrier_2(snapshot, hold) if self._complete(self._conflicts) else None
+            return self._barrier_2(snapshot) if self._complete(self._conflicts) else None
         assert message.round == self._round
         self._reports[worker] = message
-        return self._lock_round(snapshot, hold) if self._complete(self._reports) else None
+        return self._lock_round(snapshot) if self._complete(self._reports) else None
 
     def _complete(self, reports: dict[int, Done] | dict[int, Conflicts] | dict[int, LockReport]) -> bool:
         return reports.keys() == self._workers
@@ -56,13 +64,15 @@ class EpochBarriers:
         self._collided = set(validate.collided)
         return validate if len(self._workers) > 1 else None
 
-    def _barrier_2(self, snapshot: bool, hold: bool) -> Commit:
+    def _barrier_2(self, snapshot: SnapshotDue | None) -> Commit:
         locked = self._collided.union(*(report.tids for report in self._conflicts.values()))
         self.ended = not locked
-        taken = snapshot and self.ended
-        return Commit(self.generation, self.epoch, sorted(locked), taken, taken and hold)
+        return Commit(self.generation, self.epoch, sorted(locked), *self._asked(snapshot))
 
-    def _lock_round(self, snapshot: bool, hold: bool) -> LockDecision:
+    def _asked(self, snapshot: SnapshotDue | None) -> tuple[bool, bool, list[int]]:
+        return (False, False, []) if snapshot is None or not self.ended else (True, snapshot.hold, snapshot.whole)
+
+    def _lock_round(self, snapshot: SnapshotDue | None) -> LockDecision:
         failed: dict[int, Failure] = {}
         for report in self._reports.values():
             for t, failure in report.failures:
@@ -72,8 +82,8 @@ class EpochBarriers:
         self._round += 1
         self._reports = {}
         self.ended = not failed
-        taken = snapshot and self.ended
-        return LockDecision(self.generation, self.epoch, number, _verdicts(failed), self.ended, taken, taken and hold)
+        verdicts, asked = _verdicts(failed), self._asked(snapshot)
+        return LockDecision(self.generation, self.epoch, number, verdicts, self.ended, *asked)
 
 
 def _verdicts(failed: dict[int, Failure]) -> list[tuple[int, Failure | None]]:

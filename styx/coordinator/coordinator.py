@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from styx.coordinator.barrier import EpochBarriers
+from styx.coordinator.barrier import EpochBarriers, SnapshotDue
 from styx.coordinator.events import (
     AppendMarker,
     DeleteManifest,
@@ -36,7 +36,6 @@ from styx.coordinator.placement import place
 from styx.coordinator.snapshots import SnapshotLedger
 from styx.protocol import (
     Broken,
-    Compacted,
     Conflicts,
     Done,
     EpochStarted,
@@ -47,7 +46,7 @@ from styx.protocol import (
     Manifest,
     Recover,
     Resume,
-    SlotStored,
+    SlotsStored,
     SnapshotEnded,
     ToCoordinator,
     ToWorker,
@@ -301,10 +300,8 @@ class Coordinator:
             self._barrier(worker, message)
         elif isinstance(message, EpochStarted):
             self._epoch_started(worker, message.epoch)
-        elif isinstance(message, SlotStored):
-            self._slot_stored(message)
-        elif isinstance(message, Compacted):
-            self.ledger.compacted(message)
+        elif isinstance(message, SlotsStored):
+            self._slots_stored(message)
         elif isinstance(message, Loaded):
             self._loaded.add(worker)
             self._replay_until = max(self._replay_until, message.replay_until)
@@ -345,7 +342,7 @@ class Coordinator:
         barriers = self._barriers
         assert barriers is not None
         assert message.epoch == barriers.epoch
-        decision = barriers.take(worker, message, self._snapshot_due(), self._hold_next)
+        decision = barriers.take(worker, message, self._snapshot_due())
         if decision is None:
             return
         self._tell_all(decision)
@@ -363,12 +360,15 @@ class Coordinator:
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
-    def _snapshot_due(self) -> bool:
+    def _snapshot_due(self) -> SnapshotDue | None:
         assert self._barriers is not None
         if self.ledger.under_way is not None or self._barriers.epoch < self._replay_until:
             # Amid a replay the log's ends are far behind the epoch: a snapshot could not say where to go on from.
-            return False
-        return self._snapshot_wanted or self._interval_over
+            return None
+        if not self._snapshot_wanted and not self._interval_over:
+            return None
+        # Nobody is served behind a held one until it has ended: it is to be short.
+        return SnapshotDue(self._hold_next, [] if self._hold_next else self.ledger.worn())
 
     @property
     def _unstored(self) -> bool:
@@ -383,13 +383,13 @@ class Coordinator:
         if self.phase is Phase.RUNNING and self.ledger.under_way is None:
             self._join(None)
 
-    def _slot_stored(self, message: SlotStored) -> None:
+    def _slots_stored(self, message: SlotsStored) -> None:
         if self.ledger.under_way is None or self.ledger.under_way[0] != message.epoch or self._storing is not None:
             return
-        if message.part is None:
+        if message.parts is None:
             self._snapshot_failed(message.epoch)
             return
-        manifest = self.ledger.take_part(self.generation, message.part)
+        manifest = self.ledger.take_parts(self.generation, message.parts)
         if manifest is not None:
             self._storing = manifest
             self._effects.append(StoreManifest(manifest))
@@ -414,8 +414,6 @@ class Coordinator:
             self._changed(manifest)
             return
         self._tell_all(SnapshotEnded(self.generation, event.epoch, complete=True))
-        for compact in self.ledger.compactions(self.generation):
-            self._effects.append(TellWorker(self.owners[compact.slot], compact))
         if self.changing:
             # Now that the store has proved to be there, and little has changed since, the pause will be short.
             self._hold_next = self._snapshot_wanted = True

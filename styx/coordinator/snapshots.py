@@ -7,12 +7,18 @@ section 7.1.
 
 from __future__ import annotations
 
+from typing import Final
+
 from styx.coordinator.events import DeleteManifest, DeleteObjects, Effect, ReleaseLog
-from styx.protocol import Compact, Compacted, Manifest, ObjectRef, SlotManifest, SlotPart
+from styx.protocol import Manifest, ObjectRef, SlotManifest, SlotPart
 
 MANIFESTS_KEPT = 2
-COMPACTION_OBJECTS_MIN = 4
-"""A slot's objects are merged when at least so many of comparable size stand at the end of its chain."""
+CHAIN_MIN: Final = 4
+"""Shorter chains of objects are left alone, however small the first one is."""
+CHAIN_MAX: Final = 128
+"""Longer ones begin anew, however large the first object is: a manifest names them all, and a recovery reads them."""
+WHOLE_SHARE: Final = 16
+"""At most one in so many slots, rounded up, stores everything in one snapshot."""
 
 
 class SnapshotLedger:
@@ -25,16 +31,14 @@ class SnapshotLedger:
         self._app_version = 0
         self._parts: dict[int, SlotPart] = {}
         self._chains: dict[int, list[ObjectRef]] = {}
-        self._compacting: set[int] = set()
 
     def start_from(self, manifest: Manifest | None) -> None:
         """A generation goes on from this manifest; whatever was under way is not part of anything."""
         self.under_way = None
         self._parts = {}
-        self._compacting = set()
         self._chains = {slot: [] for slot in range(self._n_slots)}
         for slot in manifest.slots if manifest is not None else ():
-            self._chains[slot.part.slot] = list(slot.objects)
+            self._chains[slot.part.slot] = slot.objects
 
     def begin(self, epoch: int, counter: int, app_version: int = 0) -> None:
         """Parts of the snapshot after `epoch` will arrive."""
@@ -48,26 +52,25 @@ class SnapshotLedger:
         self.under_way = None
         self._parts = {}
 
-    def take_part(self, generation: int, part: SlotPart) -> Manifest | None:
+    def take_parts(self, generation: int, parts: list[SlotPart]) -> Manifest | None:
         """The manifest to store, once every slot's part is there."""
         assert self.under_way is not None
-        self._parts[part.slot] = part
+        self._parts.update((part.slot, part) for part in parts)
         if len(self._parts) < self._n_slots:
             return None
         slots = []
         for slot in range(self._n_slots):
-            newest = self._parts[slot].stored
-            slots.append(SlotManifest(self._parts[slot], self._chains[slot] + ([] if newest is None else [newest])))
+            part = self._parts[slot]
+            older = [] if part.whole else self._chains[slot]
+            slots.append(SlotManifest(part, older + ([] if part.stored is None else [part.stored])))
         epoch, counter = self.under_way
         return Manifest(generation, epoch, counter, slots, self._app_version)
 
     def complete(self, manifest: Manifest) -> list[Effect]:
         """The manifest is stored: what is older than the last two goes, and the log behind them."""
         self.under_way = None
-        for slot in manifest.slots:
-            if slot.part.stored is not None:
-                self._chains[slot.part.slot].append(slot.part.stored)
         before = self.referenced()
+        self._chains = {slot.part.slot: slot.objects for slot in manifest.slots}
         self.manifests.insert(0, manifest)
         retired, self.manifests = self.manifests[MANIFESTS_KEPT:], self.manifests[:MANIFESTS_KEPT]
         effects: list[Effect] = [DeleteManifest(old.generation, old.epoch) for old in retired]
@@ -87,44 +90,24 @@ class SnapshotLedger:
         kept = {ref.name for manifest in self.manifests for slot in manifest.slots for ref in slot.objects}
         return frozenset(kept.union(ref.name for chain in self._chains.values() for ref in chain))
 
-    # Compaction --------------------------------------------------------------------------------------------
+    # Chains that have become long ---------------------------------------------------------------------------
 
-    def compactions(self, generation: int) -> list[Compact]:
-        """Merges worth starting now, one a slot."""
-        wanted = []
-        for slot, chain in self._chains.items():
-            start = _tail_to_merge(chain)
-            if start is not None and slot not in self._compacting:
-                self._compacting.add(slot)
-                wanted.append(Compact(generation, slot, chain[start:], whole=start == 0))
-        return wanted
+    def worn(self) -> list[int]:
+        """The slots whose next part is to be everything they have, so that their chains begin anew; the worst first.
 
-    def compacted(self, message: Compacted) -> None:
-        """The merged object takes the place of what it replaces, in the same place of the chain."""
-        self._compacting.discard(message.slot)
-        chain = self._chains[message.slot]
-        names = [ref.name for ref in chain]
-        if message.merged is None or message.replaced[0] not in names:
-            return
-        start = names.index(message.replaced[0])
-        end = start + len(message.replaced)
-        assert names[start:end] == message.replaced, "a compaction replaces objects that do not stand together"
-        chain[start:end] = [message.merged]
+        Not all of them at once, though their chains grow alike: a snapshot is to cost little more than the one before.
+        """
+        wear = {slot: _wear(chain) for slot, chain in self._chains.items()}
+        worst = sorted((slot for slot in wear if wear[slot] >= 1), key=lambda slot: -wear[slot])
+        return worst[: -(-self._n_slots // WHOLE_SHARE)]
 
 
-def _tail_to_merge(chain: list[ObjectRef]) -> int | None:
-    """Where the tail worth merging starts: older objects join while they are at most twice what is merged already.
-
-    Sizes along a chain then grow geometrically, and each byte is rewritten a logarithmic number of times.
-    """
-    if len(chain) < COMPACTION_OBJECTS_MIN:
-        return None
-    start = len(chain) - 1
-    total = chain[start].size
-    while start > 0 and chain[start - 1].size <= 2 * total:
-        start -= 1
-        total += chain[start].size
-    return start if len(chain) - start >= COMPACTION_OBJECTS_MIN else None
+def _wear(chain: list[ObjectRef]) -> float:
+    """At least 1: storing everything anew costs no more than what has been stored since it was done last."""
+    if len(chain) < CHAIN_MIN:
+        return 0.0
+    changes = sum(ref.size for ref in chain[1:])
+    return max(changes / chain[0].size, len(chain) / CHAIN_MAX)
 
 
 def _release(oldest: Manifest) -> ReleaseLog:

@@ -18,30 +18,27 @@ from styx.embedded_engine.external_log import ExternalLog
 from styx.embedded_engine.feed import Feed
 from styx.embedded_engine.in_flight import InFlight
 from styx.embedded_engine.storage import Storage
-from styx.errors import StyxError
 from styx.externals.runner import Externals
 from styx.log.base import Stream
 from styx.messages import encode_reply
-from styx.protocol import LoadFailed, ObjectRef, SlotPart
+from styx.protocol import LoadFailed, SlotPart
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.worker.events import (
     AppendEpochRecord,
     EmitReplies,
     Event,
     LoadState,
-    MergeObjects,
-    ObjectsMerged,
     RecordDurable,
     ReportPoison,
     RunExternal,
-    SlotPartStored,
+    SlotPartsStored,
     StateLoaded,
     StateUnusable,
-    StoreSlot,
+    StoreSlots,
     Tell,
 )
 from styx.worker.recovery import Unusable, load_state
-from styx.worker.snapshot_io import merge_stored, store_slot
+from styx.worker.snapshot_io import store_slots
 from styx.worker.worker import Worker
 
 WORKER_ID = 0
@@ -83,8 +80,7 @@ class WorkerShell:
             AppendEpochRecord: self._append,
             EmitReplies: self._emit,
             LoadState: self._load,
-            StoreSlot: self._store_slot,
-            MergeObjects: self._merge,
+            StoreSlots: self._store_slots,
             RunExternal: self._externals.run,
             ReportPoison: self._report,
         }
@@ -141,41 +137,27 @@ class WorkerShell:
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
-    def _store_slot(self, wanted: StoreSlot) -> None:
-        log, slot = self._log, wanted.slot
+    def _store_slots(self, wanted: StoreSlots) -> None:
+        log = self._log
         _, epochs_offset = log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-        _, replies_offset = log.bounds(Stream.REPLIES, slot)
-        self._external_log.cut(slot, wanted.epoch, [pending.tid for pending in wanted.pending])
+        replies = {each.slot: {each.slot: log.bounds(Stream.REPLIES, each.slot)[1]} for each in wanted.slots}
+        for each in wanted.slots:
+            self._external_log.cut(each.slot, wanted.epoch, [pending.tid for pending in each.pending])
         self._counters.ended_at_snapshot = self.core.transactions_ended
 
-        def answer(part: SlotPart | None) -> None:
-            self._drive.to_worker(SlotPartStored(wanted.generation, wanted.epoch, slot, part))
+        def answer(parts: list[SlotPart] | None) -> None:
+            self._drive.to_worker(SlotPartsStored(wanted.generation, wanted.epoch, parts))
 
         def store() -> None:
             self._background.submit(
-                f"storing slot {slot} of the snapshot of epoch {wanted.epoch}",
-                lambda: store_slot(wanted, epochs_offset, {slot: replies_offset}, self._store),
+                f"storing the snapshot of epoch {wanted.epoch}",
+                lambda: store_slots(wanted, epochs_offset, replies, self._store),
                 answer,
                 lambda _: answer(None),
             )
 
         # A snapshot moves past its replies: if it were complete and they were lost, nobody would give them again.
         self._drive.durable.add(log.lsn, store)
-
-    def _merge(self, wanted: MergeObjects) -> None:
-        replaced = [ref.name for ref in wanted.objects]
-
-        def merge() -> ObjectRef | None:
-            try:
-                return merge_stored(wanted, self._store)
-            except StyxError as error:
-                _log.error("stored objects cannot be merged, the older snapshot may be unusable as well: %s", error)
-                return None
-
-        def answer(merged: ObjectRef | None) -> None:
-            self._drive.to_worker(ObjectsMerged(wanted.generation, wanted.slot, replaced, merged))
-
-        self._background.submit(f"merging objects of slot {wanted.slot}", merge, answer, lambda _: answer(None))
 
     def _report(self, report: ReportPoison) -> None:
         self._counters.poison += 1

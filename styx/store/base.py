@@ -59,6 +59,10 @@ class Store(Protocol):
         """The object's content. Raises `NotFound`."""
         ...
 
+    def get_range(self, name: str, start: int, size: int) -> bytes:
+        """`size` bytes of the object's content from `start` on; less where it ends before. Raises `NotFound`."""
+        ...
+
     def list(self, prefix: str) -> list[str]:
         """All names that start with `prefix` (any string, `""` for all), sorted."""
         ...

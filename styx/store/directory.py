@@ -72,6 +72,15 @@ class DirectoryStore:
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise NotFound(name, str(self._root)) from None
 
+    def get_range(self, name: str, start: int, size: int) -> bytes:
+        check_name(name)
+        try:
+            with (self._root / name).open("rb") as file:
+                file.seek(start)
+                return file.read(size)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise NotFound(name, str(self._root)) from None
+
     def list(self, prefix: str) -> builtins.list[str]:
         folder = self._root.joinpath(*prefix.split("/")[:-1]) if can_begin_a_name(prefix) else None
         if folder is None:

@@ -29,6 +29,9 @@ class MemoryStore:
         except KeyError:
             raise NotFound(name, "memory") from None
 
+    def get_range(self, name: str, start: int, size: int) -> bytes:
+        return self.get(name)[start : start + size]
+
     def list(self, prefix: str) -> builtins.list[str]:
         # Copied first: another thread may put meanwhile.
         return sorted(name for name in tuple(self._objects) if name.startswith(prefix))

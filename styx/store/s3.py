@@ -114,6 +114,16 @@ class S3Store:
             raise NotFound(name, self._where)
         return data
 
+    def get_range(self, name: str, start: int, size: int) -> bytes:
+        if not size:
+            return self.get(name)[:0]  # to S3, a length of 0 means everything
+        key = self._key(name)
+        with self._described(f"get a part of {name!r} from"):
+            data = self._content(key, start, size)
+        if data is None:
+            raise NotFound(name, self._where)
+        return data
+
     def list(self, prefix: str) -> builtins.list[str]:
         if not can_begin_a_name(prefix):
             return []
@@ -185,13 +195,15 @@ class S3Store:
                     _log.warning("%s does not know PUT with If-None-Match: %s", self._where, _UNCONDITIONAL)
         return self._knows_condition
 
-    def _content(self, key: str) -> bytes | None:
-        """None if there is no such object."""
+    def _content(self, key: str, start: int = 0, size: int = 0) -> bytes | None:
+        """None if there is no such object; `size` 0: up to its end."""
         try:
-            response = self._client.get_object(self._bucket, key)
+            response = self._client.get_object(self._bucket, key, offset=start, length=size)
         except S3Error as error:
             if error.code == "NoSuchKey":
                 return None
+            if error.code == "InvalidRange":
+                return b""  # it ends before `start`
             raise
         try:
             # Raises if this is shorter than its Content-Length.

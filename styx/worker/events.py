@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from styx.messages import ReplyRecord
-from styx.protocol import Manifest, ObjectRef, PendingTransaction, SlotPart, ToCoordinator, ToWorker
+from styx.protocol import Manifest, PendingTransaction, SlotPart, ToCoordinator, ToWorker
 from styx.sequencer.epoch_record import EpochPlan
 from styx.sequencer.sequencer import Arrival
 from styx.worker.messages import Frame
@@ -86,23 +86,12 @@ class StateUnusable:
 
 
 @dataclass(slots=True)
-class SlotPartStored:
-    """The answer to `StoreSlot`; None if the store failed for good."""
+class SlotPartsStored:
+    """The answer to `StoreSlots`; None if the store failed for good."""
 
     generation: int
     epoch: int
-    slot: int
-    part: SlotPart | None
-
-
-@dataclass(slots=True)
-class ObjectsMerged:
-    """The answer to `MergeObjects`; None if it failed."""
-
-    generation: int
-    slot: int
-    replaced: list[str]
-    merged: ObjectRef | None
+    parts: list[SlotPart] | None
 
 
 @dataclass(slots=True)
@@ -124,8 +113,7 @@ Event = (
     | Proceed
     | StateLoaded
     | StateUnusable
-    | SlotPartStored
-    | ObjectsMerged
+    | SlotPartsStored
     | ExternalEnded
 )
 
@@ -178,25 +166,24 @@ class LoadState:
 
 
 @dataclass(slots=True)
-class StoreSlot:
-    """Store a slot's changes as one object, in the background."""
+class SlotContent:
+    """What a snapshot needs of a slot: `delta` is what changed since the last one, or everything (`whole`)."""
 
-    generation: int
-    epoch: int
     slot: int
     delta: Delta
+    whole: bool
     next_offset: int
     pending: list[PendingTransaction]
 
 
 @dataclass(slots=True)
-class MergeObjects:
-    """Merge stored objects into one, in the background."""
+class StoreSlots:
+    """Store what the worker's slots have for the snapshot after `epoch`, in the background."""
 
     generation: int
-    slot: int
-    objects: list[ObjectRef]
-    whole: bool
+    epoch: int
+    worker: int
+    slots: list[SlotContent]
 
 
 @dataclass(slots=True)
@@ -220,14 +207,4 @@ class ReportPoison:
     reason: str
 
 
-Effect = (
-    SendFrame
-    | Tell
-    | AppendEpochRecord
-    | EmitReplies
-    | LoadState
-    | StoreSlot
-    | MergeObjects
-    | RunExternal
-    | ReportPoison
-)
+Effect = SendFrame | Tell | AppendEpochRecord | EmitReplies | LoadState | StoreSlots | RunExternal | ReportPoison

@@ -7,14 +7,14 @@ Anything missing or damaged is `Unusable`, with a reason an operator can act on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import msgspec
 
 from styx.errors import EngineFailed
 from styx.log.base import LogReader, LogTruncated, Stream
 from styx.messages import decode_reply
-from styx.protocol import PendingTransaction, SlotManifest
+from styx.protocol import Manifest
 from styx.sequencer.epoch_record import (
     EPOCHS_PARTITION,
     EpochPlan,
@@ -25,8 +25,9 @@ from styx.sequencer.epoch_record import (
 )
 from styx.store.base import NotFound, Store
 from styx.worker.events import LoadedSlot, LoadState, StateLoaded
-from styx.worker.slot import Delta, state_of
+from styx.worker.slot import Delta, Table, merge_into, tables_of
 from styx.worker.snapshot_object import decode_delta
+from styx.worker.snapshot_spans import spans
 
 Scan = Callable[[LoadState, LogReader], set[int]]
 
@@ -42,9 +43,8 @@ def load_state(wanted: LoadState, n_slots: int, log: LogReader, store: Store, sc
     own.
     """
     manifest = wanted.manifest
-    by_slot = {} if manifest is None else {slot.part.slot: slot for slot in manifest.slots}
     try:
-        slots = {slot: _load_slot(by_slot.get(slot), store, slot in wanted.held) for slot in wanted.slots}
+        slots = _load_slots(wanted, store)
         plans = _plans(wanted, n_slots, log)
         for slot in wanted.slots:
             _check_requests(slot, slots[slot].next_offset, plans, log)
@@ -71,19 +71,31 @@ def answered_in_own_partition(wanted: LoadState, log: LogReader) -> set[int]:
     return answered
 
 
-def _load_slot(slot: SlotManifest | None, store: Store, held: bool) -> LoadedSlot:
-    if slot is None:
-        return LoadedSlot({}, 0, [])
-    deltas: list[Delta] = []
-    for ref in () if held else slot.objects:
-        try:
-            data = store.get(ref.name)
-        except NotFound:
-            raise Unusable(f"snapshot object {ref.name} is missing from the store") from None
-        deltas.append(decode_delta(ref, data))
-    pending: list[PendingTransaction] = list(slot.part.pending)
+def _load_slots(wanted: LoadState, store: Store) -> dict[int, LoadedSlot]:
+    manifest = wanted.manifest
+    if manifest is None:
+        return {slot: LoadedSlot({}, 0, []) for slot in wanted.slots}
     # Here, on the loading thread: a worker that applied it itself would be silent meanwhile.
-    return LoadedSlot(state_of(deltas), slot.part.next_offset, pending)
+    tables = read_tables(manifest, [slot for slot in wanted.slots if slot not in wanted.held], store)
+    parts = {slot.part.slot: slot.part for slot in manifest.slots}
+    return {
+        slot: LoadedSlot(tables.get(slot, {}), parts[slot].next_offset, list(parts[slot].pending))
+        for slot in wanted.slots
+    }
+
+
+def read_tables(manifest: Manifest, slots: Collection[int], store: Store) -> dict[int, dict[str, Table]]:
+    """The state of each of these slots that has any. Raises `Unusable`, and `ObjectCorrupt` where one is damaged."""
+    states: dict[int, Delta] = {}
+    for name, start, size, parts in spans(manifest, slots):
+        try:
+            data = memoryview(store.get_range(name, start, size))
+        except NotFound:
+            raise Unusable(f"snapshot object {name} is missing from the store") from None
+        for slot, ref in parts:
+            begin = ref.start - start
+            merge_into(states.setdefault(slot, {}), decode_delta(ref, data[begin : begin + ref.size]))
+    return {slot: tables_of(changes) for slot, changes in states.items()}
 
 
 def _plans(wanted: LoadState, n_slots: int, log: LogReader) -> list[EpochPlan]:

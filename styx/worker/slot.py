@@ -107,6 +107,10 @@ class Slot:
         self.uploading, self.delta = self.delta, {}
         return self.uploading
 
+    def copied(self) -> Delta:
+        """Everything, as a delta on nothing: a copy of the tables, which share their keys and values."""
+        return {operator: cast(dict[Any, bytes | None], table.copy()) for operator, table in self.tables.items()}
+
     def delta_stored(self) -> None:
         """The upload is part of a complete snapshot: forget it."""
         self.uploading = None
@@ -134,24 +138,27 @@ class Slot:
         }
 
 
-def state_of(deltas: Iterable[Delta]) -> dict[str, Table]:
-    """The tables that snapshot objects, oldest first, describe."""
-    tables: dict[str, Table] = {}
-    for operator, entries in merge(deltas).items():
+def tables_of(changes: Delta) -> dict[str, Table]:
+    """The tables that all changes since the beginning, merged, describe; they are the same dictionaries."""
+    for entries in changes.values():
         deleted = [key for key, value in entries.items() if value is None]
         for key in deleted:
             del entries[key]
-        tables[operator] = cast(Table, entries)
-    return tables
+    return cast(dict[str, Table], changes)
 
 
 def merge(deltas: Iterable[Delta]) -> Delta:
     """One delta with the effect of `deltas` applied oldest first; deletions are kept."""
     merged: Delta = {}
     for delta in deltas:
-        for operator, entries in delta.items():
-            merged.setdefault(operator, {}).update(entries)
+        merge_into(merged, delta)
     return merged
+
+
+def merge_into(older: Delta, newer: Delta) -> None:
+    """Applies a delta to the one before it."""
+    for operator, entries in newer.items():
+        older.setdefault(operator, {}).update(entries)
 
 
 def holdings(slots: Iterable[Slot]) -> tuple[int, list[str]]:

@@ -1,34 +1,42 @@
-"""Storing a slot's changes and merging stored objects: the store's side of a snapshot, for a background thread.
+"""Storing what a worker's slots have for a snapshot: the store's side of it, for a background thread.
 
-Blocking; never on the protocol's thread. Raises what the store raises; the caller retries and reports. Paper
-section 7.1.
+A request to the store costs more than what a slot changes in a second, so slots share objects. Blocking; never on the
+protocol's thread. Raises what the store raises; the caller retries and reports. Paper section 7.1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from styx.protocol import ObjectRef, SlotPart
 from styx.store.base import Store
-from styx.worker.events import MergeObjects, StoreSlot
-from styx.worker.snapshot_object import decode_delta, encode_delta, merge_objects, object_name, reference
+from styx.worker.events import StoreSlots
+from styx.worker.snapshot_object import encode_delta, object_name, reference
+
+OBJECT_BYTES: Final = 32 * 1024 * 1024
+"""An object that has reached this size is stored, and the next slot begins another one."""
 
 
-def store_slot(wanted: StoreSlot, epochs_offset: int, replies: dict[int, int], store: Store) -> SlotPart:
-    """Answers `StoreSlot`. The offsets are where the logs stood when the effect was made."""
-    ref = None
-    if any(wanted.delta.values()):
-        name = object_name(wanted.slot, wanted.generation, wanted.epoch, "delta")
-        ref = _put(name, encode_delta(wanted.delta), store)
-    return SlotPart(wanted.slot, wanted.next_offset, wanted.pending, epochs_offset, replies, ref)
-
-
-def merge_stored(wanted: MergeObjects, store: Store) -> ObjectRef:
-    """Answers `MergeObjects`: reads the objects oldest first, writes one with their effect."""
-    deltas = [decode_delta(ref, store.get(ref.name)) for ref in wanted.objects]
-    newest = wanted.objects[-1].name.rsplit("/", 1)[-1].split("-")[0]
-    name = object_name(wanted.slot, wanted.generation, int(newest), f"merged{len(wanted.objects)}")
-    return _put(name, encode_delta(merge_objects(deltas, wanted.whole)), store)
-
-
-def _put(name: str, data: bytes, store: Store) -> ObjectRef:
-    store.put(name, data)
-    return reference(name, data)
+def store_slots(
+    wanted: StoreSlots, epochs_offset: int, replies: Mapping[int, dict[int, int]], store: Store
+) -> list[SlotPart]:
+    """Answers `StoreSlots`. The offsets are where the logs stood when the effect was made; `replies` are by slot."""
+    parts: list[SlotPart] = []
+    number, size, encoded = 0, 0, list[bytes]()
+    for content in wanted.slots:
+        ref: ObjectRef | None = None
+        if any(content.delta.values()):
+            name = object_name(wanted.worker, wanted.generation, wanted.epoch, number)
+            data = encode_delta(content.delta)
+            ref = reference(name, data, size)
+            encoded.append(data)
+            size += len(data)
+            if size >= OBJECT_BYTES:
+                store.put(name, b"".join(encoded))
+                number, size, encoded = number + 1, 0, []
+        slot, offset = content.slot, content.next_offset
+        parts.append(SlotPart(slot, offset, content.pending, epochs_offset, replies[slot], ref, content.whole))
+    if encoded:
+        store.put(object_name(wanted.worker, wanted.generation, wanted.epoch, number), b"".join(encoded))
+    return parts

@@ -1,7 +1,7 @@
-"""A snapshot object: one slot's changes as bytes, with a digest that tells a damaged object from a good one.
+"""A snapshot object: what several slots have changed, or have, as bytes, with digests that tell damaged from good.
 
-Pure encoding; never touches a store. Keys keep their type (str, int, tuple, bytes); values are already bytes.
-Paper section 7.1.
+Pure encoding; never touches a store. Keys keep their type (str, int, tuple, bytes); values are already bytes. A slot's
+part of an object can be read alone. Paper section 7.1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 from styx.errors import EngineFailed
 from styx.protocol import ObjectRef
-from styx.worker.slot import Delta, merge
+from styx.worker.slot import Delta
 
 MAGIC = b"STYXDLT2"
 DIGEST_BYTES = 16
@@ -29,21 +29,25 @@ class ObjectCorrupt(EngineFailed):
     """A snapshot object is not what was stored."""
 
 
-def object_name(slot: int, generation: int, epoch: int, kind: str) -> str:
-    """Unique for every object ever written: a generation takes at most one snapshot of an epoch."""
-    return f"{SLOT_PREFIX}{slot:05d}/{epoch:019d}-{generation:010d}.{kind}"
+def object_name(worker: int, generation: int, epoch: int, number: int) -> str:
+    """Unique for every object ever written: a generation takes at most one snapshot of an epoch.
+
+    `number` counts the objects that the worker needs for it.
+    """
+    return f"{SLOT_PREFIX}{epoch:019d}-{generation:010d}.{worker}-{number}"
 
 
 SLOT_PREFIX = "slots/"
 
 
-def generation_of(name: str) -> int:
-    """The generation that wrote the object of this name, as `object_name` made it."""
-    return int(name.rpartition("/")[2].split(".")[0].split("-")[1])
+def written_at(name: str) -> tuple[int, int]:
+    """(epoch, generation) of the snapshot that the object of this name was made for, as `object_name` made it."""
+    epoch, generation = name.rpartition("/")[2].split(".")[0].split("-")
+    return int(epoch), int(generation)
 
 
 def encode_delta(delta: Delta) -> bytes:
-    """The object's bytes: magic, digest of the rest, blocks of entries, each with its length in 4 bytes before it."""
+    """A part's bytes: magic, digest of the rest, blocks of entries, each with its length in 4 bytes before it."""
     parts: list[bytes] = []
     for operator, entries in delta.items():
         rest = iter(entries.items())
@@ -54,12 +58,12 @@ def encode_delta(delta: Delta) -> bytes:
     return MAGIC + blake2b(body, digest_size=DIGEST_BYTES).digest() + body
 
 
-def reference(name: str, data: bytes) -> ObjectRef:
-    """What a manifest says of an object."""
-    return ObjectRef(name, len(data), data[len(MAGIC) : len(MAGIC) + DIGEST_BYTES])
+def reference(name: str, data: bytes, start: int = 0) -> ObjectRef:
+    """What a manifest says of a part, which begins at `start` in its object."""
+    return ObjectRef(name, len(data), data[len(MAGIC) : len(MAGIC) + DIGEST_BYTES], start)
 
 
-def decode_delta(ref: ObjectRef, data: bytes) -> Delta:
+def decode_delta(ref: ObjectRef, data: bytes | memoryview) -> Delta:
     """Raises `ObjectCorrupt` if `data` is not exactly what `ref` refers to."""
     body = memoryview(data)[len(MAGIC) + DIGEST_BYTES :]
     digest = blake2b(body, digest_size=DIGEST_BYTES).digest()
@@ -76,16 +80,3 @@ def decode_delta(ref: ObjectRef, data: bytes) -> Delta:
             table[tuple(key) if type(key) is list else key] = value
         position = end
     return delta
-
-
-def merge_objects(deltas: list[Delta], whole: bool) -> Delta:
-    """One delta with the effect of `deltas`, oldest first; `whole`: nothing older exists, so deletions need no
-    record.
-    """
-    merged = merge(deltas)
-    if not whole:
-        return merged
-    return {
-        operator: {key: value for key, value in entries.items() if value is not None}
-        for operator, entries in merged.items()
-    }

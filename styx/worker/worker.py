@@ -14,8 +14,6 @@ from styx.app import App
 from styx.limits import Limits
 from styx.protocol import (
     Commit,
-    Compact,
-    Compacted,
     Conflicts,
     Done,
     EpochStarted,
@@ -26,7 +24,7 @@ from styx.protocol import (
     LockReport,
     Recover,
     Resume,
-    SlotStored,
+    SlotsStored,
     SnapshotEnded,
     ToCoordinator,
     ToWorker,
@@ -45,17 +43,16 @@ from styx.worker.events import (
     ExternalEnded,
     FrameArrived,
     LoadState,
-    MergeObjects,
-    ObjectsMerged,
     Proceed,
     RecordDurable,
     RequestsArrived,
     RunExternal,
     SendFrame,
-    SlotPartStored,
+    SlotContent,
+    SlotPartsStored,
     StateLoaded,
     StateUnusable,
-    StoreSlot,
+    StoreSlots,
     Tell,
 )
 from styx.worker.executor import Executor
@@ -184,10 +181,8 @@ class Worker:
             self._load(event)
         elif isinstance(event, StateUnusable):
             self._tell(LoadFailed(self.generation, event.reason))
-        elif isinstance(event, SlotPartStored):
-            self._tell(SlotStored(self.generation, event.epoch, event.slot, event.part))
-        elif isinstance(event, ObjectsMerged):
-            self._tell(Compacted(self.generation, event.slot, event.replaced, event.merged))
+        elif isinstance(event, SlotPartsStored):
+            self._tell(SlotsStored(self.generation, event.epoch, event.parts))
         elif isinstance(event, ExternalEnded):
             owner = self.executor.owners[event.root_slot]
             done = ExternalDone(event.tid, event.root_slot, event.key, event.outcome)
@@ -233,8 +228,6 @@ class Worker:
             self._lock_decided(message)
         elif isinstance(message, SnapshotEnded):
             self._snapshot_ended(message.complete)
-        elif isinstance(message, Compact):
-            self._effects.append(MergeObjects(self.generation, message.slot, message.objects, message.whole))
 
     def _snapshot_ended(self, complete: bool) -> None:
         for slot in self.slots.values():
@@ -401,7 +394,7 @@ class Worker:
             if root.tid not in left:
                 self._end(root, 1)
         if not locked:
-            self._close(barrier.snapshot, barrier.hold)
+            self._close(barrier)
             return
         large = set(self._barrier.large)
         self._locks = {index: SlotLockPhase(slot, locked, large) for index, slot in self.slots.items()}
@@ -449,7 +442,7 @@ class Worker:
         for root in sorted(self.executor.roots.values(), key=lambda root: root.tid):
             if root.tid in self._locked:
                 self._end_locked(root)
-        self._close(decision.snapshot, decision.hold)
+        self._close(decision)
 
     def _end_locked(self, root: RootTransaction) -> None:
         """A transaction of the lock phase: committed, ended by its final exception, or carried to the next epoch."""
@@ -470,7 +463,7 @@ class Worker:
         self._replies.add(root, phase)
         self.transactions_ended += 1
 
-    def _close(self, snapshot: bool, hold: bool) -> None:
+    def _close(self, last: Commit | LockDecision) -> None:
         assert self._barrier is not None
         self.counter += self._barrier.new_max
         self._effects.extend(self._replies.take())
@@ -484,17 +477,16 @@ class Worker:
         self._locks = {}
         self._locked = frozenset()
         self._verdicts = {}
-        self.reached = Step.HOLDING if hold else Step.IDLE
-        if hold:
+        self.reached = Step.HOLDING if last.hold else Step.IDLE
+        if last.hold:
             self._held_at = (self.generation, self.epoch)
             self._hold()
-        if snapshot:
-            for slot in self.slots.values():
-                self._store(slot)
+        if last.snapshot and self.slots:
+            contents = [self._content(slot, slot.index in last.whole) for slot in self.slots.values()]
+            self._effects.append(StoreSlots(self.generation, self.epoch, self.id, contents))
 
-    def _store(self, slot: Slot) -> None:
+    def _content(self, slot: Slot, whole: bool) -> SlotContent:
         """Everything a slot needs to go on from the epoch that has just closed."""
         next_offset, pending = self._intake.rest(slot.index)
-        self._effects.append(
-            StoreSlot(self.generation, self.epoch, slot.index, slot.take_delta(), next_offset, pending)
-        )
+        delta = slot.take_delta()
+        return SlotContent(slot.index, slot.copied() if whole else delta, whole, next_offset, pending)

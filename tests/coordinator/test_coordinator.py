@@ -42,7 +42,7 @@ from styx.protocol import (
     Resume,
     SlotManifest,
     SlotPart,
-    SlotStored,
+    SlotsStored,
     ToCoordinator,
 )
 
@@ -268,7 +268,7 @@ def snapshot(office: Office, epoch: int) -> list[Effect]:
         office.said(worker, Conflicts(generation, epoch, []))
     for slot in (0, 1):
         part = SlotPart(slot, 0, [], 10 * epoch, {}, None)
-        office.said(office.core.owners[slot], SlotStored(generation, epoch, slot, part))
+        office.said(office.core.owners[slot], SlotsStored(generation, epoch, [part]))
     return office.step(ManifestStored(generation, epoch, True))
 
 

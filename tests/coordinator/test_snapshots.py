@@ -5,6 +5,7 @@ The chains of random histories are compared with the obvious model: every change
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from random import Random
 
 import pytest
@@ -12,37 +13,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from styx.coordinator.events import DeleteManifest, DeleteObjects, Effect, ReleaseLog
-from styx.coordinator.snapshots import COMPACTION_OBJECTS_MIN, MANIFESTS_KEPT, SnapshotLedger
-from styx.protocol import Compact, Compacted, Manifest, ObjectRef, SlotPart
+from styx.coordinator.snapshots import CHAIN_MAX, CHAIN_MIN, MANIFESTS_KEPT, WHOLE_SHARE, SnapshotLedger
+from styx.protocol import Manifest, ObjectRef, SlotPart
 
 SLOTS = 2
 
 
-def part(slot: int, epoch: int, size: int | None = 10) -> SlotPart:
-    """A slot's part; `size` None: it has not changed."""
+def part(slot: int, epoch: int, size: int | None = 10, whole: bool = False) -> SlotPart:
+    """A slot's part; `size` None: it has not changed, or has nothing (`whole`)."""
     stored = None if size is None else ObjectRef(f"{slot}/{epoch}", size, b"")
-    return SlotPart(slot, 100 * epoch + slot, [], 200 * epoch + slot, {slot: 300 * epoch + slot}, stored)
+    return SlotPart(slot, 100 * epoch + slot, [], 200 * epoch + slot, {slot: 300 * epoch + slot}, stored, whole)
 
 
-def started() -> SnapshotLedger:
-    ledger = SnapshotLedger(SLOTS)
+def started(slots: int = SLOTS) -> SnapshotLedger:
+    ledger = SnapshotLedger(slots)
     ledger.start_from(None)
     return ledger
 
 
-def taken(ledger: SnapshotLedger, epoch: int, *sizes: int | None) -> Manifest:
+def taken(ledger: SnapshotLedger, epoch: int, *sizes: int | None, whole: Collection[int] = ()) -> Manifest:
     """All parts of a snapshot arrive, slot 0's last; slots without a size have not changed."""
     ledger.begin(epoch, epoch)
     by_slot = [*sizes, *[None] * (SLOTS - len(sizes))]
-    for slot in range(1, SLOTS):
-        assert ledger.take_part(1, part(slot, epoch, by_slot[slot])) is None
-    manifest = ledger.take_part(1, part(0, epoch, by_slot[0]))
+    first, *others = [part(slot, epoch, size, slot in whole) for slot, size in enumerate(by_slot)]
+    assert ledger.take_parts(1, others) is None
+    manifest = ledger.take_parts(1, [first])
     assert manifest is not None
     return manifest
 
 
-def completed(ledger: SnapshotLedger, epoch: int, *sizes: int | None) -> list[Effect]:
-    return ledger.complete(taken(ledger, epoch, *sizes))
+def completed(ledger: SnapshotLedger, epoch: int, *sizes: int | None, whole: Collection[int] = ()) -> list[Effect]:
+    return ledger.complete(taken(ledger, epoch, *sizes, whole=whole))
 
 
 def chain(manifest: Manifest, slot: int = 0) -> list[str]:
@@ -55,8 +56,8 @@ def chain(manifest: Manifest, slot: int = 0) -> list[str]:
 def test_there_is_a_manifest_when_every_part_is_there() -> None:
     ledger = started()
     ledger.begin(4, 17)
-    assert ledger.take_part(2, part(1, 4)) is None
-    manifest = ledger.take_part(2, part(0, 4, None))
+    assert ledger.take_parts(2, [part(1, 4)]) is None
+    manifest = ledger.take_parts(2, [part(0, 4, None)])
     assert manifest is not None
     assert (manifest.generation, manifest.epoch, manifest.counter) == (2, 4, 17)
     assert [(slot.part, [ref.name for ref in slot.objects]) for slot in manifest.slots] == [
@@ -69,7 +70,7 @@ def test_a_part_that_arrives_twice_is_one_part() -> None:
     ledger = started()
     ledger.begin(4, 17)
     for _ in range(2):
-        assert ledger.take_part(1, part(1, 4)) is None
+        assert ledger.take_parts(1, [part(1, 4)]) is None
 
 
 def test_a_failed_snapshot_leaves_no_trace() -> None:
@@ -123,110 +124,91 @@ def test_a_third_snapshot_retires_the_first() -> None:
     assert [manifest.epoch for manifest in ledger.manifests] == [3, 2]
 
 
-def test_merged_objects_go_with_the_last_manifest_that_needs_them() -> None:
+def test_a_chain_goes_with_the_last_manifest_that_needs_it() -> None:
     ledger = started()
-    for epoch in (1, 2, 3, 4):
+    for epoch in (1, 2, 3):
         completed(ledger, epoch, 10)
-    [compact] = ledger.compactions(1)
-    ledger.compacted(merged(compact))
+    completed(ledger, 4, 20, whole={0})
     deleted = [effect for epoch in (5, 6) for effect in completed(ledger, epoch) if isinstance(effect, DeleteObjects)]
-    assert deleted == [DeleteObjects(["0/1", "0/2", "0/3", "0/4"])]
-    assert ledger.referenced() == {merged_name(compact)}
+    assert deleted == [DeleteObjects(["0/1", "0/2", "0/3"])]
+    assert ledger.referenced() == {"0/4"}
 
 
-# Compaction ----------------------------------------------------------------------------------------------------
+# Chains begin anew ---------------------------------------------------------------------------------------------
 
 
-def merged_name(compact: Compact) -> str:
-    return "+".join(ref.name for ref in compact.objects)
-
-
-def merged(compact: Compact) -> Compacted:
-    """The merge went well; the object's name says what is in it, oldest first."""
-    size = sum(ref.size for ref in compact.objects)
-    ref = ObjectRef(merged_name(compact), size, b"")
-    return Compacted(compact.generation, compact.slot, [ref.name for ref in compact.objects], ref)
-
-
-def not_merged(compact: Compact) -> Compacted:
-    return Compacted(compact.generation, compact.slot, [ref.name for ref in compact.objects], None)
-
-
-def wanted(*sizes: int) -> list[int] | None:
-    """Sizes of the objects that are merged when a chain has these."""
+def worn(*sizes: int) -> bool:
+    """Whether a chain of objects of these sizes is to begin anew."""
     ledger = started()
     for epoch, size in enumerate(sizes):
         completed(ledger, epoch, size)
-    compacts = ledger.compactions(1)
-    return [ref.size for ref in compacts[0].objects] if compacts else None
+    return ledger.worn() == [0]
 
 
 @pytest.mark.parametrize(
-    ("sizes", "merge"),
+    ("sizes", "expected"),
     [
-        ((10,) * (COMPACTION_OBJECTS_MIN - 1), None),
-        ((10, 10, 10, 10), [10, 10, 10, 10]),
-        ((10, 9, 1, 200, 2), None),  # too few behind the large one
-        ((1_000, 10, 10, 10, 10), [10, 10, 10, 10]),  # the large one is left alone …
-        ((80, 10, 10, 10, 10), [80, 10, 10, 10, 10]),  # … until the others are half its size
-        ((81, 10, 10, 10, 10), [10, 10, 10, 10]),
+        ((10,) * (CHAIN_MIN - 1), False),
+        ((10,) * CHAIN_MIN, True),
+        ((10 * CHAIN_MIN, *(10,) * (CHAIN_MIN - 1)), False),
+        ((10 * CHAIN_MIN, *(10,) * CHAIN_MIN), True),
+        ((1_000_000, *(1,) * (CHAIN_MAX - 2)), False),
+        ((1_000_000, *(1,) * (CHAIN_MAX - 1)), True),
     ],
 )
-def test_a_tail_of_comparable_objects_is_merged(sizes: tuple[int, ...], merge: list[int] | None) -> None:
-    assert wanted(*sizes) == merge
+def test_a_chain_is_worn_when_its_changes_weigh_as_much_as_its_beginning(
+    sizes: tuple[int, ...], expected: bool
+) -> None:
+    assert worn(*sizes) is expected
 
 
-def test_only_a_merge_of_all_there_is_may_forget_deletions() -> None:
+def test_everything_ends_the_chain_before_it() -> None:
     ledger = started()
-    for epoch, size in enumerate((1_000, 10, 10, 10, 10)):
-        completed(ledger, epoch, size, 10)
-    assert {compact.slot: compact.whole for compact in ledger.compactions(1)} == {0: False, 1: True}
+    for epoch in range(3):
+        completed(ledger, epoch, 10, 10)
+    manifest = taken(ledger, 3, 30, 10, whole={0})
+    assert (chain(manifest), chain(manifest, 1)) == (["0/3"], ["1/0", "1/1", "1/2", "1/3"])
+    ledger.complete(manifest)
+    assert chain(taken(ledger, 4, 10)) == ["0/3", "0/4"]
 
 
-def test_a_slot_has_one_merge_at_a_time() -> None:
+def test_a_slot_that_has_nothing_left_has_no_chain() -> None:
     ledger = started()
-    for epoch in range(4):
-        completed(ledger, epoch, 10)
-    [compact] = ledger.compactions(1)
-    completed(ledger, 4, 10)
-    assert ledger.compactions(1) == []
-    ledger.compacted(not_merged(compact))
-    [again] = ledger.compactions(1)
-    assert [ref.name for ref in again.objects] == [f"0/{epoch}" for epoch in range(5)]
+    completed(ledger, 0, 10)
+    assert chain(taken(ledger, 1, None, whole={0})) == []
 
 
-def test_a_merge_that_ends_after_newer_snapshots_takes_its_own_place() -> None:
+def test_a_chain_goes_on_when_the_snapshot_that_would_have_ended_it_fails() -> None:
     ledger = started()
-    for epoch in range(4):
-        completed(ledger, epoch, 10)
-    [compact] = ledger.compactions(1)
-    completed(ledger, 4, 10)
-    ledger.compacted(merged(compact))
-    assert chain(taken(ledger, 5, 10)) == [merged_name(compact), "0/4", "0/5"]
+    completed(ledger, 0, 10)
+    taken(ledger, 1, 10, whole={0})
+    ledger.abandon()
+    assert chain(taken(ledger, 2, 10)) == ["0/0", "0/2"]
 
 
-def test_a_merge_of_a_chain_that_is_gone_is_forgotten() -> None:
-    ledger = started()
-    for epoch in range(4):
-        completed(ledger, epoch, 10)
-    [compact] = ledger.compactions(1)
-    ledger.start_from(None)
-    ledger.compacted(merged(compact))
-    assert chain(taken(ledger, 5, 10)) == ["0/5"]
-
-
-def test_objects_that_do_not_stand_together_cannot_be_replaced() -> None:
-    ledger = started()
-    for epoch in range(4):
-        completed(ledger, epoch, 10)
-    with pytest.raises(AssertionError, match="do not stand together"):
-        ledger.compacted(Compacted(1, 0, ["0/0", "0/2"], ObjectRef("merged", 1, b"")))
+def test_few_slots_begin_anew_at_once_and_the_worst_ones_first() -> None:
+    slots = 2 * WHOLE_SHARE + 1
+    ledger = started(slots)
+    rewritten: list[int] = []
+    epoch = 0
+    while len(rewritten) < slots:
+        whole = ledger.worn()
+        assert len(whole) <= 3
+        assert set(whole).isdisjoint(rewritten), "others are worse by now"
+        rewritten += whole
+        ledger.begin(epoch, epoch)
+        manifest = ledger.take_parts(1, [part(slot, epoch, 10 + slot, slot in whole) for slot in range(slots)])
+        assert manifest is not None
+        ledger.complete(manifest)
+        epoch += 1
+    assert epoch <= CHAIN_MIN + WHOLE_SHARE
 
 
 class History:
     """A random life of a ledger, with the model beside it: all changes of each slot up to each snapshot.
 
-    Names of objects tell what is in them, so that a chain's names joined are the changes it holds, in order.
+    Names of objects tell when they were made, so that a chain is what its slot's last part that was everything, and all
+    after it, were.
     """
 
     def __init__(self, rng: Random) -> None:
@@ -235,22 +217,22 @@ class History:
         self.changes: dict[int, list[str]] = {slot: [] for slot in range(SLOTS)}
         self.at_epoch: dict[int, dict[int, list[str]]] = {-1: {slot: [] for slot in range(SLOTS)}}
         self.stored: set[str] = set()
-        self.merging: list[Compact] = []
         self.epoch = 0
 
     def snapshot(self) -> None:
         sizes = [self.rng.choice([None, 1, 5, 50]) for _ in range(SLOTS)]
-        manifest = taken(self.ledger, self.epoch, *sizes)
-        if self.rng.random() < 0.3:
-            self.merge_ends()  # while the manifest is on its way
+        whole = {slot for slot in range(SLOTS) if self.rng.random() < 0.2}
+        manifest = taken(self.ledger, self.epoch, *sizes, whole=whole)
         if self.rng.random() < 0.2:
             self.ledger.abandon()
         else:
-            self.complete(manifest, sizes)
+            self.complete(manifest, sizes, whole)
         self.epoch += 1
 
-    def complete(self, manifest: Manifest, sizes: list[int | None]) -> None:
+    def complete(self, manifest: Manifest, sizes: list[int | None], whole: set[int]) -> None:
         for slot, size in enumerate(sizes):
+            if slot in whole:
+                self.changes[slot] = []
             if size is not None:
                 self.changes[slot].append(f"{slot}/{self.epoch}")
                 self.stored.add(f"{slot}/{self.epoch}")
@@ -259,17 +241,6 @@ class History:
             if isinstance(effect, DeleteObjects):
                 assert self.stored >= set(effect.names)
                 self.stored -= set(effect.names)
-        self.merging += self.ledger.compactions(1)
-
-    def merge_ends(self) -> None:
-        if self.merging:
-            compact = self.merging.pop(self.rng.randrange(len(self.merging)))
-            assert self.stored >= {ref.name for ref in compact.objects}, "a merge reads what has been deleted"
-            if self.rng.random() < 0.8:
-                self.stored.add(merged_name(compact))
-                self.ledger.compacted(merged(compact))
-            else:
-                self.ledger.compacted(not_merged(compact))
 
     def recovery(self) -> None:
         """A new generation, now and then on the older snapshot."""
@@ -278,7 +249,6 @@ class History:
             self.ledger.drop_newest()
         newest = manifests[0] if manifests else None
         self.ledger.start_from(newest)
-        self.merging = []
         kept = self.at_epoch[-1 if newest is None else newest.epoch]
         self.changes = {slot: list(changes) for slot, changes in kept.items()}
         self.stored &= self.ledger.referenced()
@@ -289,13 +259,12 @@ class History:
             for slot in range(SLOTS):
                 names = chain(manifest, slot)
                 assert set(names) <= self.stored, "a manifest that is kept refers to a deleted object"
-                held = [change for name in names for change in name.split("+")]
-                assert held == self.at_epoch[manifest.epoch][slot], "changes are missing, doubled or out of order"
+                assert names == self.at_epoch[manifest.epoch][slot], "changes are missing, doubled or out of order"
 
 
 @given(st.randoms(use_true_random=False))
 def test_chains_hold_every_change_in_order_and_nothing_needed_is_deleted(rng: Random) -> None:
     history = History(rng)
     for _ in range(40):
-        rng.choices([history.snapshot, history.merge_ends, history.recovery], [8, 4, 1])[0]()
+        rng.choices([history.snapshot, history.recovery], [8, 1])[0]()
         history.check()

@@ -45,24 +45,22 @@ from styx.worker.events import (
     ExternalEnded,
     FrameArrived,
     LoadState,
-    MergeObjects,
-    ObjectsMerged,
     Proceed,
     RecordDurable,
     RequestsArrived,
     RunExternal,
     SendFrame,
-    SlotPartStored,
+    SlotPartsStored,
     StateLoaded,
     StateUnusable,
-    StoreSlot,
+    StoreSlots,
     Tell,
 )
 from styx.worker.events import Effect as WorkerEffect
 from styx.worker.events import Event as WorkerEvent
 from styx.worker.messages import ExternalOutcome, Frame
 from styx.worker.recovery import Unusable, load_state
-from styx.worker.snapshot_io import merge_stored, store_slot
+from styx.worker.snapshot_io import store_slots
 from styx.worker.worker import Step, Worker
 from tests.protocol import narration
 from tests.protocol.links import Links
@@ -287,11 +285,9 @@ class Cluster:
         line = f"{name}: {narration.worker_effect(effect)}"
         if isinstance(effect, LoadState):
             self._put(f"{name} load", line, partial(self._load, process, effect))
-        elif isinstance(effect, StoreSlot):
-            deliver = partial(self._store, process, effect, *self.storage.ends(effect.slot))
+        elif isinstance(effect, StoreSlots):
+            deliver = partial(self._store, process, effect, *self.storage.ends(each.slot for each in effect.slots))
             self._put(f"{name} store", line, deliver)
-        elif isinstance(effect, MergeObjects):
-            self._put(f"{name} merge", line, partial(self._merge, process, effect))
         else:
             self.trace.append(line)
             if isinstance(effect, RunExternal):
@@ -329,14 +325,9 @@ class Cluster:
             for slot in process.fed:
                 self.feed(slot)
 
-    def _store(self, process: Process, wanted: StoreSlot, epochs: int, replies: int) -> None:
-        part = self._try_store(lambda: store_slot(wanted, epochs, {wanted.slot: replies}, self.storage.store))
-        self.to_worker(process, SlotPartStored(wanted.generation, wanted.epoch, wanted.slot, part))
-
-    def _merge(self, process: Process, wanted: MergeObjects) -> None:
-        merged = self._try_store(lambda: merge_stored(wanted, self.storage.store))
-        replaced = [ref.name for ref in wanted.objects]
-        self.to_worker(process, ObjectsMerged(wanted.generation, wanted.slot, replaced, merged))
+    def _store(self, process: Process, wanted: StoreSlots, epochs: int, replies: dict[int, dict[int, int]]) -> None:
+        parts = self._try_store(lambda: store_slots(wanted, epochs, replies, self.storage.store))
+        self.to_worker(process, SlotPartsStored(wanted.generation, wanted.epoch, parts))
 
     # Input and outside calls -------------------------------------------------------------------------------
 

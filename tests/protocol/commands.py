@@ -9,7 +9,7 @@ given KEY=N …                                        the entities are put, one
 garbage SLOT / redeliver SLOT                        a record that is none; the log delivers all it has again
 run / run until WORKER STEP                          delivers until nothing is left, or until the worker is there
 hold LINK / release LINK / lose LINK                 lose: what was held back never arrives. Links: `w0 -> c`,
-                                                     `w0 log`, `w0 replies`, `w0 store`, `w0 merge`, `c store`, …
+                                                     `w0 log`, `w0 replies`, `w0 store`, `c store`, …
 kill W / start W / disconnect W / connect W          a disconnected worker lives on and does not know
 restart c                                            the coordinator, which remembers only what is stored
 break W W                                            the first worker has lost its connection to the second

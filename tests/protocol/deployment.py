@@ -50,14 +50,14 @@ from styx.worker.events import (
     RequestsArrived,
     RunExternal,
     SendFrame,
-    SlotPartStored,
-    StoreSlot,
+    SlotPartsStored,
+    StoreSlots,
     Tell,
 )
 from styx.worker.messages import ExternalOutcome, Frame
 from styx.worker.recovery import load_state
 from styx.worker.slot import IDEMPOTENCY_TABLE
-from styx.worker.snapshot_io import store_slot
+from styx.worker.snapshot_io import store_slots
 from styx.worker.worker import Worker
 
 DELIVERIES_MAX = 200_000
@@ -164,11 +164,11 @@ class Deployment:
             for slot, part in loaded.slots.items():
                 records = [Arrival(*record) for record in self.log.read(Stream.REQUESTS, slot, part.next_offset)]
                 self._put(me, me, partial(self.to_worker, worker, RequestsArrived(slot, records)))
-        elif isinstance(effect, StoreSlot):
+        elif isinstance(effect, StoreSlots):
             _, epochs = self.log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-            _, replies = self.log.bounds(Stream.REPLIES, effect.slot)
-            stored_part = store_slot(effect, epochs, {effect.slot: replies}, self.store)
-            stored = SlotPartStored(effect.generation, effect.epoch, effect.slot, stored_part)
+            replies = {each.slot: {each.slot: self.log.bounds(Stream.REPLIES, each.slot)[1]} for each in effect.slots}
+            parts = store_slots(effect, epochs, replies, self.store)
+            stored = SlotPartsStored(effect.generation, effect.epoch, parts)
             self._put(me, me, partial(self.to_worker, worker, stored))
         elif isinstance(effect, RunExternal):
             self.externals.append((worker, effect))

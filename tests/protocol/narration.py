@@ -17,8 +17,6 @@ from styx.messages import ReplyRecord
 from styx.protocol import (
     Broken,
     Commit,
-    Compact,
-    Compacted,
     Conflicts,
     Done,
     EpochStarted,
@@ -31,7 +29,7 @@ from styx.protocol import (
     PendingTransaction,
     Recover,
     Resume,
-    SlotStored,
+    SlotsStored,
     SnapshotEnded,
     ToCoordinator,
     ToWorker,
@@ -42,12 +40,12 @@ from styx.worker import events as worker_events
 from styx.worker.messages import Ack, Call, Drop, ExternalDone, Failure, Result, WorkerMessage, decode_outcome
 from styx.worker.slot import IDEMPOTENCY_TABLE, Delta
 
-_OBJECT = re.compile(r"slots/0*(\d+)/0*(\d+)-0*(\d+)\.(\w+)")
+_OBJECT = re.compile(r"slots/0*(\d+)-0*(\d+)\.(\d+)-0")
 
 
 def short_names(text: str) -> str:
-    """Store names without their zeros: slot/epoch-generation.kind."""
-    return _OBJECT.sub(r"\1/\2-\3.\4", text)
+    """Store names without their zeros: epoch-generation.worker, of which there is one."""
+    return _OBJECT.sub(r"\1-\2.w\3", text)
 
 
 def tids(numbers: Iterable[int]) -> str:
@@ -134,13 +132,12 @@ def to_coordinator(message: ToCoordinator) -> str:
     if isinstance(message, LockReport):
         failed = "; ".join(f"t{t} {failure(f)}" for t, f in message.failures) or "no failure"
         return f"epoch {message.epoch} round {message.round}: {failed}"
-    if isinstance(message, SlotStored):
-        return f"slot {message.slot} after epoch {message.epoch} {'not ' if message.part is None else ''}stored"
-    if isinstance(message, Broken):
-        return f"cannot go on without w{message.peer}: {message.reason}"
-    assert isinstance(message, Compacted)
-    merged = "not merged" if message.merged is None else f"merged into {message.merged.name}"
-    return short_names(f"slot {message.slot}: {' '.join(message.replaced)} {merged}")
+    if isinstance(message, SlotsStored):
+        if message.parts is None:
+            return f"nothing stored after epoch {message.epoch}"
+        return f"{_slots([part.slot for part in message.parts])} after epoch {message.epoch} stored"
+    assert isinstance(message, Broken)
+    return f"cannot go on without w{message.peer}: {message.reason}"
 
 
 def _barrier(message: Done | Validate) -> str:
@@ -167,16 +164,18 @@ def to_worker(message: ToWorker) -> str:
         return f"epoch {message.epoch} commit{locked}" + _then(message)
     if isinstance(message, LockDecision):
         return f"epoch {message.epoch} round {message.round}: {_verdict(message)}" + _then(message)
-    if isinstance(message, SnapshotEnded):
-        return f"snapshot of epoch {message.epoch} {'complete' if message.complete else 'failed'}"
-    assert isinstance(message, Compact)
-    whole = " (all there is)" if message.whole else ""
-    return short_names(f"slot {message.slot}: merge {' '.join(ref.name for ref in message.objects)}{whole}")
+    assert isinstance(message, SnapshotEnded)
+    return f"snapshot of epoch {message.epoch} {'complete' if message.complete else 'failed'}"
 
 
 def _then(message: Commit | LockDecision) -> str:
     asked = ", then a snapshot" if message.snapshot else ""
+    asked += f", of {_slots(message.whole)} with everything" if message.whole else ""
     return asked + (", and hold until it has ended" if message.hold else "")
+
+
+def _slots(numbers: list[int]) -> str:
+    return f"slot{'s' if len(numbers) > 1 else ''} {' '.join(map(str, numbers))}"
 
 
 def _verdict(decision: LockDecision) -> str:
@@ -231,15 +230,18 @@ def _pending(transaction: PendingTransaction) -> str:
     return f"t{transaction.tid}" + (f" ({', '.join(marks)})" if marks else "")
 
 
+def _content(content: worker_events.SlotContent) -> str:
+    pending = f"; pending {', '.join(map(_pending, content.pending))}" if content.pending else ""
+    what = f"slot {content.slot}{' with everything' if content.whole else ''}"
+    return f"{what}: {delta(content.delta)}; input from offset {content.next_offset}{pending}"
+
+
 def worker_effect(effect: worker_events.Effect) -> str:
     """Effects that are not messages."""
     if isinstance(effect, worker_events.LoadState):
         return f"loads {snapshot(effect.manifest)} for slots {' '.join(map(str, effect.slots)) or 'none'}"
-    if isinstance(effect, worker_events.StoreSlot):
-        pending = f"; pending {', '.join(map(_pending, effect.pending))}" if effect.pending else ""
-        return f"stores slot {effect.slot}: {delta(effect.delta)}; input from offset {effect.next_offset}{pending}"
-    if isinstance(effect, worker_events.MergeObjects):
-        return f"merges {len(effect.objects)} objects of slot {effect.slot}"
+    if isinstance(effect, worker_events.StoreSlots):
+        return "stores " + " / ".join(map(_content, effect.slots))
     if isinstance(effect, worker_events.RunExternal):
         return f"runs the outside function of t{effect.tid}: {' '.join(map(str, effect.args))}"
     assert isinstance(effect, worker_events.ReportPoison)

@@ -5,7 +5,7 @@ Can be told to misbehave; never delivers anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from styx.coordinator import metadata
@@ -15,7 +15,7 @@ from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.store import MemoryStore
-from styx.worker.snapshot_object import SLOT_PREFIX, generation_of
+from styx.worker.snapshot_object import SLOT_PREFIX, written_at
 
 T = TypeVar("T")
 
@@ -51,9 +51,10 @@ class Storage:
             self.append(Stream.REPLIES, slot, encode_reply(record))
         return True
 
-    def ends(self, slot: int) -> tuple[int, int]:
-        """Where the epochs stream and a slot's replies end now."""
-        return self.log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)[1], self.log.bounds(Stream.REPLIES, slot)[1]
+    def ends(self, slots: Iterable[int]) -> tuple[int, dict[int, dict[int, int]]]:
+        """Where the epochs stream and each slot's replies end now."""
+        replies = {slot: {slot: self.log.bounds(Stream.REPLIES, slot)[1]} for slot in slots}
+        return self.log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)[1], replies
 
     def try_store(self, operation: Callable[[], T]) -> T | None:
         """The operation's result, or None: the store is down, or only its answer was lost."""
@@ -75,4 +76,4 @@ class Storage:
 
     def _swept(self, effect: SweepObjects) -> list[str]:
         stored = self.store.list(SLOT_PREFIX)
-        return [name for name in stored if name not in effect.keep and generation_of(name) < effect.before]
+        return [name for name in stored if name not in effect.keep and written_at(name)[1] < effect.before]

@@ -15,9 +15,10 @@ from msgspec.structs import replace
 from styx import context
 from styx.coordinator import barrier, coordinator
 from styx.coordinator.events import ManifestStored, SweepObjects
+from styx.coordinator.snapshots import SnapshotLedger
 from styx.log.base import Stream
 from styx.messages import encode_reply
-from styx.protocol import Done
+from styx.protocol import Done, SlotPart
 from styx.sequencer import epoch_record, sequencer
 from styx.testing.simulation import (
     SimulationFailure,
@@ -35,14 +36,14 @@ from styx.worker import (
     replies,
     reply_memory,
     rerun,
-    snapshot_io,
     unchanged_rerun,
     validation,
     worker,
 )
 from styx.worker import lock_phase as lock_phase_module
+from styx.worker.events import SlotContent
 from styx.worker.slot import Slot
-from styx.worker.snapshot_object import merge_objects
+from styx.worker.snapshot_spans import spans
 
 SEEDS_MAX = 400
 
@@ -120,14 +121,15 @@ def replies_do_not_wait_for_the_epoch_record(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_offset_moves_past_carried_transactions(patch: pytest.MonkeyPatch) -> None:
-    original = worker.Worker._store
+    original = worker.Worker._content
 
-    def store(self: worker.Worker, slot: Slot) -> None:
+    def content(self: worker.Worker, slot: Slot, whole: bool) -> SlotContent:
         carried, self._intake.carried = self._intake.carried, []
-        original(self, slot)
+        stored = original(self, slot, whole)
         self._intake.carried = carried
+        return stored
 
-    patch.setattr(worker.Worker, "_store", store)
+    patch.setattr(worker.Worker, "_content", content)
 
 
 def records_of_an_old_generation_count(patch: pytest.MonkeyPatch) -> None:
@@ -141,14 +143,25 @@ def records_of_an_old_generation_count(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(recovery, "replay_plan", replay_plan)
 
 
-def objects_are_merged_in_the_wrong_order(patch: pytest.MonkeyPatch) -> None:
-    original = merge_objects
-    patch.setattr(snapshot_io, "merge_objects", lambda deltas, whole: original(deltas[::-1], whole))
+def objects_are_applied_in_the_wrong_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(recovery, "spans", lambda manifest, slots: spans(manifest, slots)[::-1])
 
 
-def a_merge_of_a_part_forgets_deletions(patch: pytest.MonkeyPatch) -> None:
-    original = merge_objects
-    patch.setattr(snapshot_io, "merge_objects", lambda deltas, whole: original(deltas, True))
+def everything_is_stored_on_top_of_its_chain(patch: pytest.MonkeyPatch) -> None:
+    original = SnapshotLedger.take_parts
+
+    def take_parts(self: SnapshotLedger, generation: int, parts: list[SlotPart]) -> Any:
+        return original(self, generation, [replace(part, whole=False) for part in parts])
+
+    patch.setattr(SnapshotLedger, "take_parts", take_parts)
+
+
+def everything_is_stored_as_it_is_by_then(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Slot, "copied", lambda self: self.tables)
+
+
+def changes_pass_for_everything(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Slot, "copied", lambda self: self.uploading)
 
 
 def replies_are_given_again_after_a_recovery(patch: pytest.MonkeyPatch) -> None:
@@ -227,7 +240,7 @@ def a_failed_upload_forgets_its_changes(patch: pytest.MonkeyPatch) -> None:
 def snapshots_are_taken_amid_a_replay(patch: pytest.MonkeyPatch) -> None:
     original = coordinator.Coordinator._snapshot_due
 
-    def due(self: coordinator.Coordinator) -> bool:
+    def due(self: coordinator.Coordinator) -> barrier.SnapshotDue | None:
         self._replay_until = -1
         return original(self)
 
@@ -389,14 +402,14 @@ def a_deployment_waits_for_no_snapshot(patch: pytest.MonkeyPatch) -> None:
 
 def workers_do_not_hold(patch: pytest.MonkeyPatch) -> None:
     original = worker.Worker._close
-    patch.setattr(worker.Worker, "_close", lambda self, snapshot, hold: original(self, snapshot, False))
+    patch.setattr(worker.Worker, "_close", lambda self, last: original(self, replace(last, hold=False)))
 
 
 def replies_are_searched_from_where_a_part_was_stored(patch: pytest.MonkeyPatch) -> None:
     original = worker_host.WorkerHost._stored
 
-    def stored(self: worker_host.WorkerHost, wanted: Any, part: Any) -> None:
-        original(self, wanted, replace(part, replies=dict(self._reply_ends)))
+    def stored(self: worker_host.WorkerHost, wanted: Any, parts: Any) -> None:
+        original(self, wanted, [replace(part, replies=dict(self._reply_ends)) for part in parts])
 
     patch.setattr(worker_host.WorkerHost, "_stored", stored)
 
@@ -420,8 +433,10 @@ MUTATIONS: list[Mutation] = [
     replies_do_not_wait_for_the_epoch_record,
     the_offset_moves_past_carried_transactions,
     records_of_an_old_generation_count,
-    objects_are_merged_in_the_wrong_order,
-    a_merge_of_a_part_forgets_deletions,
+    objects_are_applied_in_the_wrong_order,
+    everything_is_stored_on_top_of_its_chain,
+    everything_is_stored_as_it_is_by_then,
+    changes_pass_for_everything,
     replies_are_given_again_after_a_recovery,
     a_snapshot_does_not_wait_for_its_replies,
     deliveries_count_twice,
@@ -475,6 +490,12 @@ PACES: dict[Mutation, dict[str, Any]] = {
         "duration_s": 1.0,
         "bursts": 50,
         "workers": 2,
+        "faults": CRASHES,
+    },
+    everything_is_stored_as_it_is_by_then: {
+        "snapshot_interval_s": 0.01,
+        "duration_s": 1.0,
+        "bursts": 50,
         "faults": CRASHES,
     },
     workers_take_over_their_producers_themselves: {

@@ -41,6 +41,14 @@ class StoreContract:
             with pytest.raises(NotFound, match=repr(name)):
                 store.get(name)
 
+    @pytest.mark.parametrize(("start", "size"), [(0, 10), (0, 3), (4, 2), (9, 1), (9, 5), (10, 1), (11, 4), (3, 0)])
+    def test_a_part_of_an_object(self, store: Store, start: int, size: int) -> None:
+        store.put("folder/a", b"0123456789")
+        assert store.get_range("folder/a", start, size) == b"0123456789"[start : start + size]
+        for name in ("b", "folder", "folder/b", "folder/a/b"):
+            with pytest.raises(NotFound, match=repr(name)):
+                store.get_range(name, start, size)
+
     def test_listing_is_by_prefix_and_sorted(self, store: Store) -> None:
         names = ["b", "a/10", "a/9/x", "ab/1", "a/9/é", "a.b", "a-b"]
         for name in names:

@@ -31,6 +31,7 @@ def test_a_server_that_is_killed_is_an_os_error_until_it_is_back(minio: RealMini
             lambda: store.put("a", b"lost"),
             lambda: store.put_new("claim", b"another's"),
             lambda: store.get("a"),
+            lambda: store.get_range("a", 1, 2),
             lambda: store.list(""),
             lambda: store.delete("a"),
             lambda: opened(minio),

@@ -10,9 +10,10 @@ from styx.messages import ReplyRecord, encode_reply
 from styx.protocol import Manifest, ObjectRef, SlotManifest, SlotPart
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, SlotBatch, encode
 from styx.store import MemoryStore
-from styx.worker.events import LoadState, StateLoaded, StoreSlot
-from styx.worker.recovery import Unusable, load_state
-from styx.worker.snapshot_io import store_slot
+from styx.worker.events import LoadState, SlotContent, StateLoaded, StoreSlots
+from styx.worker.recovery import Unusable, load_state, read_tables
+from styx.worker.slot import Delta
+from styx.worker.snapshot_io import store_slots
 
 
 class Deployment:
@@ -26,7 +27,7 @@ class Deployment:
             self.append(Stream.REQUESTS, slot, b"request")
             self.append_epoch(0, SlotBatch(slot, 0, 1, 1))
             self.append(Stream.REPLIES, slot, encode_reply(ReplyRecord("r", 1 + slot, 1 + slot, 0, 1, b"\x01")))
-        parts = [self.part(slot) for slot in (0, 1)]
+        parts = self.stored(0, {slot: {"entity": {f"a{slot}": b"\x05"}} for slot in (0, 1)})
         self.manifest = Manifest(1, 0, 1, [SlotManifest(part, _objects(part)) for part in parts])
         self.append(Stream.REQUESTS, 1, b"request")
         self.append_epoch(1, SlotBatch(0, 1, 1, 0))
@@ -41,9 +42,9 @@ class Deployment:
     def append_epoch(self, epoch: int, batch: SlotBatch) -> None:
         self.append(Stream.EPOCHS, 0, encode(EpochRecord(1, epoch, epoch, [batch])))
 
-    def part(self, slot: int) -> SlotPart:
-        wanted = StoreSlot(1, 0, slot, {"entity": {f"a{slot}": b"\x05"}}, 1, [])
-        return store_slot(wanted, 3, {wanted.slot: 1}, self.store)
+    def stored(self, epoch: int, deltas: dict[int, Delta]) -> list[SlotPart]:
+        contents = [SlotContent(slot, delta, False, 1, []) for slot, delta in deltas.items()]
+        return store_slots(StoreSlots(1, epoch, 0, contents), 3, {slot: {slot: 1} for slot in deltas}, self.store)
 
     def load(self, slots: list[int], snapshot: bool = True) -> StateLoaded:
         return load_state(LoadState(2, slots, self.manifest if snapshot else None), 2, self.log, self.store)
@@ -60,6 +61,24 @@ def test_a_worker_loads_its_slots_and_the_epochs_behind_the_snapshot() -> None:
         1: ({"entity": {"a1": b"\x05"}}, 1)
     }
     assert [(plan.epoch, set(plan.batches)) for plan in loaded.plans] == [(1, {0, 1})]
+
+
+def test_later_changes_win_and_slots_do_not_mix() -> None:
+    deployment = Deployment()
+    chains = {slot: list(_objects(part.part)) for slot, part in enumerate(deployment.manifest.slots)}
+    history: list[dict[int, Delta]] = [
+        {1: {"entity": {"a1": b"\x06", "b1": b"\x01"}}, 0: {"other": {"a0": b"\x07"}}},
+        {0: {"entity": {"a0": None}}},
+        {1: {"entity": {"b1": None, "c1": b"\x02"}}},
+    ]
+    for epoch, deltas in enumerate(history, start=10):
+        for part in deployment.stored(epoch, deltas):
+            chains[part.slot] += _objects(part)
+    slots = [SlotManifest(each.part, chains[slot]) for slot, each in enumerate(deployment.manifest.slots)]
+    expected = {0: {"entity": {}, "other": {"a0": b"\x07"}}, 1: {"entity": {"a1": b"\x06", "c1": b"\x02"}}}
+    manifest = Manifest(1, 12, 1, slots)
+    assert read_tables(manifest, [0, 1], deployment.store) == expected
+    assert read_tables(manifest, [1], deployment.store) == {1: expected[1]}
 
 
 def test_only_replies_behind_the_snapshot_can_be_given_again() -> None:
@@ -135,7 +154,7 @@ def test_garbage_in_the_epochs_stream_is_no_silent_end() -> None:
 
 def test_an_unreachable_store_is_not_a_damaged_one() -> None:
     class Unreachable(MemoryStore):
-        def get(self, name: str) -> bytes:
+        def get_range(self, name: str, start: int, size: int) -> bytes:
             raise OSError("no route to host")
 
     deployment = Deployment()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from styx.worker.slot import IDEMPOTENCY_TABLE, Delta, Slot, merge, state_of
+from styx.worker.slot import IDEMPOTENCY_TABLE, Delta, Slot, merge, tables_of
 
 Write = tuple[str, int, bytes | None]
 writes = st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.none() | st.binary(max_size=2))
@@ -81,7 +81,7 @@ def test_stored_deltas_give_the_state_whatever_uploads_failed(
             slot.delta_failed()
     slot.delta_failed()
     again = Slot(0)
-    again.load(state_of([*stored, slot.delta]))
+    again.load(tables_of(merge([*stored, slot.delta])))
     assert again.user_state() == slot.user_state()
 
 
@@ -89,7 +89,7 @@ def test_loading_replaces_everything() -> None:
     slot = Slot(0)
     slot.apply("operator", 1, b"gone")
     slot.take_delta()
-    slot.load(state_of([{"operator": {2: b"a", 3: b"b"}}, {"operator": {3: None}}]))
+    slot.load(tables_of(merge([{"operator": {2: b"a", 3: b"b"}}, {"operator": {3: None}}])))
     assert slot.user_state() == {("operator", 2): b"a"}
     assert slot.delta == {}
     assert slot.uploading is None
@@ -117,3 +117,13 @@ def test_merging_leaves_its_parts_alone() -> None:
     older: Delta = {"operator": {1: b"old"}}
     merge([older, {"operator": {1: b"new"}}])
     assert older == {"operator": {1: b"old"}}
+
+
+def test_a_copy_of_everything_stays_as_it_is() -> None:
+    slot = Slot(0)
+    slot.apply("operator", 1, b"a")
+    slot.apply(IDEMPOTENCY_TABLE, b"key", b"reply")
+    copied = slot.copied()
+    slot.apply("operator", 1, b"b")
+    slot.apply("operator", 2, b"c")
+    assert copied == {"operator": {1: b"a"}, IDEMPOTENCY_TABLE: {b"key": b"reply"}}

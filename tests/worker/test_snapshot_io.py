@@ -1,64 +1,69 @@
-"""A slot's part of a snapshot: stored under a name of its own, merged without a loss."""
+"""A worker's part of a snapshot: slots share objects, and each slot's part can be read alone."""
 
 from __future__ import annotations
 
-from typing import Any
+import pytest
 
-from styx.protocol import ObjectRef, SlotPart
+from styx.protocol import SlotPart
 from styx.store import MemoryStore
-from styx.worker.events import MergeObjects, StoreSlot
+from styx.worker import snapshot_io
+from styx.worker.events import SlotContent, StoreSlots
 from styx.worker.slot import Delta
-from styx.worker.snapshot_io import merge_stored, store_slot
+from styx.worker.snapshot_io import store_slots
 from styx.worker.snapshot_object import decode_delta
 
 
-def stored(store: MemoryStore, epoch: int, delta: Delta, generation: int = 1) -> SlotPart:
-    return store_slot(StoreSlot(generation, epoch, 3, delta, 40, []), 50, {3: 60}, store)
+def stored(store: MemoryStore, deltas: dict[int, Delta], generation: int = 1, worker: int = 0) -> list[SlotPart]:
+    contents = [SlotContent(slot, delta, slot == 9, 40 + slot, []) for slot, delta in deltas.items()]
+    replies = {slot: {slot: 60 + slot} for slot in deltas}
+    return store_slots(StoreSlots(generation, 7, worker, contents), 50, replies, store)
 
 
-def content(store: MemoryStore, ref: ObjectRef | None) -> Any:
+def content(store: MemoryStore, part: SlotPart) -> Delta:
+    ref = part.stored
     assert ref is not None
-    return decode_delta(ref, store.get(ref.name))
+    return decode_delta(ref, store.get_range(ref.name, ref.start, ref.size))
+
+
+def changed(value: bytes) -> Delta:
+    return {"operator": {"key": value}}
 
 
 def test_a_part_says_where_everything_goes_on() -> None:
-    store = MemoryStore()
-    part = stored(store, 7, {"operator": {"key": b"1"}})
-    assert (part.slot, part.next_offset, part.epochs_offset, part.replies, part.pending) == (3, 40, 50, {3: 60}, [])
-    assert content(store, part.stored) == {"operator": {"key": b"1"}}
+    [part, everything] = stored(MemoryStore(), {3: changed(b"1"), 9: changed(b"2")})
+    assert (part.slot, part.next_offset, part.epochs_offset, part.replies, part.pending) == (3, 43, 50, {3: 63}, [])
+    assert (part.whole, everything.whole) == (False, True)
 
 
-def test_no_change_is_no_object() -> None:
+def test_slots_share_an_object() -> None:
     store = MemoryStore()
-    assert stored(store, 7, {}).stored is None
-    assert stored(store, 7, {"operator": {}}).stored is None
+    parts = stored(store, {slot: changed(b"%d" % slot) for slot in (3, 5, 9)})
+    assert [content(store, part) for part in parts] == [changed(b"3"), changed(b"5"), changed(b"9")]
+    assert len(store.list("")) == 1
+
+
+def test_no_change_is_no_part_and_no_object() -> None:
+    store = MemoryStore()
+    assert [part.stored for part in stored(store, {3: {}, 4: {"operator": {}}})] == [None, None]
     assert store.list("") == []
+    [_, part] = stored(store, {3: {}, 4: changed(b"4")})
+    assert content(store, part) == changed(b"4")
 
 
-def test_the_same_epoch_of_two_generations_has_two_objects() -> None:
+@pytest.mark.parametrize(("limit", "objects"), [(1, 4), (100, 2), (1000, 1)])
+def test_an_object_that_is_large_enough_is_the_last_slots(
+    monkeypatch: pytest.MonkeyPatch, limit: int, objects: int
+) -> None:
+    monkeypatch.setattr(snapshot_io, "OBJECT_BYTES", limit)
+    store = MemoryStore()
+    parts = stored(store, {slot: changed(bytes([slot]) * 20) for slot in range(4)})
+    assert [content(store, part) for part in parts] == [changed(bytes([slot]) * 20) for slot in range(4)]
+    assert len(store.list("")) == objects
+
+
+def test_generations_and_workers_have_objects_of_their_own() -> None:
     store = MemoryStore()
     for generation in (1, 2):
-        stored(store, 7, {"operator": {"key": b"1"}}, generation)
-    assert len(store.list("")) == 2
-
-
-def test_a_merge_has_the_effect_of_its_parts_oldest_first() -> None:
-    store = MemoryStore()
-    deltas: list[Delta] = [{"operator": {"a": b"1", "b": b"1"}}, {"operator": {"a": b"2", "b": None}}]
-    refs = [ref for epoch, delta in enumerate(deltas) if (ref := stored(store, epoch, delta).stored) is not None]
-    assert content(store, merge_stored(MergeObjects(1, 3, refs, False), store)) == {"operator": {"a": b"2", "b": None}}
-    assert content(store, merge_stored(MergeObjects(1, 3, refs, True), store)) == {"operator": {"a": b"2"}}
-
-
-def test_a_merged_object_takes_its_place_in_the_order_of_names() -> None:
-    store = MemoryStore()
-    refs = []
-    for epoch in (5, 6, 8):
-        ref = stored(store, epoch, {"operator": {"a": b"%d" % epoch}}).stored
-        assert ref is not None
-        refs.append(ref)
-    merged = merge_stored(MergeObjects(2, 3, refs[:2], True), store)
-    assert merged.name not in {ref.name for ref in refs}
-    assert refs[1].name < merged.name < refs[2].name
-    again = merge_stored(MergeObjects(2, 3, [merged, refs[2]], True), store)
-    assert len({merged.name, again.name, *(ref.name for ref in refs)}) == 5
+        for worker in (0, 1):
+            stored(store, {worker: changed(b"1")}, generation, worker)
+    assert len(store.list("")) == 4

@@ -11,9 +11,9 @@ from styx.worker.snapshot_object import (
     ObjectCorrupt,
     decode_delta,
     encode_delta,
-    merge_objects,
     object_name,
     reference,
+    written_at,
 )
 
 scalars = st.text(max_size=3) | st.integers(-(2**63), 2**63 - 1)
@@ -58,14 +58,15 @@ def test_another_good_object_is_not_this_one() -> None:
         decode_delta(reference("one", one), other)
 
 
-def test_names_sort_by_slot_and_epoch_and_are_unique() -> None:
-    drawn = [(slot, generation, epoch) for slot in (0, 9, 10) for epoch in (3, 20, 100) for generation in (1, 2, 11)]
-    names = [object_name(slot, generation, epoch, "delta") for slot, generation, epoch in drawn]
+def test_names_sort_by_epoch_and_are_unique() -> None:
+    drawn = [
+        (worker, generation, epoch, number)
+        for epoch in (3, 20, 100)
+        for generation in (1, 2, 11)
+        for worker in (0, 9)
+        for number in (0, 1)
+    ]
+    names = [object_name(*each) for each in drawn]
     assert names == sorted(names)
     assert len(set(names)) == len(names)
-
-
-def test_deletions_need_no_record_only_when_nothing_is_older() -> None:
-    chain: list[Delta] = [{"operator": {1: b"a", 2: b"b"}}, {"operator": {1: None}}]
-    assert merge_objects(chain, whole=False) == {"operator": {1: None, 2: b"b"}}
-    assert merge_objects(chain, whole=True) == {"operator": {2: b"b"}}
+    assert [written_at(name) for name in names] == [(epoch, generation) for _, generation, epoch, _ in drawn]

@@ -44,7 +44,7 @@ def _counted(process: CoordinatorProcess) -> Iterator[Metric]:
     yield histogram(
         "styx_snapshot_seconds", "From the end of a snapshot's epoch to its completion.", counts.snapshot_seconds
     )
-    yield counter("styx_snapshot_written_bytes_total", "Bytes of changes stored for snapshots.", counts.snapshot_bytes)
+    yield counter("styx_snapshot_written_bytes_total", "Bytes stored for snapshots.", counts.snapshot_bytes)
     yield counter("styx_refused_connections_total", "Connections refused.", process.refused)
     outcomes = {"done": counts.deployed, "refused": counts.refused}
     yield counters("styx_deployments_total", "Deployments, by outcome.", "outcome", outcomes)

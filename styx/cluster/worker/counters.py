@@ -36,12 +36,11 @@ class Counters:
     recovery_s: float = 0.0
     fenced: int = 0
 
-    def stored(self, part: SlotPart | None, seconds: float) -> None:
-        """A slot's part of a snapshot is in the store after so long, or (None) was given up."""
-        if part is None:
+    def stored(self, parts: list[SlotPart] | None, seconds: float) -> None:
+        """The worker's part of a snapshot is in the store after so long, or (None) was given up."""
+        if parts is None:
             self.snapshot_failures += 1
             return
         self.snapshot_parts += 1
         self.snapshot_seconds.observe(seconds)
-        if part.stored is not None:
-            self.snapshot_bytes += part.stored.size
+        self.snapshot_bytes += sum(part.stored.size for part in parts if part.stored is not None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from styx.cluster.worker.prefetch import PrefetchingStore, objects_of
+from styx.cluster.worker.prefetch import PrefetchingStore
 from styx.externals.record import decode_external
 from styx.log.base import LogReader, Stream
 from styx.log.kafka.reader import KafkaReader
@@ -16,6 +16,7 @@ from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.store.base import Store
 from styx.worker.events import LoadState, StateLoaded, StateUnusable
 from styx.worker.recovery import Unusable, load_state
+from styx.worker.snapshot_spans import spans
 
 
 class Loaded(NamedTuple):
@@ -39,7 +40,7 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
     answer: StateLoaded | StateUnusable
     missing = [slot for slot in wanted.slots if slot not in wanted.held]
     try:
-        with PrefetchingStore(store, objects_of(wanted.manifest, missing)) as objects:
+        with PrefetchingStore(store, spans(wanted.manifest, missing)) as objects:
             answer = load_state(wanted, n_slots, reader, objects, scan)
     except Unusable as error:
         answer = StateUnusable(wanted.generation, str(error))

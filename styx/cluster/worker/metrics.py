@@ -72,8 +72,8 @@ def _peers(process: WorkerProcess) -> Iterator[Metric]:
 def _storage(process: WorkerProcess) -> Iterator[Metric]:
     counts = process.node.counters
     parts = {"stored": counts.snapshot_parts, "failed": counts.snapshot_failures}
-    yield counters("styx_snapshot_parts_total", "Slots' parts of snapshots, by outcome.", "outcome", parts)
-    yield counter("styx_snapshot_written_bytes_total", "Bytes of changes stored for snapshots.", counts.snapshot_bytes)
+    yield counters("styx_snapshot_parts_total", "Own parts of snapshots, by outcome.", "outcome", parts)
+    yield counter("styx_snapshot_written_bytes_total", "Bytes stored for snapshots.", counts.snapshot_bytes)
     yield histogram(
         "styx_snapshot_part_seconds", "From the end of a snapshot's epoch to a part's storage.", counts.snapshot_seconds
     )

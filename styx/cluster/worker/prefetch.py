@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Final, Self
 
-from styx.protocol import Manifest, ObjectRef
 from styx.store.base import Store
+from styx.worker.snapshot_spans import Span
 
 FETCHES_MAX: Final = 8
 """Objects on their way at once."""
@@ -20,12 +20,12 @@ AHEAD_BYTES_MAX: Final = 256 * 1024 * 1024
 
 
 class PrefetchingStore:
-    """Fetches `objects` in the order in which they will be asked for; to be used as a context manager."""
+    """Fetches `wanted` in the order in which they will be asked for; to be used as a context manager."""
 
-    def __init__(self, store: Store, objects: Sequence[ObjectRef]) -> None:
+    def __init__(self, store: Store, wanted: Sequence[Span]) -> None:
         self._store = store
-        self._coming = list(reversed(objects))
-        self._ahead: dict[str, tuple[int, Future[bytes]]] = {}
+        self._coming = list(reversed(wanted))
+        self._ahead: dict[tuple[str, int, int], Future[bytes]] = {}
         self._bytes = 0
         self._threads = ThreadPoolExecutor(FETCHES_MAX, thread_name_prefix="styx-prefetch")
 
@@ -38,12 +38,11 @@ class PrefetchingStore:
     ) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def get(self, name: str) -> bytes:
-        """As `Store.get`."""
-        known = self._ahead.pop(name, None)
-        if known is None:
-            return self._store.get(name)
-        size, fetched = known
+    def get_range(self, name: str, start: int, size: int) -> bytes:
+        """As `Store.get_range`."""
+        fetched = self._ahead.pop((name, start, size), None)
+        if fetched is None:
+            return self._store.get_range(name, start, size)
         try:
             return fetched.result()
         finally:
@@ -52,9 +51,13 @@ class PrefetchingStore:
 
     def _fetch(self) -> None:
         while self._coming and (not self._ahead or self._bytes + self._coming[-1].size <= AHEAD_BYTES_MAX):
-            ref = self._coming.pop()
-            self._bytes += ref.size
-            self._ahead[ref.name] = (ref.size, self._threads.submit(self._store.get, ref.name))
+            name, start, size, _ = self._coming.pop()
+            self._bytes += size
+            self._ahead[name, start, size] = self._threads.submit(self._store.get_range, name, start, size)
+
+    def get(self, name: str) -> bytes:
+        """As `Store.get`."""
+        return self._store.get(name)
 
     def put(self, name: str, data: bytes) -> None:
         """As `Store.put`."""
@@ -71,9 +74,3 @@ class PrefetchingStore:
     def delete(self, name: str) -> None:
         """As `Store.delete`."""
         self._store.delete(name)
-
-
-def objects_of(manifest: Manifest | None, slots: Sequence[int]) -> list[ObjectRef]:
-    """The objects of these slots, in the order in which a load asks for them."""
-    by_slot = {} if manifest is None else {slot.part.slot: slot.objects for slot in manifest.slots}
-    return [ref for slot in slots for ref in by_slot.get(slot, ())]

@@ -22,10 +22,9 @@ from styx.cluster.worker.node import Node
 from styx.cluster.worker.passes import Passes
 from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.timed_core import TimedWorker
-from styx.protocol import Broken, ObjectRef, Recover, SlotPart
+from styx.protocol import Broken, Recover, SlotPart
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.sequencer.sequencer import Arrival
-from styx.store.base import NotFound
 from styx.transport import Connection
 from styx.worker.events import (
     AppendEpochRecord,
@@ -34,19 +33,17 @@ from styx.worker.events import (
     EmitReplies,
     FrameArrived,
     LoadState,
-    MergeObjects,
-    ObjectsMerged,
     RecordDurable,
     ReportPoison,
     RequestsArrived,
     RunExternal,
     SendFrame,
-    SlotPartStored,
-    StoreSlot,
+    SlotPartsStored,
+    StoreSlots,
     Tell,
 )
 from styx.worker.messages import Frame
-from styx.worker.snapshot_io import merge_stored, store_slot
+from styx.worker.snapshot_io import store_slots
 
 WAITING_RECORDS_MAX: Final = 20_000
 """Requests of one slot that have arrived and are in no epoch; beyond, that slot is fetched no further for a while."""
@@ -94,8 +91,7 @@ class WorkerSession:
             AppendEpochRecord: self._append_epoch_record,
             EmitReplies: self._emit,
             LoadState: self._load,
-            StoreSlot: self._store_slot,
-            MergeObjects: self._merge,
+            StoreSlots: self._store_slots,
             RunExternal: self._run_external,
             ReportPoison: self._report,
         }
@@ -310,38 +306,23 @@ class WorkerSession:
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
-    def _store_slot(self, wanted: StoreSlot) -> None:
+    def _store_slots(self, wanted: StoreSlots) -> None:
         generation, store, counters = self._current, self.node.store, self.node.counters
-        epochs_end, replies = generation.epochs_end, dict(enumerate(generation.replies.ends))
+        epochs_end, ends = generation.epochs_end, dict(enumerate(generation.replies.ends))
+        replies = dict.fromkeys((each.slot for each in wanted.slots), ends)
         started_s = time.monotonic()
 
-        def stored(part: SlotPart | None) -> None:
-            counters.stored(part, time.monotonic() - started_s)
-            self.give(generation, SlotPartStored(wanted.generation, wanted.epoch, wanted.slot, part))
+        def stored(parts: list[SlotPart] | None) -> None:
+            counters.stored(parts, time.monotonic() - started_s)
+            self.give(generation, SlotPartsStored(wanted.generation, wanted.epoch, parts))
 
         def begin() -> None:
             self.node.background.submit(
-                f"storing slot {wanted.slot} of the snapshot of epoch {wanted.epoch}",
-                lambda: store_slot(wanted, epochs_end, replies, store),
+                f"storing the snapshot of epoch {wanted.epoch}",
+                lambda: store_slots(wanted, epochs_end, replies, store),
                 stored,
                 lambda _: stored(None),
             )
 
         # A snapshot moves past its replies: if it were complete and they were lost, nobody would give them again.
         generation.replies.when_durable(begin)
-
-    def _merge(self, wanted: MergeObjects) -> None:
-        generation, store = self._current, self.node.store
-        replaced = [ref.name for ref in wanted.objects]
-
-        def merge() -> ObjectRef | None:
-            try:
-                return merge_stored(wanted, store)
-            except NotFound:  # a newer generation needs them no more: this worker was asleep
-                return None
-
-        def merged(ref: ObjectRef | None) -> None:
-            self.give(generation, ObjectsMerged(wanted.generation, wanted.slot, replaced, ref))
-
-        what = f"merging objects of slot {wanted.slot}"
-        self.node.background.submit(what, merge, merged, lambda _: merged(None))

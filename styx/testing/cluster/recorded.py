@@ -20,8 +20,8 @@ from styx.store.base import Store
 from styx.testing.recorded_history import HistoryReleased
 from styx.testing.serial import ExternalResult, State
 from styx.worker.messages import decode_outcome
-from styx.worker.slot import Slot, state_of
-from styx.worker.snapshot_object import decode_delta
+from styx.worker.recovery import read_tables
+from styx.worker.slot import Slot
 
 _NOT_REQUESTS: Final = (msgspec.DecodeError, ValueError, RecursionError)
 
@@ -80,9 +80,9 @@ def newest_manifest(store: Store) -> Manifest | None:
 def snapshot_state(store: Store, manifest: Manifest) -> State:
     """The state of all entities in a snapshot."""
     state: State = {}
-    for part in manifest.slots:
-        slot = Slot(part.part.slot)
-        slot.load(state_of(decode_delta(ref, store.get(ref.name)) for ref in part.objects))
+    for index, tables in read_tables(manifest, range(len(manifest.slots)), store).items():
+        slot = Slot(index)
+        slot.load(tables)
         state.update(slot.user_state())
     return state
 

@@ -29,7 +29,7 @@ from styx.log.base import Stream
 from styx.protocol import Manifest
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, LogEntry, SnapshotNote, encode
 from styx.testing.simulation.shared_log import Identity
-from styx.worker.snapshot_object import SLOT_PREFIX, generation_of
+from styx.worker.snapshot_object import SLOT_PREFIX, written_at
 
 if TYPE_CHECKING:
     from styx.testing.simulation.world import World
@@ -206,7 +206,7 @@ class CoordinatorHost:
 
     def _sweep(self, effect: SweepObjects) -> None:
         names = self.world.store.objects.list(SLOT_PREFIX)
-        self._delete([name for name in names if name not in effect.keep and generation_of(name) < effect.before])
+        self._delete([name for name in names if name not in effect.keep and written_at(name)[1] < effect.before])
 
     def _delete(self, names: list[str]) -> None:
         for name in names:

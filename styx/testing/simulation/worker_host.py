@@ -16,10 +16,9 @@ from styx.app import App
 from styx.limits import Limits
 from styx.log.base import LogReader, Stream
 from styx.messages import decode_reply, encode_reply
-from styx.protocol import Broken, ObjectRef, Recover, SlotPart, ToWorker
+from styx.protocol import Broken, Recover, SlotPart, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.sequencer.sequencer import Arrival
-from styx.store.base import NotFound
 from styx.testing.simulation.outside_calls import run_external
 from styx.testing.simulation.peer_links import NOTICE_S
 from styx.testing.simulation.shared_log import Identity
@@ -32,23 +31,21 @@ from styx.worker.events import (
     Event,
     FrameArrived,
     LoadState,
-    MergeObjects,
-    ObjectsMerged,
     Proceed,
     RecordDurable,
     ReportPoison,
     RequestsArrived,
     RunExternal,
     SendFrame,
-    SlotPartStored,
+    SlotPartsStored,
     StateLoaded,
     StateUnusable,
-    StoreSlot,
+    StoreSlots,
     Tell,
 )
 from styx.worker.messages import Frame
 from styx.worker.recovery import Unusable, load_state
-from styx.worker.snapshot_io import merge_stored, store_slot
+from styx.worker.snapshot_io import store_slots
 from styx.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -181,10 +178,8 @@ class WorkerHost:
             self._emit(effect)
         elif isinstance(effect, LoadState):
             self._load(effect)
-        elif isinstance(effect, StoreSlot):
+        elif isinstance(effect, StoreSlots):
             self._store(effect)
-        elif isinstance(effect, MergeObjects):
-            self._merge(effect)
         elif isinstance(effect, RunExternal):
             run_external(self, effect)
         elif isinstance(effect, ReportPoison):
@@ -320,49 +315,36 @@ class WorkerHost:
         if len(taken) < len(arrivals):
             self.world.time.after(rng.random() * 0.002, self.feed, slot)
 
-    def _store(self, wanted: StoreSlot, attempt: int = 1, bounds: tuple[int, dict[int, int]] | None = None) -> None:
+    def _bounds(self, wanted: StoreSlots) -> tuple[int, dict[int, dict[int, int]]]:
+        """Where the logs stand, as far as this worker knows: of the epochs stream, and of the replies by slot."""
+        slots, records = [each.slot for each in wanted.slots], self.world.log.records
+        if self.world.plan.cluster:
+            return self._epochs_end, {slot: dict(self._reply_ends) for slot in slots}
+        _, epochs = records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
+        return epochs, {slot: {slot: records.bounds(Stream.REPLIES, slot)[1]} for slot in slots}
+
+    def _store(
+        self, wanted: StoreSlots, attempt: int = 1, bounds: tuple[int, dict[int, dict[int, int]]] | None = None
+    ) -> None:
         world = self.world
         if not self.alive:
             return
-        if bounds is None:
-            _, epochs = world.log.records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-            _, replies = world.log.records.bounds(Stream.REPLIES, wanted.slot)
-            bounds = (epochs, {wanted.slot: replies})
-            if world.plan.cluster:
-                bounds = (self._epochs_end, dict(self._reply_ends))
-        known = bounds
+        known = self._bounds(wanted) if bounds is None else bounds
 
         def failed() -> None:
             if attempt < STORE_ATTEMPTS_MAX:
                 self._store(wanted, attempt + 1, known)
             else:
-                self.give(SlotPartStored(wanted.generation, wanted.epoch, wanted.slot, None))
+                self.give(SlotPartsStored(wanted.generation, wanted.epoch, None))
 
         world.store.run(
-            lambda: store_slot(wanted, *known, world.store.objects), lambda part: self._stored(wanted, part), failed
+            lambda: store_slots(wanted, *known, world.store.objects), lambda parts: self._stored(wanted, parts), failed
         )
 
-    def _stored(self, wanted: StoreSlot, part: SlotPart) -> None:
+    def _stored(self, wanted: StoreSlots, parts: list[SlotPart]) -> None:
         # A snapshot moves past its epochs' replies: they must be in the stream first, or nobody would give them again.
-        waits_for = (
-            self._unacknowledged.values() if self.world.plan.cluster else [self._unacknowledged.get(wanted.slot)]
-        )
+        waits_for = self._unacknowledged.values()
         if self.alive and any(waits_for):
-            self.world.time.after(0.001, self._stored, wanted, part)
+            self.world.time.after(0.001, self._stored, wanted, parts)
         else:
-            self.give(SlotPartStored(wanted.generation, wanted.epoch, wanted.slot, part))
-
-    def _merge(self, wanted: MergeObjects) -> None:
-        replaced = [ref.name for ref in wanted.objects]
-
-        def merge() -> ObjectRef | None:
-            try:
-                return merge_stored(wanted, self.world.store.objects)
-            except NotFound:  # a newer generation needs them no more: this one was asleep
-                return None
-
-        self.world.store.run(
-            merge,
-            lambda ref: self.give(ObjectsMerged(wanted.generation, wanted.slot, replaced, ref)),
-            lambda: self.give(ObjectsMerged(wanted.generation, wanted.slot, replaced, None)),
-        )
+            self.give(SlotPartsStored(wanted.generation, wanted.epoch, parts))

@@ -20,7 +20,7 @@ from styx.coordinator.events import (
     WorkerSaid,
     WorkersWanted,
 )
-from styx.protocol import Broken, Conflicts, Done, Loaded, LoadFailed, ObjectRef, SlotPart, SlotStored
+from styx.protocol import Broken, Conflicts, Done, Loaded, LoadFailed, ObjectRef, SlotPart, SlotsStored
 
 
 class Observed:
@@ -59,10 +59,10 @@ class Observed:
             self.step(WorkerSaid(worker, Conflicts(generation, number, [])))
 
     def stored(self, slot: int, size: int | None) -> None:
-        part = None
+        parts = None
         if size is not None:
-            part = SlotPart(slot, 0, [], 0, {}, ObjectRef(f"slots/{slot}", size, b""))
-        self.step(WorkerSaid(0, SlotStored(self.core.generation, self.core.epoch, slot, part)))
+            parts = [SlotPart(slot, 0, [], 0, {}, ObjectRef(f"slots/{slot}", size, b""))]
+        self.step(WorkerSaid(0, SlotsStored(self.core.generation, self.core.epoch, parts)))
 
 
 def counted(observed: Observed) -> dict[str, int]:
