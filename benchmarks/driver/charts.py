@@ -45,7 +45,7 @@ def latency_by_throughput(
         axes.set_xlim(left=0)
         axes.set_xlabel("transactions/s")
         axes.set_ylabel("latency in ms")
-        axes.legend(frameon=False, loc="upper left")
+        legend_below(axes)
 
 
 def latency_over_time(path: Path, points: Sequence[Point], marks: Sequence[Mark], title: str = "") -> None:
@@ -70,7 +70,7 @@ def latency_over_time(path: Path, points: Sequence[Point], marks: Sequence[Mark]
         rates.set_ylim(bottom=0)
         rates.set_ylabel("replies/s")
         _draw_marks(axes, marks)
-        axes.legend(frameon=False, loc="upper left")
+        legend_below(axes)
 
 
 def scaling(
@@ -86,7 +86,7 @@ def scaling(
         axes.set_ylim(bottom=0)
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
-        axes.legend(frameon=False, loc="upper left")
+        legend_below(axes)
 
 
 def grouped_bars(
@@ -102,7 +102,7 @@ def grouped_bars(
         axes.set_xticks(range(len(groups)), groups)
         axes.set_ylim(bottom=0)
         axes.set_ylabel(y_label)
-        axes.legend(frameon=False)
+        legend_below(axes)
 
 
 def plot(kind: str, files: Sequence[Path], out: Path, title: str) -> None:
@@ -170,6 +170,12 @@ def _draw_marks(axes: Axes, marks: Sequence[Mark]) -> None:
         color = colors.setdefault(mark.what, _MARK_COLORS[(len(colors) - 1) % len(_MARK_COLORS)])
         axes.axvline(mark.at_s, color=color, lw=0.8, ls=":", label=None if mark.what in named else mark.what)
         named.add(mark.what)
+
+
+def legend_below(axes: Axes) -> None:
+    """Names the lines where they hide none of them."""
+    lines, _ = axes.get_legend_handles_labels()
+    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=max(2, (len(lines) + 1) // 2))
 
 
 def log_scale(axes: Axes) -> None:

@@ -13,7 +13,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.driver.charts import COLORS, STYLE, log_scale
+from benchmarks.driver.charts import COLORS, STYLE, legend_below, log_scale
 
 PANEL_INCHES: Final = 4.2
 _NOTHING: Final = float("nan")
@@ -60,4 +60,4 @@ def _draw(axes: Axes, steps: Sequence[str], panel: Panel) -> None:
         axes.set_ylim(bottom=0)
     axes.set_ylabel(panel.y_label)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    legend_below(axes)
