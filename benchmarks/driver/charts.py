@@ -26,6 +26,7 @@ _SNAPSHOT_COLOR: Final = "#8c8c8c"
 _MARK_COLORS: Final = (COLORS[1], COLORS[2], COLORS[4], COLORS[5])
 """Of other marks, by their names."""
 _WIDTH_INCHES: Final = 6.4
+_LEGEND_COLUMNS_MAX: Final = 3
 _BAR_INCHES: Final = 0.36
 """Room for a bar's figure."""
 # Real text, so that the file is small and can be searched; fixed ids, so that the same figures give the same file.
@@ -175,7 +176,8 @@ def _draw_marks(axes: Axes, marks: Sequence[Mark]) -> None:
 def legend_below(axes: Axes) -> None:
     """Names the lines where they hide none of them."""
     lines, _ = axes.get_legend_handles_labels()
-    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=max(2, (len(lines) + 1) // 2))
+    columns = min(max(len(lines) // 2, 2), _LEGEND_COLUMNS_MAX)
+    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=columns)
 
 
 def log_scale(axes: Axes) -> None:

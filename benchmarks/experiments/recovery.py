@@ -102,7 +102,9 @@ async def _measure(bench: Bench, options: argparse.Namespace, found: list[Measur
                 company = partial(_kill_and_replace, cluster, number % options.workers, seconds)
                 result = await subject.over_time(rate, seconds, company)
                 found.append(measured(result, rate, seconds))
-                bench.say(f"run {number + 1}: no reply for {found[-1].death.pause_s} s after the death")
+                pause_s = found[-1].death.pause_s
+                how_long = "until another worker came" if pause_s is None else f"for {pause_s:.1f} s"
+                bench.say(f"run {number + 1}: no reply {how_long} after the death")
                 if result.missed:
                     raise StepFailed(f"{result.missed} requests were never answered")
 
