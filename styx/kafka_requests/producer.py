@@ -7,7 +7,7 @@ gap in the sequence numbers, which makes the broker refuse all later ones. There
 what the failed batch carried stays unanswered, and ends at its own timeout.
 
 All requests of one turn of the event loop leave together, in one exchange with each broker; what comes while that is
-under way gathers for the next one.
+under way, or within its pause, gathers for the next one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Final
 from aiokafka.protocol.produce import ProduceRequest
 
 from styx.errors import EngineFailed
+from styx.kafka_requests.pacing import Pacing
 from styx.kafka_requests.slot_lane import SlotLane
 from styx.kafka_requests.waiters import Waiter
 from styx.log.kafka.errors import NO_ERROR, name_of, passes
@@ -46,10 +47,12 @@ _log = logging.getLogger("styx.kafka_requests")
 class RequestProducer:
     """Appends requests to `topic`, which has a partition for each slot; `session` is open.
 
-    `on_end` is told when one of its tasks ends, which without `close` is a fault.
+    `on_end` is told when one of its tasks ends, which without `close` is a fault. `pacing` hears of replies from its
+    owner.
     """
 
     def __init__(self, session: KafkaSession, topic: str, on_end: Callable[[asyncio.Task[None]], None]) -> None:
+        self.pacing = Pacing()
         self._session = session
         self._topic = topic
         self._on_end = on_end
@@ -129,6 +132,10 @@ class RequestProducer:
             while not self._closed:
                 if self._identity is None:
                     self._identity = await initialize(self._session, None)
+                wait_s = self.pacing.wait_s(node, self._loop.time())
+                if wait_s > 0 and self._ready:
+                    await asyncio.sleep(wait_s)
+                    continue
                 lanes = self._load(node, self._identity)
                 if not lanes:
                     return
@@ -158,6 +165,8 @@ class RequestProducer:
                 self._under_way[slot] = lane
             n_bytes += len(lane.batch)
             taken.append(lane)
+        if taken:
+            self.pacing.exchanged(node, now_s, n_bytes)
         return taken
 
     async def _produce(self, node: int | None, lanes: list[SlotLane]) -> bool:

@@ -24,7 +24,7 @@ from styx.kafka_requests.counters import RequestCounters
 from styx.kafka_requests.errors import KafkaUnreachable, OutcomeUnknown
 from styx.kafka_requests.producer import RequestProducer
 from styx.kafka_requests.replies import ReplyReader
-from styx.kafka_requests.waiters import Waiter, Waiters
+from styx.kafka_requests.waiters import Receiver, Waiter, Waiters
 from styx.limits import Limits
 from styx.log.kafka.address import KafkaAddress
 from styx.log.kafka.session import KafkaSession
@@ -148,6 +148,12 @@ class Requester:
 
     def submit(self, request: Request, slot: int, timeout: float, raw: bool = False) -> asyncio.Future[Any]:
         """As `submit_raw`, giving the `Reply` unless `raw`, or `TimeoutError` after `timeout` seconds."""
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self.send(request, slot, timeout, future, raw)
+        return future
+
+    def send(self, request: Request, slot: int, timeout: float, receiver: Receiver, raw: bool = False) -> None:
+        """As `submit`, for whoever brings its own future or what takes its place."""
         if request.reply_to != self.reply_to:
             request = structs.replace(request, reply_to=self.reply_to)
         try:
@@ -157,18 +163,15 @@ class Requester:
         limit = self._request_bytes_max
         if len(payload) > limit:
             raise RequestRejected("too_large", f"the request has {len(payload)} bytes; the limit is {limit}: send less")
-        loop = self._loop
-        now_s = loop.time()
+        now_s = self._loop.time()
         # A loop's clock may stand still within a turn, as uvloop's does: one look is enough then.
         if now_s != self._available_s:
             self._check_available(now_s)
-        future: asyncio.Future[Any] = loop.create_future()
         key, repeatable = request.request_id.encode(), request.idempotency_key != ""
-        waiter = Waiter(key, slot, payload, future, raw, repeatable, now_s, now_s + timeout)
+        waiter = Waiter(key, slot, payload, receiver, raw, repeatable, now_s, now_s + timeout)
         self._waiters.add(waiter)
         self._producer.send(waiter)
         self.counters.sent += 1
-        return future
 
     def _check_available(self, now_s: float) -> None:
         reason = self.unavailable_reason
@@ -199,7 +202,9 @@ class Requester:
             else:
                 counters.failed_after(error[0], now_s - waiter.since_s)
             answer(waiter, reply)
-        counters.committed_after(seconds)
+        if seconds:
+            self._producer.pacing.replied_after(min(seconds))
+            counters.committed_after(seconds)
 
     def _count_garbage(self) -> None:
         self.counters.garbage += 1

@@ -88,5 +88,5 @@ class TableRouter(Router):
 
 def place(operator: Operator, key: Any, n_slots: int) -> tuple[Key, int]:
     """The checked key and its slot; raises `BadKey`."""
-    checked = operator.check_key(key)
-    return checked, operator.partition_of(checked, n_slots) % n_slots
+    checked = operator.key_type.check(key, operator.name)
+    return checked, operator.slot_of(checked, n_slots)

@@ -54,7 +54,7 @@ class SlotLane:
         count, now_ms = 0, int(time.time() * 1000)
         self.waiting = []
         for index, waiter in enumerate(waiting):
-            if waiter.future.done():
+            if waiter.receiver.done():
                 continue
             if append(count, now_ms, None, waiter.payload, _NO_HEADERS) is None:
                 self.waiting = waiting[index:]

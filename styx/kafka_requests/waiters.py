@@ -10,7 +10,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -28,8 +28,24 @@ SWEEP_SECONDS_MAX: Final = 0.5
 _make_reply: Final[Callable[[tuple[Any, ...]], Reply]] = partial(tuple.__new__, Reply)
 
 
+class Receiver(Protocol):
+    """Where a reply goes: an `asyncio.Future`, or what takes it in the very turn of the event loop in which it comes.
+
+    None of these may raise.
+    """
+
+    def done(self) -> bool:
+        """Whether nobody waits any more."""
+
+    def set_result(self, result: Any, /) -> object:
+        """Takes the reply; not called if `done`."""
+
+    def set_exception(self, exception: BaseException, /) -> object:
+        """Takes it that there is no reply; not called if `done`."""
+
+
 class Waiter(msgspec.Struct, eq=False):
-    """One request: its future gives the `Reply`, or with `raw` the `ReplyRecord`. `payload` is the encoded request.
+    """One request: `receiver` gets the `Reply`, or with `raw` the `ReplyRecord`. `payload` is the encoded request.
 
     `key` is its id, as replies carry it. `repeatable`: it has an idempotency key, so sending it twice runs it once.
     `misrouted_tid`: the TID under which another slot has sent it back, 0 for none.
@@ -39,7 +55,7 @@ class Waiter(msgspec.Struct, eq=False):
     key: bytes
     slot: int
     payload: bytes
-    future: asyncio.Future[Any]
+    receiver: Receiver
     raw: bool
     repeatable: bool
     since_s: float
@@ -79,11 +95,11 @@ class Waiters:
         """Gives it its reply, unless it is cancelled or late."""
         del self.by_id[waiter.key]
         self._bytes -= len(waiter.payload)
-        future = waiter.future
-        if future.done():
+        receiver = waiter.receiver
+        if receiver.done():
             return
         if waiter.raw:
-            future.set_result(reply)
+            receiver.set_result(reply)
             return
         try:
             if reply.error is None and reply.result:
@@ -94,18 +110,18 @@ class Waiters:
             else:
                 public = reply_of(reply)
         except Exception as error:  # noqa: BLE001 - bytes that only their writer can read must not stop the others
-            fail(future, StyxError(f"the request committed, but its result cannot be read: {error}"))
+            fail(receiver, StyxError(f"the request committed, but its result cannot be read: {error}"))
         else:
-            future.set_result(public)
+            receiver.set_result(public)
 
     def end(self, error: Callable[[], Exception]) -> None:
         """Nobody will be answered any more; the exception is made for each waiter anew."""
         if self._timer is not None:
             self._timer.cancel()
-        for waiter in self.by_id.values():
-            fail(waiter.future, error())
-        self.by_id.clear()
+        waiting, self.by_id = self.by_id, {}
         self._bytes = 0
+        for waiter in waiting.values():
+            fail(waiter.receiver, error())
 
     def _arm(self, at_s: float) -> None:
         if self._timer is not None:
@@ -118,8 +134,8 @@ class Waiters:
         next_s = now_s + SWEEP_SECONDS_MAX
         for waiter in list(self.by_id.values()):
             if waiter.deadline_s <= now_s:
-                fail(waiter.future, self._late())
-            if waiter.future.done():
+                fail(waiter.receiver, self._late())
+            if waiter.receiver.done():
                 del self.by_id[waiter.key]
                 self._bytes -= len(waiter.payload)
             elif waiter.deadline_s < next_s:
@@ -129,9 +145,10 @@ class Waiters:
             self._arm(max(next_s, now_s + TIMEOUT_RESOLUTION_SECONDS))
 
 
-def fail(future: asyncio.Future[Any], error: Exception) -> None:
-    """Ends a future that may be done already, or that nobody may ever look at."""
-    if not future.done():
-        future.set_exception(error)
-        # Looked at here, so that asyncio does not report a caller who sends and forgets.
-        future.exception()
+def fail(receiver: Receiver, error: Exception) -> None:
+    """Ends the waiting of one that may be done already, or of a future that nobody may ever look at."""
+    if not receiver.done():
+        receiver.set_exception(error)
+        if isinstance(receiver, asyncio.Future):
+            # Looked at here, so that asyncio does not report a caller who sends and forgets.
+            receiver.exception()

@@ -12,6 +12,7 @@ from styx.client.kafka import KafkaClient
 from styx.deployment.description import describe, routing_table
 from styx.kafka_requests.directory import publish_routing_table
 from styx.log.kafka.address import KafkaAddress
+from styx.messages import Reply
 from tests.client.kafka.fake_worker import FakeWorker
 from tests.real_services import RealKafka
 
@@ -53,6 +54,24 @@ async def test_calls(client: Client) -> None:
     reply = await client.submit("numbered", 7, "slot", idempotency_key="once")
     assert reply.result == numbered.partition_of(7, 4)
     assert await client.call(grouped, (1, "x"), "slot") == grouped.partition_of((1, "x"), 4)
+
+
+async def test_calls_for_a_receiver(client: Client) -> None:
+    assert isinstance(client, KafkaClient)
+    loop = asyncio.get_running_loop()
+    answered: list[asyncio.Future[Reply]] = [loop.create_future() for _ in range(3)]
+    client.submit_for(answered[0], shelf, "key", "echo", 1)
+    client.submit_for(answered[1], "shelf", 1, "echo")
+    client.submit_for(answered[2], "shelf", "key", "silent", timeout=0.05)
+    assert answered[1].done()  # it could not be sent
+    assert (await answered[0]).result == [1]
+    error = (await answered[1]).error
+    assert error is not None
+    assert error.code == "bad_arguments"
+    with pytest.raises(TimeoutError):
+        await answered[2]
+    with pytest.raises(ValueError, match="timeout"):
+        client.submit_for(answered[0], "shelf", "key", "echo", timeout=0)
 
 
 async def test_refused_before_anything_is_sent(client: Client, worker: FakeWorker) -> None:

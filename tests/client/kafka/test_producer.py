@@ -1,11 +1,13 @@
 """Which requests go into which exchange, and what happens to those whose batch is refused or not answered."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
 
 from styx.kafka_requests import producer as producer_module
+from styx.kafka_requests.pacing import PAUSE_SECONDS_MAX
 from styx.kafka_requests.producer import RequestProducer
 from styx.log.kafka.session import KafkaSession
 from tests.client.kafka.fake_session import FakeSession, turns, waiter
@@ -72,6 +74,20 @@ async def test_requests_gather_while_an_exchange_is_under_way(session: FakeSessi
     assert session.exchanges[1].numbers == {0: (1, 1), 1: (1, 0)}
 
 
+async def test_requests_gather_in_the_pause_between_two_exchanges(
+    session: FakeSession, producer: RequestProducer
+) -> None:
+    producer.pacing.replied_after(4.0)
+    for name in b"a", b"b", b"c":
+        producer.send(waiter(name))
+        await turns()
+        if name == b"a":
+            session.exchanges[0].acknowledge()
+    assert session.sent() == [{0: [b"a"]}]
+    await asyncio.sleep(2 * PAUSE_SECONDS_MAX)
+    assert session.sent()[1:] == [{0: [b"b", b"c"]}]
+
+
 async def test_a_full_exchange_leaves_slots_for_the_next_one(
     session: FakeSession, producer: RequestProducer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +113,7 @@ async def test_a_refused_batch_is_sent_again_only_with_idempotency_keys(
     session.exchanges[0].acknowledge(slot_0=REFUSED)
     await turns()
     assert session.sent()[1:] == [{0: [b"twice", b"later"]}]
-    assert not once.future.done()
+    assert not once.receiver.done()
     # What follows a gap in the sequence numbers has a new identity, in each slot.
     producer.send(waiter(b"another", 1))
     session.exchanges[1].acknowledge()

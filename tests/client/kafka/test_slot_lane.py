@@ -6,7 +6,7 @@ from aiokafka.record.memory_records import MemoryRecords
 from styx.kafka_requests import slot_lane
 from styx.kafka_requests.slot_lane import SlotLane
 from styx.log.kafka.transaction import ProducerIdentity
-from tests.client.kafka.fake_session import waiter
+from tests.client.kafka.fake_session import future_of, waiter
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +38,7 @@ async def test_nobody_waits_for_it_any_more() -> None:
     lane = SlotLane(0)
     cancelled, wanted = waiter(b"cancelled"), waiter(b"wanted")
     lane.waiting += [cancelled, wanted]
-    cancelled.future.cancel()
+    future_of(cancelled).cancel()
     assert built(lane) == [b"wanted"]
     lane.acknowledged()
     lane.waiting.append(cancelled)

@@ -5,11 +5,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from styx.errors import RequestRejected, StyxError
 from styx.kafka_requests import waiters as waiters_module
 from styx.kafka_requests.waiters import Waiter, Waiters
 from styx.messages import Reply, ReplyRecord
+from tests.client.kafka.fake_session import future_of
 
 pytestmark = pytest.mark.anyio
 
@@ -42,10 +44,41 @@ async def test_replies(three: Waiters) -> None:
     three.answer(raw, reply("raw"))
     three.answer(public, reply("public"))
     three.answer(odd, reply("odd", b"\xc1"))
-    assert await raw.future == reply("raw")
-    assert await public.future == Reply(7, None, 5, 2, 1, "public")
+    assert await future_of(raw) == reply("raw")
+    assert await future_of(public) == Reply(7, None, 5, 2, 1, "public")
     with pytest.raises(StyxError, match="the request committed, but its result cannot be read"):
-        await odd.future
+        await future_of(odd)
+    assert not three.by_id
+
+
+class Listener:
+    """A receiver that is no future; `submit` is called with each reply."""
+
+    def __init__(self, submit: Any) -> None:
+        self.heard: list[Any] = []
+        self._submit = submit
+
+    def done(self) -> bool:
+        return bool(self.heard)
+
+    def set_result(self, result: Any, /) -> None:
+        self.heard.append(result)
+        self._submit()
+
+    def set_exception(self, exception: BaseException, /) -> None:
+        self.heard.append(str(exception))
+
+
+async def test_a_receiver_that_is_no_future_hears_at_once_and_may_send_on(three: Waiters) -> None:
+    listener = Listener(lambda: add(three, "next"))
+    first = structs.replace(add(three, "first", raw=False), receiver=listener)
+    three.answer(first, reply("first"))
+    assert listener.heard == [Reply(7, None, 5, 2, 1, "first")]
+    assert list(three.by_id) == [b"next"]
+    unheard = Listener(None)
+    three.by_id[b"next"].receiver = unheard
+    three.end(lambda: ConnectionError("closed"))
+    assert unheard.heard == ["closed"]
     assert not three.by_id
 
 
@@ -68,19 +101,19 @@ async def test_the_late_and_the_cancelled_are_forgotten(three: Waiters, monkeypa
     monkeypatch.setattr(waiters_module, "SWEEP_SECONDS_MAX", 0.001)
     monkeypatch.setattr(waiters_module, "TIMEOUT_RESOLUTION_SECONDS", 0.001)
     patient, late, cancelled = add(three, "patient"), add(three, "late", timeout=0.002), add(three, "cancelled")
-    cancelled.future.cancel()
+    future_of(cancelled).cancel()
     with pytest.raises(TimeoutError, match="late"):
-        await late.future
+        await future_of(late)
     while len(three.by_id) > 1:  # noqa: ASYNC110 - nobody announces it
         await asyncio.sleep(0.001)
     assert three.by_id == {b"patient": patient}
     three.end(lambda: ConnectionError("closed"))
     with pytest.raises(ConnectionError, match="closed"):
-        await patient.future
+        await future_of(patient)
 
 
 async def test_a_reply_to_the_cancelled_is_no_error(three: Waiters) -> None:
     cancelled = add(three, "cancelled", raw=False)
-    cancelled.future.cancel()
+    future_of(cancelled).cancel()
     three.answer(cancelled, reply("cancelled"))
     assert not three.by_id
