@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
-from benchmarks.driver.target import Target
+from benchmarks.driver.target import Receiver, Target
 from benchmarks.driver.workload import Planned
 from styx.client.base import Client
 from styx.limits import Limits
 from styx.messages import Reply
 
+if TYPE_CHECKING:
+    from styx.client.kafka import KafkaClient
 
-class StyxTarget:
-    """`open_client` gives a client that is not open yet."""
+
+class ClientTarget:
+    """Through any client; `open_client` gives one that is not open yet."""
 
     def __init__(self, open_client: Callable[[], Client], timeout_s: float) -> None:
         self._client = open_client()
@@ -25,11 +29,33 @@ class StyxTarget:
         """As `Target.connect`."""
         await self._client.__aenter__()
 
-    def submit(self, planned: Planned) -> asyncio.Future[Reply]:
+    def submit(self, planned: Planned, receiver: Receiver) -> None:
         """As `Target.submit`."""
         _, operator, key, function, arguments = planned
         reply = self._client.submit(operator, key, function, *arguments, timeout=self._timeout_s)
-        return cast("asyncio.Future[Reply]", reply)  # of every client: a future or a task
+        # Of every client: a future or a task.
+        cast("asyncio.Future[Reply]", reply).add_done_callback(partial(settle, receiver))
+
+    async def close(self) -> None:
+        """As `Target.close`."""
+        await self._client.close()
+
+
+class KafkaTarget:
+    """Through the Kafka client, which needs no future for each request."""
+
+    def __init__(self, client: KafkaClient, timeout_s: float) -> None:
+        self._client = client
+        self._timeout_s = timeout_s
+
+    async def connect(self) -> None:
+        """As `Target.connect`."""
+        await self._client.__aenter__()
+
+    def submit(self, planned: Planned, receiver: Receiver) -> None:
+        """As `Target.submit`."""
+        _, operator, key, function, arguments = planned
+        self._client.submit_for(receiver, operator, key, function, *arguments, timeout=self._timeout_s)
 
     async def close(self) -> None:
         """As `Target.close`."""
@@ -48,7 +74,7 @@ class KafkaTargets:
 
         # One more: what the driver lets in must not be refused here.
         limits = Limits(in_flight_max=in_flight_max + 1)
-        return StyxTarget(lambda: KafkaClient(self.url, self.app_name, limits), timeout_s)
+        return KafkaTarget(KafkaClient(self.url, self.app_name, limits), timeout_s)
 
 
 @dataclass(frozen=True)
@@ -60,4 +86,16 @@ class HttpTargets:
     def __call__(self, timeout_s: float, in_flight_max: int) -> Target:
         from styx.client.http import HttpClient
 
-        return StyxTarget(lambda: HttpClient(self.url), timeout_s)
+        return ClientTarget(lambda: HttpClient(self.url), timeout_s)
+
+
+def settle(receiver: Receiver, future: asyncio.Future[Reply]) -> None:
+    """Tells `receiver` what a future that is done has come to."""
+    if receiver.done():
+        return
+    if future.cancelled():
+        receiver.set_exception(asyncio.CancelledError())
+    elif (error := future.exception()) is not None:
+        receiver.set_exception(error)
+    else:
+        receiver.set_result(future.result())

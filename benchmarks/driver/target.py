@@ -6,7 +6,6 @@ them than this.
 
 from __future__ import annotations
 
-import asyncio
 from enum import StrEnum
 from typing import Protocol
 
@@ -40,16 +39,29 @@ def outcome_of(reply: Reply) -> Outcome:
     return Outcome.ABORTED if error.code == "aborted" else Outcome.REJECTED
 
 
+class Receiver(Protocol):
+    """Takes what becomes of one request, once: as an `asyncio.Future` does, but at once."""
+
+    def done(self) -> bool:
+        """Whether it was told already, or nobody wants to know any more."""
+
+    def set_result(self, reply: Reply, /) -> None:
+        """The reply."""
+
+    def set_exception(self, error: BaseException, /) -> None:
+        """There is none."""
+
+
 class Target(Protocol):
     """Used on one event loop, in one process; made in the process that uses it."""
 
     async def connect(self) -> None:
         """Before the first request."""
 
-    def submit(self, planned: Planned) -> asyncio.Future[Reply]:
+    def submit(self, planned: Planned, receiver: Receiver) -> None:
         """Sends without waiting; cheap, for it runs in the send loop.
 
-        The future gives the reply, committed or not, or raises `TimeoutError` (no reply in time) or `ConnectionError`.
+        `receiver` gets the reply, committed or not, or `TimeoutError` (no reply in time) or `ConnectionError`.
         """
 
     async def close(self) -> None:

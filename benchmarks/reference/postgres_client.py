@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
-from benchmarks.driver.styx_target import StyxTarget
+from benchmarks.driver.styx_target import ClientTarget
 from benchmarks.driver.target import Target
 from benchmarks.reference.postgres_bank import abort_of, statement
 from benchmarks.reference.postgres_dedicated_pool import DedicatedPool
@@ -104,7 +104,7 @@ class PostgresTargets:
 
     def __call__(self, timeout_s: float, in_flight_max: int) -> Target:
         """As `TargetFactory`."""
-        return StyxTarget(lambda: PostgresClient(self.connection, self.size, in_flight_max, self.access), timeout_s)
+        return ClientTarget(lambda: PostgresClient(self.connection, self.size, in_flight_max, self.access), timeout_s)
 
 
 def _done(reply: Reply) -> asyncio.Future[Reply]:

@@ -22,7 +22,9 @@ class Share:
         self._seen += size
         chosen = int(self._seen * self._share + 0.5) - self._given
         self._given += chosen
-        block = [True] * chosen + [False] * (size - chosen)
-        if 0 < chosen < size:
-            self._rng.shuffle(block)
+        if chosen == size:
+            return [True] * size
+        block = [False] * size
+        for at in self._rng.sample(range(size), chosen):
+            block[at] = True
         return block

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import styx
 from benchmarks.driver.deployment.base import Deployment
-from benchmarks.driver.styx_target import StyxTarget
+from benchmarks.driver.styx_target import ClientTarget
 from benchmarks.driver.target import Target
 from styx.app import App
 from styx.cli.serving import SWITCH_INTERVAL_S
@@ -43,7 +43,7 @@ async def embedded(
             sys.setswitchinterval(SWITCH_INTERVAL_S)
 
             def target(timeout_s: float) -> Target:
-                return StyxTarget(lambda: client, timeout_s)
+                return ClientTarget(lambda: client, timeout_s)
 
             yield Deployment(
                 facts={"kind": "embedded", "slots": n_slots, "snapshot interval s": snapshot_interval_s},

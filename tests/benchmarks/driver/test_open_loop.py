@@ -8,7 +8,7 @@ import time
 from benchmarks.driver.open_loop import OpenLoop, hopeless_in_flight
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.reports import Progress, RunReport
-from benchmarks.driver.target import Outcome
+from benchmarks.driver.target import Outcome, Receiver
 from benchmarks.driver.workload import Planned
 from styx.errors import RequestRejected
 from styx.messages import Reply, ReplyError
@@ -20,25 +20,23 @@ ABORTED = Reply(None, ReplyError("Refused", "", "aborted"), 1, 1, 0, "")
 
 
 class Target:
-    """Answers with `answer` in the next turn of the event loop; None: never."""
+    """Gives one of `answers` after the other, in the next turn of the event loop; None: never."""
 
     def __init__(self, *answers: Reply | Exception | None) -> None:
         self._answers = answers
-        self.futures: list[asyncio.Future[Reply]] = []
+        self.receivers: list[Receiver] = []
 
     async def connect(self) -> None: ...
 
     async def close(self) -> None: ...
 
-    def submit(self, planned: Planned) -> asyncio.Future[Reply]:
-        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        answer = self._answers[len(self.futures) % len(self._answers)]
-        self.futures.append(future)
+    def submit(self, planned: Planned, receiver: Receiver) -> None:
+        answer = self._answers[len(self.receivers) % len(self._answers)]
+        self.receivers.append(receiver)
         if isinstance(answer, Exception):
-            future.set_exception(answer)
+            asyncio.get_running_loop().call_soon(receiver.set_exception, answer)
         elif answer is not None:
-            future.set_result(answer)
-        return future
+            asyncio.get_running_loop().call_soon(receiver.set_result, answer)
 
 
 def run(
@@ -129,9 +127,7 @@ def test_a_reply_after_the_drain_changes_nothing() -> None:
         target = Target(None)
         generator = CountingGenerator()
         report = await OpenLoop(target, generator, PLAN, 0, time.monotonic(), lambda _: None).run()
-        for future in target.futures:
-            future.set_result(COMMITTED)
-        await asyncio.sleep(0)
+        assert all(receiver.done() for receiver in target.receivers)
         assert generator.committed == 0
         return report
 
