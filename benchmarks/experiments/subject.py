@@ -23,10 +23,13 @@ from benchmarks.driver.workload import Workload
 from benchmarks.experiments.accompanied import Accompanied
 from benchmarks.experiments.bench import Bench, Step, StepFailed
 from benchmarks.experiments.climb import Climb
+from benchmarks.experiments.warming import Warming
 from benchmarks.reference.echo_workload import Echoed
 from benchmarks.ycsbt.settings import Settings
 from benchmarks.ycsbt.workload import YcsbT
 
+BROKER: Final = "broker"
+"""The role of Kafka's process."""
 BOUND_SECONDS: Final = 1.0
 """What p99 stays under at a rate that a subject holds."""
 IN_FLIGHT_MAX: Final = 100_000
@@ -123,11 +126,12 @@ class Subject:
         return result
 
     async def warmed(self) -> float:
-        """Transactions a second when `saturated`, after a step that does not count: a broker that has just started
-        needs load to become fast.
-        """
-        self._guess = (await self.saturated()).throughput
-        throughput = (await self.saturated()).throughput
+        """Transactions a second when `saturated`, after steps that do not count: `Warming` tells how many."""
+        common, warming, throughput = self._bench.common, Warming(), 0.0
+        while warming.goes_on:
+            result = await self.saturated()
+            self._guess = throughput = result.throughput
+            warming.record(result.cpu_us.get(BROKER), common.warm_up_s + common.window_s)
         self._guess = GUESS_SHARE * throughput
         return throughput
 
