@@ -183,6 +183,7 @@ class Requester:
         waiters, counters, now_s = self._waiters, self.counters, self._loop.time()
         find, answer = waiters.by_id.get, waiters.answer
         seconds: list[float] = []
+        fastest_s = math.inf
         for record in records:
             waiter = find(record.key)
             if waiter is None:
@@ -200,11 +201,15 @@ class Requester:
             elif error[1] == WRONG_PARTITION and self._reroute(waiter, reply.sequence, error[2]):
                 continue
             else:
-                counters.failed_after(error[0], now_s - waiter.since_s)
+                failed_s = now_s - waiter.since_s
+                fastest_s = min(fastest_s, failed_s)
+                counters.failed_after(error[0], failed_s)
             answer(waiter, reply)
         if seconds:
-            self._producer.pacing.replied_after(min(seconds))
+            fastest_s = min(fastest_s, *seconds)
             counters.committed_after(seconds)
+        if fastest_s != math.inf:
+            self._producer.pacing.replied_after(fastest_s)
 
     def _count_garbage(self) -> None:
         self.counters.garbage += 1
