@@ -18,7 +18,7 @@ CHAIN_MIN: Final = 4
 CHAIN_MAX: Final = 128
 """Longer ones begin anew, however large the first object is: a manifest names them all, and a recovery reads them."""
 WHOLE_SHARE: Final = 16
-"""At most one in so many slots, rounded up, stores everything in one snapshot."""
+"""One in so many slots, rounded up, may store everything in one snapshot, whatever it costs."""
 
 
 class SnapshotLedger:
@@ -31,6 +31,7 @@ class SnapshotLedger:
         self._app_version = 0
         self._parts: dict[int, SlotPart] = {}
         self._chains: dict[int, list[ObjectRef]] = {}
+        self._failed = False
 
     def start_from(self, manifest: Manifest | None) -> None:
         """A generation goes on from this manifest; whatever was under way is not part of anything."""
@@ -48,8 +49,9 @@ class SnapshotLedger:
         self._parts = {}
 
     def abandon(self) -> None:
-        """The snapshot under way has failed."""
+        """The snapshot under way has failed. It may be everything that the store did not take: the next one is short."""
         self.under_way = None
+        self._failed = True
         self._parts = {}
 
     def take_parts(self, generation: int, parts: list[SlotPart]) -> Manifest | None:
@@ -69,6 +71,7 @@ class SnapshotLedger:
     def complete(self, manifest: Manifest) -> list[Effect]:
         """The manifest is stored: what is older than the last two goes, and the log behind them."""
         self.under_way = None
+        self._failed = False
         before = self.referenced()
         self._chains = {slot.part.slot: slot.objects for slot in manifest.slots}
         self.manifests.insert(0, manifest)
@@ -93,21 +96,32 @@ class SnapshotLedger:
     # Chains that have become long ---------------------------------------------------------------------------
 
     def worn(self) -> list[int]:
-        """The slots whose next part is to be everything they have, so that their chains begin anew; the worst first.
+        """The slots whose next part is to be everything they have, so that their chains begin anew; longest first, so
+        that every one has its turn.
 
-        Not all of them at once, though their chains grow alike: a snapshot is to cost little more than the one before.
+        Not all of them at once, though their chains grow alike: so many as cost what the last snapshot's changes did.
         """
-        wear = {slot: _wear(chain) for slot, chain in self._chains.items()}
-        worst = sorted((slot for slot in wear if wear[slot] >= 1), key=lambda slot: -wear[slot])
-        return worst[: -(-self._n_slots // WHOLE_SHARE)]
+        if self._failed:
+            return []
+        taken: list[int] = []
+        left = self._changed_bytes()
+        for slot in sorted(filter(self._is_worn, self._chains), key=lambda slot: -len(self._chains[slot])):
+            left -= max(ref.size for ref in self._chains[slot])
+            if left < 0 and len(taken) >= self._n_slots / WHOLE_SHARE:
+                break
+            taken.append(slot)
+        return taken
 
+    def _changed_bytes(self) -> int:
+        parts = [slot.part for manifest in self.manifests[:1] for slot in manifest.slots]
+        return sum(part.stored.size for part in parts if part.stored is not None and not part.whole)
 
-def _wear(chain: list[ObjectRef]) -> float:
-    """At least 1: storing everything anew costs no more than what has been stored since it was done last."""
-    if len(chain) < CHAIN_MIN:
-        return 0.0
-    changes = sum(ref.size for ref in chain[1:])
-    return max(changes / chain[0].size, len(chain) / CHAIN_MAX)
+    def _is_worn(self, slot: int) -> bool:
+        """Storing everything anew costs no more than what has been stored since it was done last."""
+        chain = self._chains[slot]
+        if len(chain) < CHAIN_MIN:
+            return False
+        return len(chain) >= CHAIN_MAX or sum(ref.size for ref in chain[1:]) >= chain[0].size
 
 
 def _release(oldest: Manifest) -> ReleaseLog:

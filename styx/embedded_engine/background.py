@@ -33,7 +33,7 @@ class _Work:
 class Background:
     """`on_loop` runs a callback on the engine's thread; `broken` takes an exception that no retry can mend.
 
-    At most as much is queued as the protocol has under way: one snapshot, one merge a slot, and their clean-up.
+    At most as much is queued as the protocol has under way: one snapshot and its clean-up.
     """
 
     def __init__(self, on_loop: Callable[..., None], broken: Callable[[str, BaseException], None]) -> None:

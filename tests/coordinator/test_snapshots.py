@@ -186,22 +186,97 @@ def test_a_chain_goes_on_when_the_snapshot_that_would_have_ended_it_fails() -> N
     assert chain(taken(ledger, 2, 10)) == ["0/0", "0/2"]
 
 
-def test_few_slots_begin_anew_at_once_and_the_worst_ones_first() -> None:
-    slots = 2 * WHOLE_SHARE + 1
-    ledger = started(slots)
-    rewritten: list[int] = []
-    epoch = 0
-    while len(rewritten) < slots:
-        whole = ledger.worn()
-        assert len(whole) <= 3
-        assert set(whole).isdisjoint(rewritten), "others are worse by now"
-        rewritten += whole
-        ledger.begin(epoch, epoch)
-        manifest = ledger.take_parts(1, [part(slot, epoch, 10 + slot, slot in whole) for slot in range(slots)])
+class Life:
+    """Snapshots of a ledger that asks for everything as it likes: the sizes of each slot's changes, and of all it has.
+
+    `longest` chain and `written` bytes of the newest snapshot.
+    """
+
+    def __init__(self, changes: list[int], everything: list[int]) -> None:
+        self.ledger = started(len(changes))
+        self.changes = changes
+        self.everything = everything
+        self.epoch = 0
+        self.longest = self.written = 0
+
+    def fill(self) -> None:
+        """The first snapshot: everything is a change."""
+        changes, self.changes = self.changes, self.everything
+        self.snapshot()
+        self.changes = changes
+
+    def snapshot(self) -> list[int]:
+        whole, slots = self.ledger.worn(), range(len(self.changes))
+        sizes = [self.everything[slot] if slot in whole else self.changes[slot] for slot in slots]
+        self.ledger.begin(self.epoch, self.epoch)
+        manifest = self.ledger.take_parts(1, [part(slot, self.epoch, sizes[slot], slot in whole) for slot in slots])
         assert manifest is not None
-        ledger.complete(manifest)
-        epoch += 1
-    assert epoch <= CHAIN_MIN + WHOLE_SHARE
+        self.ledger.complete(manifest)
+        self.longest = max(len(slot.objects) for slot in manifest.slots)
+        self.written = sum(sizes)
+        self.epoch += 1
+        return whole
+
+
+def test_few_slots_begin_anew_at_once_and_all_in_turn() -> None:
+    slots = 2 * WHOLE_SHARE + 1
+    life = Life([10] * slots, [400] * slots)
+    life.fill()
+    rewritten: list[int] = []
+    for _ in range(400 // 10 + WHOLE_SHARE):
+        whole = life.snapshot()
+        assert len(whole) <= 3
+        assert set(whole).isdisjoint(rewritten), "others are longer by now"
+        rewritten += whole
+    assert len(rewritten) == slots
+
+
+@pytest.mark.parametrize("changes", [15, 25, 49, 75, 100])
+def test_where_much_changes_as_many_begin_anew_as_cost_no_more_than_the_changes(changes: int) -> None:
+    slots = 4 * WHOLE_SHARE
+    life = Life([changes] * slots, [100] * slots)
+    life.fill()
+    for _ in range(10 * CHAIN_MIN):
+        life.snapshot()
+        assert life.longest <= CHAIN_MIN + 2 * 100 // changes
+        assert life.written <= 2 * changes * slots
+
+
+def test_what_has_changed_in_older_snapshots_does_not_count() -> None:
+    slots = 2 * WHOLE_SHARE
+    life = Life([5] * slots, [200] * slots)
+    life.snapshot()
+    life.changes = [100] * slots
+    life.snapshot()
+    life.changes = [5] * slots
+    life.snapshot()
+    for _ in range(2 * CHAIN_MIN):
+        assert len(life.snapshot()) <= 2
+
+
+def test_chains_have_a_longest_length_whatever_others_write() -> None:
+    """A slot that hardly changes has its turn among those that are worn at all times; an object is kept for as long as
+    a single slot needs it.
+    """
+    slots = WHOLE_SHARE
+    life = Life([300] * (slots - 1) + [1], [1000] * slots)
+    life.fill()
+    for _ in range(CHAIN_MAX + 2 * WHOLE_SHARE):
+        life.snapshot()
+        assert life.longest < CHAIN_MAX + WHOLE_SHARE
+
+
+def test_a_snapshot_after_one_that_failed_is_of_changes_only() -> None:
+    """A store that does not take everything, because it is too large say, takes every other snapshot."""
+    ledger = started()
+    for epoch in range(CHAIN_MIN):
+        completed(ledger, epoch, 10)
+    assert ledger.worn() == [0]
+    taken(ledger, CHAIN_MIN, 10, whole={0})
+    ledger.abandon()
+    assert ledger.worn() == []
+    completed(ledger, CHAIN_MIN + 1, 10)
+    assert ledger.worn() == [0]
 
 
 class History:
