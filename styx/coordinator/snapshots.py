@@ -49,7 +49,7 @@ class SnapshotLedger:
         self._parts = {}
 
     def abandon(self) -> None:
-        """The snapshot under way has failed. It may be everything that the store did not take: the next one is short."""
+        """The snapshot under way has failed; if it was everything that the store did not take, the next one is not."""
         self.under_way = None
         self._failed = True
         self._parts = {}
