@@ -18,8 +18,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from aiokafka.protocol.produce import ProduceRequest
-
 from styx.errors import EngineFailed
 from styx.kafka_requests.pacing import Pacing
 from styx.kafka_requests.slot_lane import SlotLane
@@ -27,6 +25,7 @@ from styx.kafka_requests.waiters import Waiter
 from styx.log.kafka.errors import NO_ERROR, name_of, passes
 from styx.log.kafka.session import REQUEST_SECONDS, RETRY_SECONDS, KafkaSession
 from styx.log.kafka.transaction import ProducerIdentity, initialize
+from styx.log.kafka.wire import Produce
 
 AWAY_SECONDS: Final = 2.0
 """How long Kafka may be silent before new requests are refused."""
@@ -176,7 +175,7 @@ class RequestProducer:
                 raise ConnectionError(f"{self._session}: {self._topic} has partitions without a leader")
             batches = [(lane.slot, lane.batch) for lane in lanes]
             timeout_ms = int(REQUEST_SECONDS * 1000)
-            request = ProduceRequest(_NO_TRANSACTION, _ALL_REPLICAS, timeout_ms, [(self._topic, batches)])
+            request = Produce(_NO_TRANSACTION, _ALL_REPLICAS, timeout_ms, [(self._topic, batches)])
             answer = await self._session.send(node, request)
             codes = {partition: code for _, partitions in answer.topics for partition, code, *_ in partitions}
             outcomes = [self._answered(lane, codes.get(lane.slot)) for lane in lanes]

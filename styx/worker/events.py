@@ -23,10 +23,11 @@ from styx.worker.slot import Delta, Table
 
 @dataclass(slots=True)
 class RequestsArrived:
-    """Records of a slot's requests stream, in log order."""
+    """Records of a slot's requests stream, in log order; with `more`, another slot's come next, for the same epoch."""
 
     slot: int
     arrivals: list[Arrival]
+    more: bool = False
 
 
 @dataclass(slots=True)

@@ -165,6 +165,8 @@ class Worker:
                 self.executor.run(self.limits.slice_invocations)
         elif isinstance(event, RequestsArrived):
             self._intake.arrive(event.slot, event.arrivals)
+            if event.more:
+                return self._effects
         elif isinstance(event, FrameArrived):
             self._take_frame(event.frame)
         elif isinstance(event, CoordinatorSaid):

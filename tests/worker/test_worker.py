@@ -182,6 +182,15 @@ def test_new_tids_are_greater_than_all_of_the_epoch_before() -> None:
     assert sorted(alone.worker.executor.roots) == [8]
 
 
+def test_requests_that_arrived_together_begin_one_epoch() -> None:
+    alone = Alone(2)
+    alone.say(Resume(1))
+    one, other = ([Arrival(0, 0, encode_request(script_request("r", KEYS[slot], "get", "")))] for slot in range(2))
+    assert alone.step(RequestsArrived(0, one, more=True)) == []
+    alone.step(RequestsArrived(1, other))
+    assert [[batch.count for batch in record.batches] for record in alone.records] == [[1, 1]]
+
+
 def test_it_counts_what_is_waiting_and_what_has_ended() -> None:
     alone = Alone(1, Limits(epoch_transactions_max=1))
     alone.arrive(0, "get", "get")

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from styx.cluster.identifiers import worker_producer
+from styx.cluster.worker.arrival_gate import ArrivalGate
 from styx.cluster.worker.externals import ClusterExternals
 from styx.cluster.worker.loading import Loaded, load
 from styx.cluster.worker.peers import Unreachable
@@ -62,6 +63,7 @@ class Generation:
             lambda error: session.broken(self, -1, f"a reply cannot be appended: {error}"),
         )
         self.externals = ClusterExternals(session, self)
+        self.gate = ArrivalGate(place, len(recover.addresses), lambda arrived: session.deliver(self, arrived))
         self._task: asyncio.Task[None] | None = None
         self._began_s = time.monotonic()
 
@@ -75,6 +77,7 @@ class Generation:
             self._task.cancel()
         self.appender.abort()
         self.externals.stop()
+        self.gate.stop()
         if self.feed is not None:
             self.feed.assign({})
             self._session.node.let_go(self.feed.stop())
@@ -112,9 +115,9 @@ class Generation:
             self.feed = RequestFeed(
                 session.node.log,
                 session.node.topics.requests,
-                deliver=lambda slot, arrivals: session.deliver(self, slot, arrivals),
+                deliver=self.gate.arrive,
                 on_failure=lambda error: session.broken(self, -1, f"requests cannot be fetched: {error}"),
-                pause_s=lambda: min(FETCH_PAUSE_SECONDS_MAX, session.node.watch.last_epoch_s / FETCHES_PER_EPOCH),
+                pause_s=self._fetch_pause_s,
             )
             await self.feed.start()
             self.feed.assign({slot: part.next_offset for slot, part in answer.slots.items()})
@@ -122,6 +125,10 @@ class Generation:
         counters.recoveries += 1
         counters.recovery_s = time.monotonic() - self._began_s
         session.give(self, answer)
+
+    def _fetch_pause_s(self) -> float:
+        epoch_s = self._session.node.watch.last_epoch_s
+        return max(self.gate.fetch_pause_s(), min(FETCH_PAUSE_SECONDS_MAX, epoch_s / FETCHES_PER_EPOCH))
 
     async def _connect(self) -> None:
         await self._session.peers.connect(self._session.core.id, self._recover.addresses)

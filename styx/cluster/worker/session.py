@@ -22,7 +22,7 @@ from styx.cluster.worker.node import Node
 from styx.cluster.worker.passes import Passes
 from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.timed_core import TimedWorker
-from styx.protocol import Broken, Recover, SlotPart
+from styx.protocol import Broken, Join, Recover, SlotPart
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.sequencer.sequencer import Arrival
 from styx.transport import Connection
@@ -119,6 +119,8 @@ class WorkerSession:
             self._recover(message)
         else:
             assert not isinstance(message, Welcome)
+            if isinstance(message, Join) and self._generation is not None:
+                self._generation.gate.open()
             self._passes.give(CoordinatorSaid(message))
 
     def _take_code(self, code: Code) -> None:
@@ -167,10 +169,13 @@ class WorkerSession:
         """What it has for the present generation; None before the first."""
         return self._generation
 
-    def deliver(self, generation: Generation, slot: int, arrivals: list[Arrival]) -> None:
-        """Requests were fetched for a generation's slot."""
+    def deliver(self, generation: Generation, arrived: dict[int, list[Arrival]]) -> None:
+        """Requests, by slot, were fetched for a generation."""
         if generation is self._generation:
-            self._passes.give(RequestsArrived(slot, arrivals))
+            left = len(arrived)
+            for slot, arrivals in arrived.items():
+                left -= 1
+                self._passes.give(RequestsArrived(slot, arrivals, left > 0))
 
     def give(self, generation: Generation, event: Any) -> None:
         """Something that was under way for a generation has ended."""
@@ -263,6 +268,7 @@ class WorkerSession:
 
     def _append_epoch_record(self, effect: AppendEpochRecord) -> None:
         generation = self._current
+        generation.gate.epoch_began()
 
         def durable(future: asyncio.Future[int]) -> None:
             if future.cancelled():

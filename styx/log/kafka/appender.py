@@ -16,8 +16,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from aiokafka.protocol.produce import ProduceRequest
-
 from styx.errors import EngineFailed
 from styx.log.base import LogClosed, LogOverloaded
 from styx.log.kafka.address import KafkaAddress
@@ -25,6 +23,7 @@ from styx.log.kafka.batch import RECORD_BYTES_MAX, Append, Lane, NewRecord, fail
 from styx.log.kafka.errors import NO_ERROR, AppendFailed, Fenced, RecordTooLarge, fences, name_of, passes
 from styx.log.kafka.session import REQUEST_SECONDS, RETRY_SECONDS, KafkaSession
 from styx.log.kafka.transaction import ProducerIdentity, Transaction, initialize
+from styx.log.kafka.wire import Produce
 
 QUEUED_BYTES_MAX: Final = 256 * 1024 * 1024
 """Appended but not yet acknowledged; `append` beyond it raises. Who appends holds back its input long before."""
@@ -286,9 +285,7 @@ class Appender:
         for lane in lanes:
             assert lane.batch is not None
             topics[lane.topic].append((lane.partition, lane.batch.data))
-        request = ProduceRequest(
-            self._transactional_id, _ALL_REPLICAS, int(REQUEST_SECONDS * 1000), list(topics.items())
-        )
+        request = Produce(self._transactional_id, _ALL_REPLICAS, int(REQUEST_SECONDS * 1000), list(topics.items()))
         answer = await self._session.send(node, request)
         if self._ended is not None:
             return True

@@ -35,7 +35,7 @@ PAUSE_SECONDS_MIN: Final = 0.001
 AWAY_SECONDS_MAX: Final = 1.0
 """Between two attempts to reach a broker that is away, at most."""
 
-Deliver = Callable[[int, list[Arrival]], None]
+Deliver = Callable[[dict[int, list[Arrival]]], None]
 
 _log = logging.getLogger(__name__)
 
@@ -171,15 +171,17 @@ class RequestFeed:
             bytes_max=FETCH_BYTES_MAX,
             partition_bytes_max=SLOT_BYTES_MAX,
         )
-        refused = []
+        refused, arrived = [], {}
         for slot, chunk in chunks.items():
-            # Meanwhile, or in `deliver`: assigned anew, paused, or fetched from the next leader already.
+            # Meanwhile: assigned anew, paused, or fetched from the next leader already.
             if positions is not self._positions or slot in self._paused or positions[slot] != wanted[slot]:
                 continue
             if chunk.code:
                 refused.append((slot, chunk.code))
-            else:
-                self._take(slot, wanted[slot], chunk)
+            elif arrivals := self._take(slot, wanted[slot], chunk):
+                arrived[slot] = arrivals
+        if arrived:
+            self._deliver(arrived)
         for slot, code in refused:
             if code == OFFSET_OUT_OF_RANGE:
                 await self._explain(slot, wanted[slot])
@@ -190,7 +192,7 @@ class RequestFeed:
         send = self._session.send_coordinator if self._second_connection else self._session.send
         return lambda request: send(leader, request)
 
-    def _take(self, slot: int, position: int, chunk: Chunk) -> None:
+    def _take(self, slot: int, position: int, chunk: Chunk) -> list[Arrival]:
         try:
             arrivals = [
                 Arrival(record.offset, record.timestamp * 1000, record.value or b"")
@@ -204,8 +206,7 @@ class RequestFeed:
         del self._positions[slot]
         self._positions[slot] = chunk.next_offset(position)
         self._ends[slot] = chunk.end
-        if arrivals:
-            self._deliver(slot, arrivals)
+        return arrivals
 
     async def _explain(self, slot: int, offset: int) -> None:
         """Raises unless the offset is within the partition after all: a new leader may not have known it yet."""

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, NamedTuple
 
 from aiokafka.errors import CorruptRecordException
-from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record.memory_records import MemoryRecords
+
+from styx.log.kafka.wire import Fetch
 
 _READ_UNCOMMITTED = 0
 _NO_OFFSET = -1
@@ -75,7 +76,7 @@ async def fetch(
     Raises what `send` raises.
     """
     wanted = [(partition, offset, partition_bytes_max) for partition, offset in positions.items()]
-    answer = await send(FetchRequest(wait_ms, 1, bytes_max, _READ_UNCOMMITTED, [(topic, wanted)]))
+    answer = await send(Fetch(wait_ms, 1, bytes_max, _READ_UNCOMMITTED, [(topic, wanted)]))
     return {
         entry[0]: Chunk(code=entry[1], end=entry[2], data=entry[-1] or b"")
         for _, partitions in answer.topics

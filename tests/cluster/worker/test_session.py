@@ -15,7 +15,7 @@ from styx.cluster.worker.session import WorkerSession
 from styx.limits import Limits
 from styx.log.kafka.address import KafkaAddress
 from styx.messages import ReplyRecord
-from styx.protocol import Commit, Recover
+from styx.protocol import Commit, Join, Recover
 from styx.store import MemoryStore
 from styx.transport import Connection, Security
 from styx.worker.events import Effect, EmitReplies, Event
@@ -37,6 +37,11 @@ class FakeGeneration:
         self.ended = False
         self.emitted: list[ReplyRecord] = []
         self.replies = self
+        self.gate = self
+        self.opened = 0
+
+    def open(self) -> None:
+        self.opened += 1
 
     def emit(self, replies: list[ReplyRecord]) -> None:
         self.emitted += replies
@@ -132,4 +137,12 @@ async def test_an_announcement_of_an_older_generation_changes_nothing(generation
     recover(session, 1)
     await one_pass()
     assert [each.number for each in generations] == [2]
+    session.close()
+
+
+async def test_what_waits_is_handed_on_before_a_worker_joins_an_epoch(generations: list[FakeGeneration]) -> None:
+    session = new_session()
+    recover(session, 1)
+    session.hear(encode(Join(1, 0)))
+    assert generations[0].opened == 1
     session.close()

@@ -28,8 +28,8 @@ class Delivered:
         self.on_delivery: Callable[[], None] = lambda: None
         self._news = asyncio.Event()
 
-    def __call__(self, slot: int, arrivals: list[Arrival]) -> None:
-        self.arrivals += [(slot, arrival) for arrival in arrivals]
+    def __call__(self, arrived: dict[int, list[Arrival]]) -> None:
+        self.arrivals += [(slot, arrival) for slot, arrivals in arrived.items() for arrival in arrivals]
         self._news.set()
         self.on_delivery()
 

@@ -95,8 +95,8 @@ async def test_a_feed_goes_on_and_says_so_once(
     arrived: list[int] = []
     second = asyncio.Event()
 
-    def deliver(slot: int, arrivals: list[Arrival]) -> None:
-        arrived.extend(int(arrival.payload) for arrival in arrivals)
+    def deliver(fetched: dict[int, list[Arrival]]) -> None:
+        arrived.extend(int(arrival.payload) for arrivals in fetched.values() for arrival in arrivals)
         if len(arrived) >= 2:
             second.set()
 
