@@ -18,6 +18,7 @@ from styx.app import App
 from styx.context import PATH_STEP_BYTES, ExternalCall
 from styx.limits import Limits
 from styx.partitioning import Key
+from styx.plain_stores import plain_stores
 
 if TYPE_CHECKING:
     from styx.worker.invocation import Invocation
@@ -26,6 +27,7 @@ SEQUENTIAL_CHAIN = b""
 """Visibility chain of a transaction in sequential mode: every branch sees everything before it."""
 
 
+@plain_stores
 class EntityCell(msgspec.Struct, eq=False, gc=False):
     """One entity as one transaction sees it in the execution step.
 
@@ -123,6 +125,7 @@ def _concurrent(a: bytes, b: bytes) -> bool:
     return not a.startswith(b) and not b.startswith(a)
 
 
+@plain_stores
 class Footprint(msgspec.Struct, eq=False):
     """One transaction on one slot; also the `Environment` of its contexts there.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from styx.context import PATH_STEP_BYTES, CallSpec, Context
 from styx.execution import ErrorTriple, close_quietly
+from styx.plain_stores import plain_stores
 from styx.worker.messages import Failure, Result
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ FIRST_STEP: Final = (0).to_bytes(PATH_STEP_BYTES, "big")
 _NO_CALLS: Final[list[tuple[bytes, CallSpec]]] = []
 
 
+@plain_stores
 class Invocation(Context, eq=False):
     """`_caller` is the waiting invocation on this worker, None for a chain's outermost function or a remote caller.
 

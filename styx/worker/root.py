@@ -10,11 +10,13 @@ import msgspec
 
 from styx.context import CallSpec
 from styx.messages import ReplyRecord, Request
+from styx.plain_stores import plain_stores
 from styx.worker.ack_share import Outstanding
 from styx.worker.messages import Failure
 
 
-class RootTransaction(msgspec.Struct, eq=False):
+@plain_stores
+class RootTransaction(msgspec.Struct, eq=False, gc=False):
     """`tid` and the request stay over epochs; `outstanding`, the ack shares that are missing (None: all of them), and
     what follows it belong to one epoch.
 

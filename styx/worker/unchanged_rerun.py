@@ -14,6 +14,7 @@ import msgspec
 
 from styx.execution import encode_result, start
 from styx.partitioning import Key
+from styx.plain_stores import plain_stores
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon
 from styx.worker.slot import Slot
@@ -24,6 +25,7 @@ _UNREAD: Final = b"unread"
 _by_path = attrgetter("_path")
 
 
+@plain_stores
 class _Cell(msgspec.Struct, eq=False, gc=False):
     """One entity: what this transaction wrote, else what lower ones did, else the state."""
 
