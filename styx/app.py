@@ -14,6 +14,8 @@ from styx.operator import FunctionSpec, Operator
 class App:
     """A named set of operators.
 
+    `resolved` is what `resolve` has found before, for those who look there first.
+
     Raises `ConfigurationError` if a name stands twice or a function's annotations cannot be converted to.
     """
 
@@ -32,7 +34,7 @@ class App:
                 _ = function.signature  # resolves annotations now: a wrong one fails here, not at the first request
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
         self._by_name = by_name
-        self._resolved: dict[tuple[Any, Any], tuple[Operator, FunctionSpec]] = {}
+        self.resolved: dict[tuple[Any, Any], tuple[Operator, FunctionSpec]] = {}
 
     def operator(self, wanted: Any) -> Operator:
         """The operator by name or by itself; raises `UnknownOperator` that lists what there is."""
@@ -49,14 +51,14 @@ class App:
     def resolve(self, operator: Any, function: Any) -> tuple[Operator, FunctionSpec]:
         """Both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`."""
         try:
-            found = self._resolved.get((operator, function))
+            found = self.resolved.get((operator, function))
         except TypeError:  # not hashable
             found = None
         if found is None:
             target = self.operator(operator)
             found = target, target.function(function)
             if operator is target or type(operator) is str:  # any number of others may have its name
-                self._resolved[operator, function] = found
+                self.resolved[operator, function] = found
         return found
 
     def __repr__(self) -> str:

@@ -36,6 +36,7 @@ from styx.signature import NO_ARGUMENTS
 _encode = msgspec.msgpack.Encoder().encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PATH_STEP_BYTES = 2
+CLOSED: Final = -1
 
 
 class CallSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -134,7 +135,8 @@ class Context(msgspec.Struct, eq=False):
 
     All methods raise `ContextClosed` afterwards. An error raised by a method dooms the transaction even if the function
     catches it: a lost write must not look like a success. `_called` counts the functions that the transaction has
-    called so far, this one's calls included, as far as the executor knows; `_left` the operations on state that remain.
+    called so far, this one's calls included, as far as the executor knows; `_left` the operations on state that remain,
+    `CLOSED` once the function has ended.
 
     A Struct, because one is made for every call: its fields from `_chain_id` on are the executor's
     (`styx.worker.invocation`), so that none has to be set after it is made.
@@ -154,7 +156,6 @@ class Context(msgspec.Struct, eq=False):
     _called: int = 1
     _from_slot: int = 0
     _calls: list[CallSpec] = cast("list[CallSpec]", ())
-    _closed: bool = False
     _doom: InTransactionError | None = None
     _externals: int = 0
     _uuids: int = 0
@@ -173,14 +174,16 @@ class Context(msgspec.Struct, eq=False):
 
     async def get(self, default: Any = None) -> Any:
         """A fresh copy of the entity's state, or `default` if it has none."""
-        left = self._left = self._left - 1
-        if left < 0:
+        left = self._left
+        if left <= 0:
             self._refuse()
+        self._left = left - 1
         data = self._cell.read(self._chain)
         if data is None:
             return default
+        decode = self._operator.decode_state  # first: `x.f(…)` is quick only if `f` is a method of x's class
         try:
-            return self._operator.decode_state(data)
+            return decode(data)
         except Exception as error:  # noqa: BLE001 - a state type's own code can run here
             raise self._doomed(
                 UnsupportedValue(
@@ -193,11 +196,13 @@ class Context(msgspec.Struct, eq=False):
 
         It has happened when this returns; awaiting it is for the sake of how functions read.
         """
-        left = self._left = self._left - 1
-        if left < 0:
+        left = self._left
+        if left <= 0:
             self._refuse()
+        self._left = left - 1
+        pack = self._operator.pack_state
         try:
-            data = self._operator.pack_state(value)
+            data = pack(value)
         except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit
             data = self._encoded(value)
         if len(data) > self._env.limits.value_bytes_max:
@@ -213,9 +218,10 @@ class Context(msgspec.Struct, eq=False):
 
     def delete(self) -> Awaitable[None]:
         """Removes the entity's state; `get` gives its default afterwards. As `put`, it has happened on return."""
-        left = self._left = self._left - 1
-        if left < 0:
+        left = self._left
+        if left <= 0:
             self._refuse()
+        self._left = left - 1
         self._cell.write(self._chain, None)
         return _DONE
 
@@ -247,7 +253,7 @@ class Context(msgspec.Struct, eq=False):
         return self._env.app.operators[spec.operator].functions[spec.function].decode_result(data)
 
     def _call_spec(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> CallSpec:
-        if self._closed:
+        if self._left < 0:
             self._refuse()
         env = self._env
         limits = env.limits
@@ -258,8 +264,12 @@ class Context(msgspec.Struct, eq=False):
                 raise CallDepthExceeded(
                     f"{self._where()} was called through {limits.call_depth_max} others: an endless recursion?"
                 )
-            target, function = env.app.resolve(operator, function_name)
-            checked = target.key_type.check(key, target.name)
+            try:
+                target, function = env.app.resolved[operator, function_name]
+            except (KeyError, TypeError):
+                target, function = env.app.resolve(operator, function_name)
+            check = target.key_type.check
+            checked = check(key, target.name)
             slot = target.slot_of(checked, env.n_slots)
             data = encode_params(target.name, function, params)
             if len(data) > limits.value_bytes_max:
@@ -281,7 +291,7 @@ class Context(msgspec.Struct, eq=False):
         arguments changed is another call. An exception is logged as well, and aborts the
         transaction: who wants another attempt sends another request.
         """
-        if self._closed:
+        if self._left < 0:
             self._refuse()
         self._externals += 1
         name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(type(function)))}"
@@ -347,11 +357,10 @@ class Context(msgspec.Struct, eq=False):
 
     def _close(self) -> None:
         """Everything is refused from here on."""
-        self._closed = True
-        self._left = 0
+        self._left = CLOSED
 
     def _refuse(self) -> None:
-        if self._closed:
+        if self._left < 0:
             raise ContextClosed(
                 f"the context of {self._where()} was used after the function had ended; "
                 "do not keep it, and await everything you start"

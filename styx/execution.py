@@ -46,6 +46,8 @@ FRAMES_MAX: Final = 1_000
 _STANDARD_LIBRARY = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
 _CONTEXT_FILE = Context.get.__code__.co_filename
 _INSTALLED = ("site-packages", "dist-packages")
+_encode = msgspec.msgpack.Encoder().encode
+_encode_ordered = msgspec.msgpack.Encoder(order="deterministic").encode
 _NO_LOOP = ("no running event loop", "no current event loop")
 
 
@@ -94,7 +96,7 @@ def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[
             except Exception:  # noqa: BLE001 - `function.decode` below raises it anew, and says what does not fit
                 pass
             else:
-                return function.func(context, *arguments)
+                return function.func(*((context,) + arguments))  # noqa: RUF005 - a list less than with a second star
         positional, named = function.decode(params)
         return function.func(context, *positional, **named) if named else function.func(context, *positional)
     except InTransactionError:
@@ -122,18 +124,25 @@ def encode_result(function: FunctionSpec, value: Any, limits: Limits) -> bytes:
 
     Raises `UnsupportedValue` or `ValueTooLarge`, which count as raised by the function itself.
     """
+    ordered = function.returns_sets or type(value) in SETS
     try:
-        ordered = function.returns_sets or type(value) in SETS
-        data = encode_any(value, "the result of", function.operator, function.name, ordered=ordered)
+        data = _encode_ordered(value) if ordered else _encode(value)
+    except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit
+        data = _encoded(function, value, ordered)
+    if len(data) > limits.value_bytes_max:
+        raise _too_large(f"the result of {function.operator}.{function.name}", data, limits, "return less")
+    return data
+
+
+def _encoded(function: FunctionSpec, value: Any, ordered: bool) -> bytes:
+    try:
+        return encode_any(value, "the result of", function.operator, function.name, ordered=ordered)
     except InTransactionError:
         raise
     except BaseException as error:  # noqa: BLE001 - an object's own code can run here
         kind, message = describe(error)
         what = f"the result of {function.operator}.{function.name}"
         raise UnsupportedValue(f"{what} cannot be encoded: {kind}: {message}") from None
-    if len(data) > limits.value_bytes_max:
-        raise _too_large(f"the result of {function.operator}.{function.name}", data, limits, "return less")
-    return data
 
 
 def failure_of(context: Context, raised: BaseException | None) -> BaseException | None:

@@ -27,6 +27,7 @@ class Admission:
 
     def __init__(self, app: App, limits: Limits, n_slots: int) -> None:
         self._app = app
+        self._resolved = app.resolved
         self._limits = limits
         self._n_slots = n_slots
         self._small_max = min(limits.request_bytes_max, limits.value_bytes_max)
@@ -47,8 +48,10 @@ class Admission:
             return ReportPoison(slot, arrival.offset, f"not a request: {error}")
         root = RootTransaction(tid, slot, arrival.offset, arrival.timestamp_us, payload, request)
         try:
-            operator, _ = self._app.resolve(request.operator, request.function)
-            entity = operator.key_type.check(request.key, request.operator)
+            resolved = self._resolved.get((request.operator, request.function))
+            operator, _ = resolved or self._app.resolve(request.operator, request.function)
+            check = operator.key_type.check
+            entity = check(request.key, request.operator)
             usual = operator.slot_of(entity, self._n_slots) == slot and len(payload) <= self._small_max
         except InTransactionError:
             usual = False

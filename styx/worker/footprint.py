@@ -129,10 +129,9 @@ def _concurrent(a: bytes, b: bytes) -> bool:
 class Footprint(msgspec.Struct, eq=False):
     """One transaction on one slot; also the `Environment` of its contexts there.
 
-    `invocations` is the cached call graph of this slot, `waiting` those of them that wait for another worker, by call
-    path (None: none has). `dead`: the transaction left the epoch, whatever still arrives for it is void. `sent` counts
-    the asynchronous calls that left from here. `pending_external`: the outside call it has to wait for. `bulk`: the
-    entities of a bulk load, which has no cells that count.
+    `invocations` is the cached call graph of this slot. `dead`: the transaction left the epoch, whatever still arrives
+    for it is void. `sent` counts the asynchronous calls that left from here. `pending_external`: the outside call it
+    has to wait for. `bulk`: the entities of a bulk load, which has no cells that count.
     """
 
     app: App
@@ -145,7 +144,6 @@ class Footprint(msgspec.Struct, eq=False):
     sequential: bool
     externals: dict[bytes, bytes] | None
     invocations: list[Invocation] = []
-    waiting: dict[bytes, Invocation] | None = None
     bulk: BulkWrites | None = None
     collided: bool = False
     sent: int = 0
@@ -155,6 +153,11 @@ class Footprint(msgspec.Struct, eq=False):
     @property
     def spread(self) -> bool:
         """The transaction has work on another slot as well, so that its end is not decided here alone."""
-        return self.root_slot != self.slot or any(
-            call.slot != self.slot for invocation in self.invocations for call in invocation._calls
-        )
+        here = self.slot
+        if self.root_slot != here:
+            return True
+        for invocation in self.invocations:
+            for call in invocation._calls:
+                if call.slot != here:
+                    return True
+        return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from styx.context import PATH_STEP_BYTES, CallSpec, Context
+from styx.context import CLOSED, PATH_STEP_BYTES, CallSpec, Context
 from styx.execution import ErrorTriple, close_quietly
 from styx.plain_stores import plain_stores
 from styx.worker.messages import Failure, Result
@@ -55,11 +55,8 @@ class Invocation(Context, eq=False):
     def asynchronous_calls(self) -> list[tuple[bytes, CallSpec]]:
         """Its chain's asynchronous calls in call-path order."""
         calls, path = self._calls, self._path
-        if self._below is None:
-            if not calls:
-                return _NO_CALLS
-            if len(calls) == 1:  # the usual number
-                return _NO_CALLS if calls[0].synchronous else [(path + FIRST_STEP, calls[0])]
+        if not calls and self._below is None:
+            return _NO_CALLS
         own = []
         for index, call in enumerate(calls):
             if not call.synchronous:
@@ -79,8 +76,7 @@ class Invocation(Context, eq=False):
 
     def end(self) -> None:
         """It has ended: the context refuses from here on."""
-        self._closed = True
-        self._left = 0
+        self._left = CLOSED
         self._coroutine = None
 
 

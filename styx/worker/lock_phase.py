@@ -11,8 +11,10 @@ and 6.3.
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import NamedTuple
 
+import msgspec
+
+from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import Footprint
 from styx.worker.messages import Failure
 from styx.worker.rerun import Rerun
@@ -20,7 +22,7 @@ from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes, unchanged_rerun
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """How a transaction's part on one slot ended; `result` is the root's, on the root slot."""
 
     failure: Failure | None
@@ -39,6 +41,7 @@ class SlotLockPhase:
         self._excluded: set[int] = set()
         self._current: Writes = {}
         self._next = 0
+        self._first_steps = FirstSteps()
         self.outcomes: dict[int, Outcome] = {}
 
     @property
@@ -48,26 +51,27 @@ class SlotLockPhase:
 
     def run(self, invocations: int) -> int:
         """Goes on with the round, in TID order, for about so many invocations; returns how many are left of them."""
-        current = self._current
-        while self._next < len(self._queue) and invocations > 0:
-            footprint = self._queue[self._next]
+        queue, slot, current, outcomes = self._queue, self._slot, self._current, self.outcomes
+        while self._next < len(queue) and invocations > 0:
+            footprint = queue[self._next]
             self._next += 1
-            if footprint.tid in self._excluded:
+            tid = footprint.tid
+            if tid in self._excluded:
                 continue
             invocations -= len(footprint.invocations)
-            unchanged = unchanged_rerun(footprint, self._slot, current)
+            unchanged = unchanged_rerun(footprint, slot, current, self._first_steps)
             if unchanged is not None:
                 result, writes = unchanged
                 current.update(writes)
-                self.outcomes[footprint.tid] = Outcome(None, result, writes)
+                outcomes[tid] = Outcome(None, result, writes)
                 continue
-            rerun = Rerun(footprint, self._slot, current, may_grow=footprint.tid not in self._large)
+            rerun = Rerun(footprint, slot, current, may_grow=tid not in self._large)
             failure = rerun.run()
             if failure is None:
                 current.update(rerun.writes)
-                self.outcomes[footprint.tid] = Outcome(None, rerun.result, rerun.writes)
+                outcomes[tid] = Outcome(None, rerun.result, rerun.writes)
             else:
-                self.outcomes[footprint.tid] = Outcome(failure, None, {})
+                outcomes[tid] = Outcome(failure, None, {})
         return max(0, invocations)
 
     def roll_back(self, excluded: Container[int]) -> None:

@@ -6,6 +6,8 @@ idempotency key, as it was the first time. Never decides an outcome. Paper secti
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from styx.messages import ReplyRecord
@@ -28,32 +30,34 @@ class Replies:
         assert not self._by_slot, "an epoch began before the last one's replies were taken"
         self._epoch = epoch
 
-    def add(self, root: RootTransaction, phase: int) -> None:
-        """Answers a transaction and the repetitions that waited for it; call in serial order."""
-        reply = root.remembered
-        if reply is not None:
-            request = root.request
-            self._give(
-                root.slot,
-                replace(reply, request_id=request.request_id, sequence=root.tid, reply_to=request.reply_to),
-            )
-            return
-        request, tid, failure = root.request, root.tid, root.failure
-        if failure is None:
-            result, error = root.result, None
-            assert result is not None, "a transaction ended without a result or an error"
-        else:
-            result, error = b"", (failure.code, failure.type, failure.message)
-        reply = ReplyRecord(request.request_id, tid, tid, self._epoch, phase, result, error, request.reply_to)
-        if root.idempotency is not None:
-            self._memories[root.slot].remember(root.idempotency, reply)
-        given = self._by_slot.get(root.slot)
-        if given is None or self.answered:
-            self._give(root.slot, reply)
-        else:
-            given.append(reply)
-        for repeat_id, sequence, repeat_to in root.repeats or ():
-            self._give(root.slot, replace(reply, request_id=repeat_id, sequence=sequence, reply_to=repeat_to))
+    def add(self, roots: Iterable[RootTransaction], phase: int) -> None:
+        """Answers transactions and the repetitions that waited for them; call in serial order."""
+        epoch, by_slot, answered = self._epoch, self._by_slot, self.answered
+        for root in roots:
+            request, tid, slot = root.request, root.tid, root.slot
+            if root.remembered is not None:
+                self._repeat(slot, root.remembered, request.request_id, tid, request.reply_to)
+                continue
+            failure = root.failure
+            if failure is None:
+                result, error = root.result, None
+                assert result is not None, "a transaction ended without a result or an error"
+            else:
+                result, error = b"", (failure.code, failure.type, failure.message)
+            reply = ReplyRecord(request.request_id, tid, tid, epoch, phase, result, error, request.reply_to)
+            if root.idempotency is not None:
+                self._memories[slot].remember(root.idempotency, reply)
+            given = by_slot.get(slot)
+            if given is None or answered:
+                self._give(slot, reply)
+            else:
+                given.append(reply)
+            if root.repeats is not None:
+                for repeat_id, sequence, repeat_to in root.repeats:
+                    self._repeat(slot, reply, repeat_id, sequence, repeat_to)
+
+    def _repeat(self, slot: int, reply: ReplyRecord, request_id: str, sequence: int, reply_to: int) -> None:
+        self._give(slot, replace(reply, request_id=request_id, sequence=sequence, reply_to=reply_to))
 
     def _give(self, slot: int, reply: ReplyRecord) -> None:
         if reply.sequence in self.answered:

@@ -37,6 +37,11 @@ class RootAccounts(ABC):
         self.outbox = Outbox()
         self._invocations_max = limits.invocations_max
 
+    def roots_in_order(self) -> list[RootTransaction]:
+        """The epoch's own transactions by TID."""
+        roots = self.roots
+        return [roots[tid] for tid in sorted(roots)]
+
     @abstractmethod
     def send_call(
         self, footprint: Footprint, path: bytes, spec: CallSpec, share: int, count: int, chain: bytes

@@ -9,6 +9,7 @@ never touch a slot directly: their writes arrive here at commit. Paper sections 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
@@ -42,23 +43,11 @@ class Slot:
         """The epoch is over."""
         self.footprints: dict[int, Footprint] = {}
         self.loads: list[Footprint] = []
-        self.cells: dict[str, dict[Any, EntityCell]] = {}
+        self.cells: defaultdict[str, dict[Any, EntityCell]] = defaultdict(dict)
         self.shared: dict[tuple[str, Any], dict[int, EntityCell]] = {}
 
-    def cell(self, footprint: Footprint, operator: str, key: Any) -> EntityCell:
-        """The entity as the transaction sees it; made when it is first asked for."""
-        cells = self.cells.get(operator)
-        if cells is None:
-            cells = self.cells[operator] = {}
-        cell = cells.get(key)
-        if cell is None:
-            table = self.tables.get(operator)
-            cell = cells[key] = EntityCell(footprint, key, self.table(operator) if table is None else table)
-        elif cell.footprint is not footprint:
-            cell = self._shared_cell(cell, footprint, operator)
-        return cell
-
-    def _shared_cell(self, first: EntityCell, footprint: Footprint, operator: str) -> EntityCell:
+    def shared_cell(self, first: EntityCell, footprint: Footprint, operator: str) -> EntityCell:
+        """An entity as a transaction sees it that is not the first one, whose cell `first` is."""
         entity = (operator, first.key)
         others = self.shared.get(entity)
         if others is None:

@@ -7,14 +7,17 @@ begins from the start. Decides nothing about failures. Paper section 6.3.
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
 
+from styx.context import CLOSED
 from styx.execution import encode_result, start
 from styx.partitioning import Key
 from styx.plain_stores import plain_stores
+from styx.worker.first_step import RETURNED, FirstSteps
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon
 from styx.worker.slot import Slot
@@ -38,8 +41,11 @@ class _Cell(msgspec.Struct, eq=False, gc=False):
     def read(self, chain: bytes) -> bytes | None:
         value = self.value
         if value is _UNREAD:
-            entity, current = self.entity, self.current
-            value = self.value = current[entity] if entity in current else self.table.get(entity[1])
+            entity = self.entity
+            value = self.current.get(entity, _UNREAD)
+            if value is _UNREAD:
+                value = self.table.get(entity[1])
+            self.value = value
         return value
 
     def write(self, chain: bytes, value: bytes | None) -> None:
@@ -50,7 +56,9 @@ class _Cell(msgspec.Struct, eq=False, gc=False):
         raise AssertionError("a bulk load is run again by the general way")
 
 
-def unchanged_rerun(footprint: Footprint, slot: Slot, current: Writes) -> tuple[bytes | None, Writes] | None:
+def unchanged_rerun(
+    footprint: Footprint, slot: Slot, current: Writes, first_steps: FirstSteps
+) -> tuple[bytes | None, Writes] | None:
     """(the root's result, writes) on top of `current`; None if it does not go like the first time."""
     invocations = footprint.invocations
     if footprint.bulk is not None:
@@ -58,7 +66,7 @@ def unchanged_rerun(footprint: Footprint, slot: Slot, current: Writes) -> tuple[
     if len(invocations) == 1:
         cached = invocations[0]
         cell = _cell(cached, slot, current)
-        again = _again(cached, footprint, cell, slot.index)
+        again = _again(cached, footprint, cell, slot.index, first_steps)
         if again is None:
             return None
         return again._result, {cell.entity: cell.value} if cell.written else {}
@@ -67,7 +75,7 @@ def unchanged_rerun(footprint: Footprint, slot: Slot, current: Writes) -> tuple[
     for cached in sorted(invocations, key=_by_path):
         cell = _cell(cached, slot, current)
         cell = cells.setdefault(cell.entity, cell)
-        again = _again(cached, footprint, cell, slot.index)
+        again = _again(cached, footprint, cell, slot.index, first_steps)
         if again is None:
             return None
         if not cached._path:
@@ -77,10 +85,12 @@ def unchanged_rerun(footprint: Footprint, slot: Slot, current: Writes) -> tuple[
 
 def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:
     operator = cached._operator.name
-    return _Cell((operator, cached.key), current, slot.table(operator))
+    return _Cell((operator, cached.key), current, slot.tables[operator])
 
 
-def _again(cached: Invocation, footprint: Footprint, cell: _Cell, slot: int) -> Invocation | None:
+def _again(
+    cached: Invocation, footprint: Footprint, cell: _Cell, slot: int, first_steps: FirstSteps
+) -> Invocation | None:
     if cached._share < 0 or cached._failed:
         return None
     spec, params, path = cached._spec, cached._params, cached._path
@@ -101,21 +111,27 @@ def _again(cached: Invocation, footprint: Footprint, cell: _Cell, slot: int) -> 
         0,
         slot,
     )
+    coroutine: Coroutine[Any, Any, Any] | None = None
     try:
-        coroutine = invocation._coroutine = start(spec, invocation, params)
-        coroutine.send(None)
-    except StopIteration as stop:
-        invocation.end()
-        if invocation._doom is not None or invocation._calls != cached._calls:
-            return None
-        if not path:
-            try:
-                invocation._result = encode_result(spec, stop.value, footprint.limits)
-            except Exception:  # noqa: BLE001 - the general way raises it again, and knows what it means
-                return None
-        return invocation
-    except BaseException:  # noqa: BLE001 - as above
+        coroutine = start(spec, invocation, params)
+        take = first_steps.take
+        request = take(coroutine)
+    except BaseException:  # noqa: BLE001 - the general way raises it again, and knows what it means
+        if coroutine is not None:
+            first_steps.renew()
         invocation.end()
         return None
-    abandon(invocation)
-    return None
+    if request is not RETURNED:
+        invocation._coroutine = coroutine
+        abandon(invocation)
+        first_steps.renew()
+        return None
+    invocation._left = CLOSED
+    if invocation._doom is not None or invocation._calls != cached._calls:
+        return None
+    if not path:
+        try:
+            invocation._result = encode_result(spec, first_steps.result[0], footprint.limits)
+        except Exception:  # noqa: BLE001 - as above
+            return None
+    return invocation

@@ -68,7 +68,7 @@ def commit(slot: Slot, left: Collection[int]) -> None:
         if load.bulk is not None and load.tid not in left:
             slot.apply_all(*load.bulk)
     for operator, cells in slot.cells_by_operator():
-        changed = slot.delta.get(operator)
+        table, changed = slot.table(operator), slot.delta.get(operator)
         for cell in cells:
             if not cell.written or (left and cell.footprint.tid in left):
                 continue
@@ -77,4 +77,4 @@ def commit(slot: Slot, left: Collection[int]) -> None:
                 slot.apply(operator, cell.key, value)
                 changed = slot.delta[operator]
             else:  # what `apply` would do, without the call
-                cell.table[cell.key] = changed[cell.key] = value
+                table[cell.key] = changed[cell.key] = value

@@ -384,17 +384,15 @@ class Worker:
         left = locked | gone
         for slot in self.slots.values():
             validation.commit(slot, left)
-        roots = [root for _, root in sorted(self.executor.roots.items())]
+        roots = self.executor.roots_in_order()
         # Phase by phase: replies are remembered, and forgotten, in serial order, which is what a snapshot restores.
         if gone:
             for root in roots:
                 if root.overflow or root.external:
                     self._defer(root)
                 elif root.tid in gone:
-                    self._end(root, 0)
-        for root in roots:
-            if root.tid not in left:
-                self._end(root, 1)
+                    self._end([root], 0)
+        self._end([root for root in roots if root.tid not in left] if left else roots, 1)
         if not locked:
             self._close(barrier)
             return
@@ -441,29 +439,29 @@ class Worker:
             return
         for lock in self._locks.values():
             lock.commit()
-        for root in sorted(self.executor.roots.values(), key=lambda root: root.tid):
-            if root.tid in self._locked:
-                self._end_locked(root)
+        locked = [root for root in self.executor.roots_in_order() if root.tid in self._locked]
+        self._end([root for root in locked if self._end_locked(root)], 2)
         self._close(decision)
 
-    def _end_locked(self, root: RootTransaction) -> None:
-        """A transaction of the lock phase: committed, ended by its final exception, or carried to the next epoch."""
+    def _end_locked(self, root: RootTransaction) -> bool:
+        """A transaction of the lock phase has been committed or ended by its final exception, or (False) is carried."""
         outcome = self._locks[root.slot].outcomes[root.tid]
         failure = self._verdicts.get(root.tid, outcome.failure)
         carried = root.tid in self._verdicts and failure is None
         if carried or (failure is not None and failure.deviation):
             root.sequential |= root.collided
             self._intake.carried.append(root)
-            return
+            return False
         root.failure = failure
         root.result = outcome.result
-        self._end(root, 2)
+        return True
 
-    def _end(self, root: RootTransaction, phase: int) -> None:
-        if root.idempotency is not None:
-            self._intake.ended(root)
-        self._replies.add(root, phase)
-        self.transactions_ended += 1
+    def _end(self, roots: list[RootTransaction], phase: int) -> None:
+        for root in roots:
+            if root.idempotency is not None:
+                self._intake.ended(root)
+        self._replies.add(roots, phase)
+        self.transactions_ended += len(roots)
 
     def _close(self, last: Commit | LockDecision) -> None:
         assert self._barrier is not None

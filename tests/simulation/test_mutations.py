@@ -273,10 +273,11 @@ def early_frames_are_lost(patch: pytest.MonkeyPatch) -> None:
 def collided_transactions_are_not_made_sequential(patch: pytest.MonkeyPatch) -> None:
     original = worker.Worker._end_locked
 
-    def end_locked(self: worker.Worker, root: Any) -> None:
+    def end_locked(self: worker.Worker, root: Any) -> bool:
         sequential = root.sequential
-        original(self, root)
+        answered = original(self, root)
         root.sequential = sequential
+        return answered
 
     patch.setattr(worker.Worker, "_end_locked", end_locked)
 

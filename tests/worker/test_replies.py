@@ -35,7 +35,7 @@ def committed(tid: int, key: str = "a0", result: bytes = b"\x05", idempotency: b
 
 def test_a_reply_carries_the_result_and_the_place_in_the_serial_order() -> None:
     epoch = Epoch()
-    epoch.replies.add(committed(3), 1)
+    epoch.replies.add([committed(3)], 1)
     assert epoch.taken() == {0: [ReplyRecord("r3", 3, 3, 7, 1, b"\x05")]}
 
 
@@ -43,20 +43,20 @@ def test_an_error_is_a_reply() -> None:
     epoch = Epoch()
     root = committed(3)
     root.failure = Failure(b"", b"", False, "aborted", "Short", "no money")
-    epoch.replies.add(root, 0)
+    epoch.replies.add([root], 0)
     assert epoch.taken() == {0: [ReplyRecord("r3", 3, 3, 7, 0, b"", ("aborted", "Short", "no money"))]}
 
 
 def test_replies_go_to_their_slots_in_the_order_given() -> None:
     epoch = Epoch()
     for tid, key in ((1, "a0"), (4, "b1"), (3, "c0")):
-        epoch.replies.add(committed(tid, key), 1)
+        epoch.replies.add([committed(tid, key)], 1)
     assert {slot: [reply.tid for reply in replies] for slot, replies in epoch.taken().items()} == {0: [1, 3], 1: [4]}
 
 
 def test_taking_empties_it() -> None:
     epoch = Epoch()
-    epoch.replies.add(committed(3), 1)
+    epoch.replies.add([committed(3)], 1)
     with pytest.raises(AssertionError, match="before the last one's replies were taken"):
         epoch.replies.begin(8)
     assert epoch.taken()
@@ -67,7 +67,7 @@ def test_taking_empties_it() -> None:
 def test_neither_a_result_nor_an_error_is_a_bug() -> None:
     root = scripted_root(3, "a0", "get")
     with pytest.raises(AssertionError, match="without a result or an error"):
-        Epoch().replies.add(root, 1)
+        Epoch().replies.add([root], 1)
 
 
 # Once ----------------------------------------------------------------------------------------------------------
@@ -75,15 +75,15 @@ def test_neither_a_result_nor_an_error_is_a_bug() -> None:
 
 def test_a_reply_that_the_log_holds_is_not_given_again() -> None:
     epoch = Epoch(answered={3})
-    epoch.replies.add(committed(3), 1)
-    epoch.replies.add(committed(5), 1)
+    epoch.replies.add([committed(3)], 1)
+    epoch.replies.add([committed(5)], 1)
     assert [reply.tid for reply in epoch.taken()[0]] == [5]
     assert epoch.replies.answered == set(), "known replies are forgotten one by one"
 
 
 def test_a_suppressed_reply_is_remembered_all_the_same() -> None:
     epoch = Epoch(answered={3})
-    epoch.replies.add(committed(3, idempotency=b"key"), 1)
+    epoch.replies.add([committed(3, idempotency=b"key")], 1)
     known = epoch.memories[0].recall(b"key")
     assert known is not None
     assert decode_reply(known) == ReplyRecord("r3", 3, 3, 7, 1, b"\x05")
@@ -93,7 +93,7 @@ def test_waiting_repetitions_get_the_same_reply_under_their_own_names() -> None:
     epoch = Epoch(answered={9})
     root = committed(3, idempotency=b"key")
     root.repeats = [("again", 7, 3), ("lost and found", 9, 0)]
-    epoch.replies.add(root, 2)
+    epoch.replies.add([root], 2)
     assert epoch.taken() == {
         0: [ReplyRecord("r3", 3, 3, 7, 2, b"\x05"), ReplyRecord("again", 7, 3, 7, 2, b"\x05", None, 3)]
     }, "one of the two stood in the log already"
@@ -103,6 +103,6 @@ def test_a_late_repetition_gets_the_remembered_reply() -> None:
     epoch = Epoch()
     root = committed(12, idempotency=b"key")
     root.remembered = ReplyRecord("first", 3, 3, 2, 1, b"\x09")
-    epoch.replies.add(root, 0)
+    epoch.replies.add([root], 0)
     assert epoch.taken() == {0: [ReplyRecord("r12", 12, 3, 2, 1, b"\x09")]}
     assert epoch.memories[0].recall(b"key") is None, "it is not remembered a second time"

@@ -1,0 +1,40 @@
+"""What a function's outside call meets in the execution step: its logged outcome, or the end of the chain until there
+is one.
+
+Never makes a call; that is the shell's, once the epoch's record is durable. Paper section 7.5.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from styx.context import ExternalCall
+from styx.execution import aborted, external_limit_error
+from styx.limits import Limits
+from styx.worker.footprint import Footprint
+from styx.worker.invocation import Invocation, failure_at
+from styx.worker.messages import ExternalOutcome, Failure, decode_outcome
+
+EXTERNAL_CODE: Final = "external"
+_PENDING: Final = Failure(b"", b"", True, EXTERNAL_CODE, "", "")
+"""Ends a chain that needs an outside function first; never reaches a reply."""
+
+
+def known_outcome(footprint: Footprint, request: ExternalCall) -> ExternalOutcome | None:
+    """The logged outcome; None ends the chain until there is one."""
+    known = None if footprint.externals is None else footprint.externals.get(request.key)
+    return None if known is None else decode_outcome(known)
+
+
+def pending(invocation: Invocation, request: ExternalCall, limits: Limits) -> Failure:
+    """Ends the chain until the call has been made; in sequential mode it will be, since all before it has run.
+
+    State that others keep changing can change a call's arguments at every return, which makes it another call: the
+    limit ends that.
+    """
+    footprint = invocation._env
+    if footprint.sequential:
+        if len(footprint.externals or ()) >= limits.external_calls_max:
+            return failure_at(invocation, aborted(external_limit_error(limits)))
+        footprint.pending_external = request
+    return _PENDING
