@@ -55,15 +55,16 @@ class Echo:
         if not self._failed.done():
             self._failed.set_exception(error)
 
-    def _deliver(self, slot: int, arrivals: list[Arrival]) -> None:
+    def _deliver(self, arrived: dict[int, list[Arrival]]) -> None:
         turn, tid = self._turn, self._tid
         if not turn:
             # What one answer of the broker has of all slots leaves together, as it does from a worker's pass.
             self._loop.call_soon(self._emit)
-        for arrival in arrivals:
-            request = decode_request(arrival.payload)
-            tid += 1
-            turn.append(ReplyRecord(request.request_id, tid, tid, 0, 1, request.params, None, request.reply_to))
+        for arrivals in arrived.values():
+            for arrival in arrivals:
+                request = decode_request(arrival.payload)
+                tid += 1
+                turn.append(ReplyRecord(request.request_id, tid, tid, 0, 1, request.params, None, request.reply_to))
         self._tid = tid
 
     def _emit(self) -> None:
