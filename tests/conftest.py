@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-# The fixtures `kafka` and `minio`.
-pytest_plugins = ["tests.real_services"]
+# The fixtures `kafka` and `minio`, and how tests share the processors.
+pytest_plugins = ["tests.real_services", "tests.parallel"]
 
 # No deadline: a test's verdict must not depend on how busy the machine is.
 settings.register_profile("styx", deadline=None)
