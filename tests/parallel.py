@@ -1,8 +1,9 @@
-"""How the tests of one run are spread over its processes, when it has several (`pytest -n`, pytest-xdist).
+"""In which order the processes of one run take the tests, when it has several (`pytest -n 2 --dist worksteal`).
 
-Those that need a real Kafka or MinIO stay in one process, one after the other on one broker: most of the time they
-wait, and meanwhile the other processes compute. What takes long begins early, so that all processes end together. Which
-tests run, and what one of them does, is never decided here.
+pytest-xdist deals the list out in equal parts, and who has done his takes half of what another one has left, from the
+end. So the first process goes through the tests on real servers, which wait most of the time; meanwhile the others
+compute, first what is quick, then what takes long, and seldom need a server of their own. Which tests run, and what
+one of them does, is never decided here.
 """
 
 from __future__ import annotations
@@ -11,25 +12,16 @@ from typing import Final
 
 import pytest
 
-REAL: Final = frozenset({"kafka", "minio"})
-"""Fixtures of `tests/real_services.py` that start a server."""
+SERVERS: Final = frozenset({"kafka", "minio"})
+"""Fixtures of `tests/real_services.py` that start one, in each process that asks for it."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not hasattr(config, "workerinput"):
-        return  # the only process
-    for item in items:
-        if _needs_services(item):
-            item.add_marker(pytest.mark.xdist_group("services"))
-    items.sort(key=_turn)
-
-
-def _needs_services(item: pytest.Item) -> bool:
-    return not REAL.isdisjoint(getattr(item, "fixturenames", ()))
+    if hasattr(config, "workerinput"):  # one process of several
+        items.sort(key=_turn)
 
 
 def _turn(item: pytest.Item) -> int:
-    if _needs_services(item):
+    if not SERVERS.isdisjoint(getattr(item, "fixturenames", ())):
         return 0
     return 1 if item.get_closest_marker("slow") else 2

@@ -1,5 +1,5 @@
-"""A real Kafka broker and a real MinIO server for tests: the fixtures `kafka` and `minio`, one of each per pytest run;
-and `judge`, the program adya, which starts nothing.
+"""A real Kafka broker and a real MinIO server for tests: the fixtures `kafka` and `minio`, one of each per process of a
+pytest run; and `judge`, the program adya, which starts nothing.
 
 They run the programs that `scripts/services` installs, on free ports and in a temporary folder, never those that a
 developer has running. A test that needs one has it as a parameter, is marked `slow`, and keeps to topics or to a prefix
@@ -25,7 +25,7 @@ SCRIPT: Final = Path(__file__).parents[1] / "scripts/services"
 SKIP_VARIABLE: Final = "STYX_TESTS_WITHOUT_SERVICES"
 
 FOLDER_PREFIX: Final = "styx-test-services-"
-"""Then the PID of the pytest run that owns the folder."""
+"""Then the PID of the pytest process that owns the folder."""
 PORTS: Final = range(20_000, 30_000)
 """Below the ports that connections leave from, one of which could otherwise take a killed server's place."""
 PORT_TRIES_MAX: Final = 100
@@ -33,6 +33,9 @@ INSTALL_SECONDS_MAX: Final = 1800
 """Building MinIO takes a few minutes on two idle cores."""
 COMMAND_SECONDS_MAX: Final = 200
 """Longer than the script itself waits for a start and for a stop."""
+JAVA_OPTIONS: Final = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+"""For every broker of the tests, which lives for seconds: without the optimising compiler it starts in half of the
+processor time."""
 
 
 S = TypeVar("S", bound="RealService")
@@ -43,7 +46,7 @@ class ServiceFailed(Exception):
 
 
 class RealService:
-    """One server of this pytest run, in a folder of its own."""
+    """One server of this pytest process, in a folder of its own."""
 
     name: ClassVar[str]
 
@@ -97,6 +100,11 @@ class RealMinio(RealService):
     def endpoint(self) -> str:
         """HOST:PORT, as the `minio` package wants it."""
         return f"127.0.0.1:{self.port}"
+
+
+def pytest_configure() -> None:
+    """Benchmarks and judge start brokers of their own, which inherit this."""
+    os.environ.setdefault(*JAVA_OPTIONS)
 
 
 @pytest.fixture(scope="session")
