@@ -58,6 +58,13 @@ def test_another_good_object_is_not_this_one() -> None:
         decode_delta(reference("one", one), other)
 
 
+def test_an_older_format_is_named_as_such() -> None:
+    data = encode_delta({"operator": {"key": b"value"}})
+    older = b"STYXDLT2" + data[8:]
+    with pytest.raises(ObjectCorrupt, match="written by an older version of styx"):
+        decode_delta(reference("name", data), older)
+
+
 def test_names_sort_by_epoch_and_are_unique() -> None:
     drawn = [
         (worker, generation, epoch, number)
