@@ -17,6 +17,10 @@ CHAIN_MIN: Final = 4
 """Shorter chains of objects are left alone, however small the first one is."""
 CHAIN_MAX: Final = 128
 """Longer ones begin anew, however large the first object is: a manifest names them all, and a recovery reads them."""
+CHANGES_BY_WHOLE: Final = 2
+"""A chain begins anew when what was added to it weighs so many times as much as its first object: a recovery reads
+three times the state at most, or a little more, and a byte that changes is written one and a half times.
+"""
 WHOLE_SHARE: Final = 16
 """One in so many slots, rounded up, may store everything in one snapshot, whatever it costs."""
 
@@ -117,11 +121,11 @@ class SnapshotLedger:
         return sum(part.stored.size for part in parts if part.stored is not None and not part.whole)
 
     def _is_worn(self, slot: int) -> bool:
-        """Storing everything anew costs no more than what has been stored since it was done last."""
+        """Storing everything anew costs half of what has been stored since it was done last."""
         chain = self._chains[slot]
         if len(chain) < CHAIN_MIN:
             return False
-        return len(chain) >= CHAIN_MAX or sum(ref.size for ref in chain[1:]) >= chain[0].size
+        return len(chain) >= CHAIN_MAX or sum(ref.size for ref in chain[1:]) >= CHANGES_BY_WHOLE * chain[0].size
 
 
 def _release(oldest: Manifest) -> ReleaseLog:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from styx.coordinator.events import DeleteManifest, DeleteObjects, Effect, ReleaseLog
-from styx.coordinator.snapshots import CHAIN_MAX, CHAIN_MIN, MANIFESTS_KEPT, WHOLE_SHARE, SnapshotLedger
+from styx.coordinator.snapshots import CHAIN_MAX, CHAIN_MIN, CHANGES_BY_WHOLE, MANIFESTS_KEPT, WHOLE_SHARE, SnapshotLedger
 from styx.protocol import Manifest, ObjectRef, SlotPart
 
 SLOTS = 2
@@ -150,13 +150,13 @@ def worn(*sizes: int) -> bool:
     [
         ((10,) * (CHAIN_MIN - 1), False),
         ((10,) * CHAIN_MIN, True),
-        ((10 * CHAIN_MIN, *(10,) * (CHAIN_MIN - 1)), False),
-        ((10 * CHAIN_MIN, *(10,) * CHAIN_MIN), True),
+        ((10 * CHAIN_MIN, *(10,) * (CHANGES_BY_WHOLE * CHAIN_MIN - 1)), False),
+        ((10 * CHAIN_MIN, *(10,) * (CHANGES_BY_WHOLE * CHAIN_MIN)), True),
         ((1_000_000, *(1,) * (CHAIN_MAX - 2)), False),
         ((1_000_000, *(1,) * (CHAIN_MAX - 1)), True),
     ],
 )
-def test_a_chain_is_worn_when_its_changes_weigh_as_much_as_its_beginning(
+def test_a_chain_is_worn_when_its_changes_weigh_twice_as_much_as_its_beginning(
     sizes: tuple[int, ...], expected: bool
 ) -> None:
     assert worn(*sizes) is expected
@@ -223,7 +223,7 @@ def test_few_slots_begin_anew_at_once_and_all_in_turn() -> None:
     life = Life([10] * slots, [400] * slots)
     life.fill()
     rewritten: list[int] = []
-    for _ in range(400 // 10 + WHOLE_SHARE):
+    for _ in range(CHANGES_BY_WHOLE * 400 // 10 + WHOLE_SHARE):
         whole = life.snapshot()
         assert len(whole) <= 3
         assert set(whole).isdisjoint(rewritten), "others are longer by now"
@@ -238,7 +238,7 @@ def test_where_much_changes_as_many_begin_anew_as_cost_no_more_than_the_changes(
     life.fill()
     for _ in range(10 * CHAIN_MIN):
         life.snapshot()
-        assert life.longest <= CHAIN_MIN + 2 * 100 // changes
+        assert life.longest <= CHAIN_MIN + (CHANGES_BY_WHOLE + 1) * 100 // changes
         assert life.written <= 2 * changes * slots
 
 
