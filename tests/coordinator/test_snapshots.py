@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from styx.coordinator.events import DeleteManifest, DeleteObjects, Effect, ReleaseLog
-from styx.coordinator.snapshots import CHAIN_MAX, CHAIN_MIN, CHANGES_BY_WHOLE, MANIFESTS_KEPT, WHOLE_SHARE, SnapshotLedger
+from styx.coordinator.snapshots import (
+    CHAIN_MAX,
+    CHAIN_MIN,
+    CHANGES_BY_WHOLE,
+    MANIFESTS_KEPT,
+    WHOLE_SHARE,
+    SnapshotLedger,
+)
 from styx.protocol import Manifest, ObjectRef, SlotPart
 
 SLOTS = 2
