@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from math import nan
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,12 +51,12 @@ def latency_by_throughput(
 
 
 def latency_over_time(path: Path, points: Sequence[Point], marks: Sequence[Mark], title: str = "") -> None:
-    """p50, p99 and replies a second over the time of one run, with a line at each mark."""
+    """p50, p99 and replies a second over the time of one run, with a line at each mark; a gap where no reply came."""
     with _axes(path, title) as axes:
-        with_replies = [point for point in points if point.max_us]
-        times = [point.at_s for point in with_replies]
-        axes.plot(times, [point.p99_us / 1e3 for point in with_replies], color=COLORS[0], label="p99")
-        axes.plot(times, [point.p50_us / 1e3 for point in with_replies], "--", color=COLORS[0], label="p50")
+        times = [point.at_s for point in points]
+        for name, style in (("p99", "-"), ("p50", "--")):
+            values = [getattr(point, f"{name}_us") / 1e3 if point.max_us else nan for point in points]
+            axes.plot(times, values, style, color=COLORS[0], label=name)
         log_scale(axes)
         axes.set_xlabel("seconds since the window's start")
         axes.set_ylabel("latency in ms")
