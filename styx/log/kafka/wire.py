@@ -7,12 +7,15 @@ are none of its business.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import BytesIO
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.protocol.produce import ProduceRequest
+
+P = TypeVar("P")
 
 FETCH_VERSION: Final = 10
 PRODUCE_VERSION: Final = 7
@@ -74,22 +77,7 @@ class Fetched(NamedTuple):
     def decode(cls, answer: BytesIO) -> Fetched:
         data = answer.read()
         *_, count = _FETCH_ANSWER.unpack_from(data)
-        at, topics = _FETCH_ANSWER.size, []
-        for _ in range(count):
-            name, at = _name(data, at)
-            (n_partitions,) = _INT.unpack_from(data, at)
-            at += _INT.size
-            partitions = []
-            for _ in range(n_partitions):
-                partition, code, end, _, _, aborted = _ANSWERED_PARTITION.unpack_from(data, at)
-                at += _ANSWERED_PARTITION.size + _ABORTED_BYTES * max(0, aborted)
-                (length,) = _INT.unpack_from(data, at)
-                at += _INT.size
-                behind = at + max(0, length)
-                partitions.append((partition, code, end, data[at:behind]))
-                at = behind
-            topics.append((name, partitions))
-        return cls(topics)
+        return cls(_topics(data, _FETCH_ANSWER.size, count, _fetched_partition))
 
 
 class Produced(NamedTuple):
@@ -101,18 +89,7 @@ class Produced(NamedTuple):
     def decode(cls, answer: BytesIO) -> Produced:
         data = answer.read()
         (count,) = _INT.unpack_from(data)
-        at, topics = _INT.size, []
-        for _ in range(count):
-            name, at = _name(data, at)
-            (n_partitions,) = _INT.unpack_from(data, at)
-            at += _INT.size
-            partitions = []
-            for _ in range(n_partitions):
-                partition, code, offset, _, _ = _PRODUCED_PARTITION.unpack_from(data, at)
-                at += _PRODUCED_PARTITION.size
-                partitions.append((partition, code, offset))
-            topics.append((name, partitions))
-        return cls(topics)
+        return cls(_topics(data, _INT.size, count, _produced_partition))
 
 
 class Fetch(FetchRequest):  # type: ignore[misc] # aiokafka has no types
@@ -158,7 +135,32 @@ def _counted(text: str) -> bytes:
     return _SHORT.pack(len(data)) + data
 
 
-def _name(data: bytes, at: int) -> tuple[str, int]:
-    (length,) = _SHORT.unpack_from(data, at)
-    at += _SHORT.size
-    return data[at : at + length].decode(), at + length
+def _topics(data: bytes, at: int, count: int, read: Callable[[bytes, int], tuple[P, int]]) -> list[tuple[str, list[P]]]:
+    """By name, what `read` makes of each partition from some place on; it also tells the place behind."""
+    topics = []
+    for _ in range(count):
+        (length,) = _SHORT.unpack_from(data, at)
+        at += _SHORT.size
+        name = data[at : at + length].decode()
+        (n_partitions,) = _INT.unpack_from(data, at + length)
+        at += length + _INT.size
+        partitions = []
+        for _ in range(n_partitions):
+            partition, at = read(data, at)
+            partitions.append(partition)
+        topics.append((name, partitions))
+    return topics
+
+
+def _fetched_partition(data: bytes, at: int) -> tuple[tuple[int, int, int, bytes], int]:
+    partition, code, end, _, _, aborted = _ANSWERED_PARTITION.unpack_from(data, at)
+    at += _ANSWERED_PARTITION.size + _ABORTED_BYTES * max(0, aborted)
+    (length,) = _INT.unpack_from(data, at)
+    at += _INT.size
+    behind = at + max(0, length)
+    return (partition, code, end, data[at:behind]), behind
+
+
+def _produced_partition(data: bytes, at: int) -> tuple[tuple[int, int, int], int]:
+    partition, code, offset, _, _ = _PRODUCED_PARTITION.unpack_from(data, at)
+    return (partition, code, offset), at + _PRODUCED_PARTITION.size
