@@ -33,7 +33,7 @@ from styx.log.base import Stream
 from styx.protocol import Commit, LockDecision, Resume, SnapshotEnded, Validate
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, encode
 from styx.worker.events import CoordinatorSaid
-from styx.worker.snapshot_object import SLOT_PREFIX, written_at
+from styx.worker.snapshot_object import SLOT_PREFIX, unneeded
 
 
 class CoordinatorShell:
@@ -141,9 +141,8 @@ class CoordinatorShell:
 
     def _sweep(self, effect: SweepObjects) -> None:
         def sweep() -> None:
-            for name in self._store.list(SLOT_PREFIX):
-                if name not in effect.keep and written_at(name)[1] < effect.before:
-                    self._store.delete(name)
+            for name in unneeded(self._store.list(SLOT_PREFIX), effect.keep, effect.before):
+                self._store.delete(name)
 
         self._background.submit("sweeping unfinished uploads", sweep, lambda _: None, lambda _: None)
 

@@ -6,6 +6,7 @@ part of an object can be read alone. Paper section 7.1.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -45,6 +46,14 @@ def written_at(name: str) -> tuple[int, int]:
     """(epoch, generation) of the snapshot that the object of this name was made for, as `object_name` made it."""
     epoch, generation = name.rpartition("/")[2].split(".")[0].split("-")
     return int(epoch), int(generation)
+
+
+def unneeded(names: Iterable[str], keep: Collection[str], before: int) -> list[str]:
+    """Of stored objects, those that no manifest in use names, and that generations before this one wrote.
+
+    A newer generation's are none of its business, should it no longer be the newest.
+    """
+    return [name for name in names if name not in keep and written_at(name)[1] < before]
 
 
 def encode_delta(delta: Delta) -> bytes:

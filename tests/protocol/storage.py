@@ -15,7 +15,7 @@ from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.store import MemoryStore
-from styx.worker.snapshot_object import SLOT_PREFIX, written_at
+from styx.worker.snapshot_object import SLOT_PREFIX, unneeded
 
 T = TypeVar("T")
 
@@ -75,5 +75,4 @@ class Storage:
                 self.store.delete(name)
 
     def _swept(self, effect: SweepObjects) -> list[str]:
-        stored = self.store.list(SLOT_PREFIX)
-        return [name for name in stored if name not in effect.keep and written_at(name)[1] < effect.before]
+        return unneeded(self.store.list(SLOT_PREFIX), effect.keep, effect.before)

@@ -36,7 +36,7 @@ from styx.protocol import Manifest
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote
 from styx.sequencer.epoch_record import encode as encode_entry
 from styx.store.base import Store
-from styx.worker.snapshot_object import SLOT_PREFIX, written_at
+from styx.worker.snapshot_object import SLOT_PREFIX, unneeded
 
 RETRY_SECONDS: Final = 0.2
 
@@ -181,10 +181,8 @@ class Effects:
     def _sweep(self, effect: SweepObjects) -> None:
 
         def sweep() -> None:
-            for name in self._store.list(SLOT_PREFIX):
-                # A newer generation's objects are none of this one's business, should it no longer be the newest.
-                if name not in effect.keep and written_at(name)[1] < effect.before:
-                    self._store.delete(name)
+            for name in unneeded(self._store.list(SLOT_PREFIX), effect.keep, effect.before):
+                self._store.delete(name)
 
         self._background.submit("sweeping unfinished uploads", sweep, lambda _: None, lambda _: None)
 

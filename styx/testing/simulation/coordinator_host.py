@@ -29,7 +29,7 @@ from styx.log.base import Stream
 from styx.protocol import Manifest
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, LogEntry, SnapshotNote, encode
 from styx.testing.simulation.shared_log import Identity
-from styx.worker.snapshot_object import SLOT_PREFIX, written_at
+from styx.worker.snapshot_object import SLOT_PREFIX, unneeded
 
 if TYPE_CHECKING:
     from styx.testing.simulation.world import World
@@ -205,8 +205,7 @@ class CoordinatorHost:
             self._append(generation, SnapshotNote(generation, epoch), stored)
 
     def _sweep(self, effect: SweepObjects) -> None:
-        names = self.world.store.objects.list(SLOT_PREFIX)
-        self._delete([name for name in names if name not in effect.keep and written_at(name)[1] < effect.before])
+        self._delete(unneeded(self.world.store.objects.list(SLOT_PREFIX), effect.keep, effect.before))
 
     def _delete(self, names: list[str]) -> None:
         for name in names:
