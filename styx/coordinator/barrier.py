@@ -6,7 +6,7 @@ Paper sections 5.3 and 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, ToWorker, Validate, all_done
@@ -38,10 +38,10 @@ class EpochBarriers:
         self._collided: set[int] = set()
 
     def take(
-        self, worker: int, message: Done | Conflicts | LockReport, snapshot: SnapshotDue | None
+        self, worker: int, message: Done | Conflicts | LockReport, due: Callable[[], SnapshotDue | None]
     ) -> ToWorker | None:
-        """The message for all workers if this report was the last one missing; `snapshot` is asked for when the epoch
-        ends with it.
+        """The message for all workers if this report was the last one missing; what snapshot is `due` is asked when the
+        epoch ends with it.
         """
         assert worker in self._workers
         assert not self.ended
@@ -50,10 +50,10 @@ class EpochBarriers:
             return self._barrier_1() if self._complete(self._done) else None
         if isinstance(message, Conflicts):
             self._conflicts[worker] = message
-            return self._barrier_2(snapshot) if self._complete(self._conflicts) else None
+            return self._barrier_2(due) if self._complete(self._conflicts) else None
         assert message.round == self._round
         self._reports[worker] = message
-        return self._lock_round(snapshot) if self._complete(self._reports) else None
+        return self._lock_round(due) if self._complete(self._reports) else None
 
     def _complete(self, reports: dict[int, Done] | dict[int, Conflicts] | dict[int, LockReport]) -> bool:
         return reports.keys() == self._workers
@@ -64,15 +64,16 @@ class EpochBarriers:
         self._collided = set(validate.collided)
         return validate if len(self._workers) > 1 else None
 
-    def _barrier_2(self, snapshot: SnapshotDue | None) -> Commit:
+    def _barrier_2(self, due: Callable[[], SnapshotDue | None]) -> Commit:
         locked = self._collided.union(*(report.tids for report in self._conflicts.values()))
         self.ended = not locked
-        return Commit(self.generation, self.epoch, sorted(locked), *self._asked(snapshot))
+        return Commit(self.generation, self.epoch, sorted(locked), *self._asked(due))
 
-    def _asked(self, snapshot: SnapshotDue | None) -> tuple[bool, bool, list[int]]:
-        return (False, False, []) if snapshot is None or not self.ended else (True, snapshot.hold, snapshot.whole)
+    def _asked(self, due: Callable[[], SnapshotDue | None]) -> tuple[bool, bool, list[int]]:
+        snapshot = due() if self.ended else None
+        return (False, False, []) if snapshot is None else (True, snapshot.hold, snapshot.whole)
 
-    def _lock_round(self, snapshot: SnapshotDue | None) -> LockDecision:
+    def _lock_round(self, due: Callable[[], SnapshotDue | None]) -> LockDecision:
         failed: dict[int, Failure] = {}
         for report in self._reports.values():
             for t, failure in report.failures:
@@ -82,7 +83,7 @@ class EpochBarriers:
         self._round += 1
         self._reports = {}
         self.ended = not failed
-        verdicts, asked = _verdicts(failed), self._asked(snapshot)
+        verdicts, asked = _verdicts(failed), self._asked(due)
         return LockDecision(self.generation, self.epoch, number, verdicts, self.ended, *asked)
 
 

@@ -342,7 +342,7 @@ class Coordinator:
         barriers = self._barriers
         assert barriers is not None
         assert message.epoch == barriers.epoch
-        decision = barriers.take(worker, message, self._snapshot_due())
+        decision = barriers.take(worker, message, self._snapshot_due)
         if decision is None:
             return
         self._tell_all(decision)

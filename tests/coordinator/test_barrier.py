@@ -11,7 +11,15 @@ from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, Val
 from styx.worker.messages import Failure
 
 GENERATION, EPOCH = 3, 8
-SNAPSHOT = SnapshotDue(hold=True, whole=[4])
+
+
+def snapshot() -> SnapshotDue:
+    """A snapshot is due."""
+    return SnapshotDue(hold=True, whole=[4])
+
+
+def nothing() -> None:
+    """No snapshot is due."""
 
 
 def error(place: int = 0, name: str = "Short") -> Failure:
@@ -43,16 +51,16 @@ def locked(collided: tuple[int, ...] = (5,)) -> EpochBarriers:
     """Two workers' barriers with transactions in the lock phase."""
     both = barriers()
     for worker in (0, 1):
-        both.take(worker, done(collided=collided if worker == 0 else ()), None)
+        both.take(worker, done(collided=collided if worker == 0 else ()), nothing)
     for worker in (0, 1):
-        both.take(worker, conflicts(), None)
+        both.take(worker, conflicts(), nothing)
     return both
 
 
 def test_barrier_1_waits_for_all_and_passes_the_union_on() -> None:
     both = barriers()
-    assert both.take(1, Done(GENERATION, EPOCH, 3, [9], [7], [4], [2]), None) is None
-    decision = both.take(0, Done(GENERATION, EPOCH, 5, [1], [], [], []), None)
+    assert both.take(1, Done(GENERATION, EPOCH, 3, [9], [7], [4], [2]), nothing) is None
+    decision = both.take(0, Done(GENERATION, EPOCH, 5, [1], [], [], []), nothing)
     assert decision == Validate(GENERATION, EPOCH, 5, [1, 9], [7], [4], [2])
     assert both.new_max == 5
 
@@ -60,32 +68,32 @@ def test_barrier_1_waits_for_all_and_passes_the_union_on() -> None:
 def test_an_epoch_without_conflicts_ends_with_barrier_2() -> None:
     both = barriers()
     for worker in (0, 1):
-        both.take(worker, done(), SNAPSHOT)
-    assert both.take(0, conflicts(), SNAPSHOT) is None
-    assert both.take(1, conflicts(), SNAPSHOT) == Commit(GENERATION, EPOCH, [], True, True, [4])
+        both.take(worker, done(), snapshot)
+    assert both.take(0, conflicts(), snapshot) is None
+    assert both.take(1, conflicts(), snapshot) == Commit(GENERATION, EPOCH, [], True, True, [4])
     assert both.ended
 
 
 def test_conflicts_and_collisions_go_to_the_lock_phase_once_each() -> None:
     both = barriers()
-    both.take(0, done(collided=(7, 4)), SNAPSHOT)
-    both.take(1, done(), SNAPSHOT)
-    both.take(0, conflicts(4, 9), SNAPSHOT)
-    assert both.take(1, conflicts(9, 2), SNAPSHOT) == Commit(GENERATION, EPOCH, [2, 4, 7, 9], snapshot=False)
+    both.take(0, done(collided=(7, 4)), snapshot)
+    both.take(1, done(), snapshot)
+    both.take(0, conflicts(4, 9), snapshot)
+    assert both.take(1, conflicts(9, 2), snapshot) == Commit(GENERATION, EPOCH, [2, 4, 7, 9], snapshot=False)
     assert not both.ended
 
 
 def test_a_round_without_a_failure_ends_the_epoch() -> None:
     both = locked()
-    assert both.take(0, report(0, {}), SNAPSHOT) is None
-    assert both.take(1, report(0, {}), SNAPSHOT) == LockDecision(GENERATION, EPOCH, 0, [], True, True, True, [4])
+    assert both.take(0, report(0, {}), snapshot) is None
+    assert both.take(1, report(0, {}), snapshot) == LockDecision(GENERATION, EPOCH, 0, [], True, True, True, [4])
     assert both.ended
 
 
 def verdicts(*reports: dict[int, Failure]) -> dict[int, str | None]:
     """What the first round decides: the type of a final exception, None for carried."""
     both = locked()
-    decisions = [both.take(worker, report(0, failures), None) for worker, failures in enumerate(reports)]
+    decisions = [both.take(worker, report(0, failures), nothing) for worker, failures in enumerate(reports)]
     assert isinstance(decisions[-1], LockDecision)
     assert not both.ended
     return {tid: None if failure is None else failure.type for tid, failure in decisions[-1].excluded}
@@ -113,8 +121,8 @@ def test_of_one_transactions_failures_the_first_in_serial_order_counts() -> None
 def test_rounds_go_on_until_nothing_fails() -> None:
     both = locked()
     for number, failures in enumerate([{5: error()}, {7: error()}, {}]):
-        both.take(0, report(number, failures), None)
-        decision = both.take(1, report(number, {}), None)
+        both.take(0, report(number, failures), nothing)
+        decision = both.take(1, report(number, {}), nothing)
         assert isinstance(decision, LockDecision)
         assert (decision.round, decision.final) == (number, not failures)
 
@@ -124,19 +132,19 @@ def test_rounds_go_on_until_nothing_fails() -> None:
 
 def test_strangers_old_rounds_and_late_reports_are_refused() -> None:
     with pytest.raises(AssertionError):
-        barriers().take(2, done(), None)
+        barriers().take(2, done(), nothing)
     with pytest.raises(AssertionError):
-        locked().take(0, report(1, {}), None)
+        locked().take(0, report(1, {}), nothing)
     one = barriers(1)
-    one.take(0, done(), None)
-    one.take(0, conflicts(), None)
+    one.take(0, done(), nothing)
+    one.take(0, conflicts(), nothing)
     with pytest.raises(AssertionError):
-        one.take(0, conflicts(), None)
+        one.take(0, conflicts(), nothing)
 
 
 @given(st.permutations(range(4)), st.lists(st.integers(1, 9), min_size=4, max_size=4))
 def test_the_order_of_reports_decides_nothing(order: list[int], aborted: list[int]) -> None:
     four = barriers(4)
-    decisions = [four.take(worker, done(worker, (aborted[worker],)), None) for worker in order]
+    decisions = [four.take(worker, done(worker, (aborted[worker],)), nothing) for worker in order]
     assert decisions[:-1] == [None] * 3
     assert decisions[-1] == Validate(GENERATION, EPOCH, 3, sorted(aborted), [], [], [])
