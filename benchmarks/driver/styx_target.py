@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from benchmarks.driver.target import Receiver, Target
+from benchmarks.driver.target import Target
 from benchmarks.driver.workload import Planned
 from styx.client.base import Client
+from styx.kafka_requests.waiters import Receiver
 from styx.limits import Limits
 from styx.messages import Reply
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from benchmarks.driver.workload import Generator, Planned
+from styx.kafka_requests.waiters import Receiver
 from styx.messages import Reply
 
 
@@ -37,19 +38,6 @@ def outcome_of(reply: Reply) -> Outcome:
     if error is None:
         return Outcome.COMMITTED
     return Outcome.ABORTED if error.code == "aborted" else Outcome.REJECTED
-
-
-class Receiver(Protocol):
-    """Takes what becomes of one request, once: as an `asyncio.Future` does, but at once."""
-
-    def done(self) -> bool:
-        """Whether it was told already, or nobody wants to know any more."""
-
-    def set_result(self, reply: Reply, /) -> None:
-        """The reply."""
-
-    def set_exception(self, error: BaseException, /) -> None:
-        """There is none."""
 
 
 class Target(Protocol):

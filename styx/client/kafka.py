@@ -124,9 +124,7 @@ class KafkaClient(Client):
         timeout: float,
         idempotency_key: str | None,
     ) -> None:
-        requester, router = self._requester, self._router
-        if requester is None or router is None:
-            raise not_open("async with")
+        requester, router = self._opened()
         if timeout != TIMEOUT_SECONDS_DEFAULT:
             check_timeout(timeout)
         try:
@@ -157,9 +155,7 @@ class KafkaClient(Client):
 
     def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
         """As `Client.load_target`: chunks by slot. Raises `BadArguments` if slots cannot be known here."""
-        requester, router = self._requester, self._router
-        if requester is None or router is None:
-            raise not_open("async with")
+        requester, router = self._opened()
         name = operator_name(operator)
         declared: Operator | None = operator if isinstance(operator, Operator) else None
         if declared is None:
@@ -168,6 +164,11 @@ class KafkaClient(Client):
             else:
                 router.require_exact(name)
         return KafkaLoadTarget(requester, router, declared, name, replace, timeout)
+
+    def _opened(self) -> tuple[Requester, Router]:
+        if self._requester is None or self._router is None:
+            raise not_open("async with")
+        return self._requester, self._router
 
 
 def _arguments(args: tuple[Any, ...]) -> bytes:

@@ -12,9 +12,10 @@ import pytest
 from benchmarks.driver.clients import ClientFailed, ClientProcesses
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.reports import Progress
-from benchmarks.driver.target import GeneratorFactory, Outcome, Receiver
+from benchmarks.driver.target import GeneratorFactory, Outcome
 from benchmarks.driver.workload import Generator, Planned
 from styx.cli.serving import run_loop
+from styx.kafka_requests.waiters import Receiver
 from styx.messages import Reply
 from tests.benchmarks.driver.counting import CountingGenerator
 

@@ -8,9 +8,10 @@ import time
 from benchmarks.driver.open_loop import OpenLoop, hopeless_in_flight
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.reports import Progress, RunReport
-from benchmarks.driver.target import Outcome, Receiver
+from benchmarks.driver.target import Outcome
 from benchmarks.driver.workload import Planned
 from styx.errors import RequestRejected
+from styx.kafka_requests.waiters import Receiver
 from styx.messages import Reply, ReplyError
 from tests.benchmarks.driver.counting import CountingGenerator
 
