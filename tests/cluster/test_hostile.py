@@ -17,11 +17,15 @@ from random import Random
 import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.util import calc_crc32c
 
 from styx.cli.facts_client import fetch_status
 from styx.client.connect import connect
 from styx.cluster.coordinator.status import Status
+from styx.log.kafka.session import KafkaSession
 from styx.log.kafka.topics import Topics
+from styx.log.kafka.wire import Produce
 from styx.messages import Request, encode_request
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, encode
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest, LoadOptions, SteadyLoad, audit, chaos_requests
@@ -36,6 +40,8 @@ HALF_OPEN = 200
 FORGED = 1_000_000
 """A generation that nobody has begun."""
 MIB = 1024 * 1024
+CRC_AT, ATTRIBUTES_AT, OFFSET_DELTA_AT = 17, 21, 64
+"""In a batch; the last one in its first record."""
 SECONDS_MAX = 30.0
 
 
@@ -117,7 +123,36 @@ async def at_ports(ports: list[int]) -> None:
     await asyncio.gather(*tried, *map(hello_of_tls, ports))
 
 
+def strange_batches() -> list[bytes]:
+    """What a broker takes, since it checks neither: a header whose name is no text, and an offset far ahead."""
+    builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, MIB)
+    builder.append(0, 0, None, b"?", [("name", b"")])
+    header, offset = builder.build(), builder.build()
+    header[header.index(b"name")] = 0xFF
+    offset[OFFSET_DELTA_AT] = 126
+    for data in header, offset:
+        data[CRC_AT:ATTRIBUTES_AT] = calc_crc32c(bytes(data[ATTRIBUTES_AT:])).to_bytes(4, "big")
+    return [bytes(header), bytes(offset)]
+
+
+async def as_batches(kafka: str, topics: Topics, slots: int) -> None:
+    session = KafkaSession(kafka)
+    await session.open(topics)
+    try:
+        places = [(topics.requests, slot) for slot in range(slots)] + [(topics.replies, 0), (topics.epochs, 0)]
+        for topic, partition in places:
+            for batch in strange_batches():
+                node = session.leader(topic, partition)
+                assert node is not None
+                answer = await session.send(node, Produce(None, -1, 10_000, [(topic, [(partition, batch)])]))
+                ((_, ((_, code, *_),)),) = answer.topics
+                assert code == 0
+    finally:
+        await session.close()
+
+
 async def into_topics(kafka: str, topics: Topics, slots: int) -> None:
+    await as_batches(kafka, topics, slots)
     producer = AIOKafkaProducer(bootstrap_servers=kafka, max_request_size=9 * MIB)
     compressing = AIOKafkaProducer(bootstrap_servers=kafka, max_request_size=9 * MIB, compression_type="gzip")
     forged = [encode(GenerationMarker(FORGED, -1)), encode(EpochRecord(FORGED, 0, 0, []))]
