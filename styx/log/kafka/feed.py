@@ -202,9 +202,10 @@ class RequestFeed:
             raise LogCorrupt(
                 str(damage), file=self._topic, stream=Stream.REQUESTS, partition=slot, offset=position
             ) from None
-        # At the end of the dictionary: slots that had no room in this answer come first in the next one.
-        del self._positions[slot]
-        self._positions[slot] = chunk.next_offset(position)
+        if chunk.data:
+            # At the end of the dictionary: slots that had no room in this answer come first in the next one.
+            del self._positions[slot]
+            self._positions[slot] = chunk.next_offset(position)
         self._ends[slot] = chunk.end
         return arrivals
 

@@ -165,13 +165,15 @@ class KafkaReader:
             chunks = under_way.result()
             ready = []
             for partition, chunk in chunks.items():
-                position = positions.pop(partition)
+                position = positions[partition]
                 if chunk.code == OFFSET_OUT_OF_RANGE:
                     raise LogTruncated(f"{topic}, partition {partition}: offset {position} was released meanwhile.")
-                following = chunk.next_offset(position)
-                if following < spans[partition][1]:
+                if chunk.data:
                     # At the end of the dictionary: those that had nothing this time come first the next time.
-                    positions[partition] = following
+                    del positions[partition]
+                    following = chunk.next_offset(position)
+                    if following < spans[partition][1]:
+                        positions[partition] = following
                 ready.append((partition, position, chunk))
             if positions:
                 under_way = self._submit(self._fetch(topic, dict(positions)))
