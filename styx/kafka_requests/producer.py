@@ -169,7 +169,7 @@ class RequestProducer:
         return taken
 
     async def _produce(self, node: int | None, lanes: list[SlotLane]) -> bool:
-        """False if something is to be repeated. Raises `ConnectionError`."""
+        """False if the next exchange had better wait a little. Raises `ConnectionError`."""
         try:
             if node is None:
                 raise ConnectionError(f"{self._session}: {self._topic} has partitions without a leader")
@@ -188,24 +188,28 @@ class RequestProducer:
                     lane.engaged = False
 
     def _answered(self, lane: SlotLane, code: int | None) -> bool:
-        if code is None or (code not in (NO_ERROR, _DUPLICATE) and passes(code)):
-            self._trouble(f"{self._topic}, partition {lane.slot}: {'no answer' if code is None else name_of(code)}")
-            return False
+        """Whether Kafka has the batch."""
         if code in (NO_ERROR, _DUPLICATE):
             lane.acknowledged()
             self._troubles.clear()
-        else:
-            _log.warning("%s refuses requests for slot %d: %s", self._session, lane.slot, name_of(code))
-            lane.lost()
-            self._identity = None
+            del self._under_way[lane.slot]
+            return True
+        problem = f"{self._topic}, partition {lane.slot}: {'no answer' if code is None else name_of(code)}"
+        if code is None or passes(code):
+            self._trouble(problem)
+            return False
+        self._trouble(f"{self._session} refuses {problem}", logging.WARNING, "only those with an idempotency key are")
+        lane.lost()
+        self._identity = None
         del self._under_way[lane.slot]
-        return True
+        # What the next batch repeats may be refused as this was, over and over.
+        return False
 
-    def _trouble(self, text: str) -> None:
+    def _trouble(self, text: str, level: int = logging.INFO, what: str = "requests are") -> None:
         """Tells of it once until Kafka takes requests again."""
         if text not in self._troubles:
             self._troubles.add(text)
-            _log.info("%s; requests are sent again", text)
+            _log.log(level, "%s; %s sent again", text, what)
 
     async def _probe(self) -> None:
         while True:

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.anyio
 REFUSED = 45
 """A sequence number out of order: no repetition helps."""
 NOT_LEADER = 6
+FORBIDDEN = 29
+"""To write into this topic."""
 DUPLICATE = 46
 NOT_ALLOWED = 31
 
@@ -119,6 +121,25 @@ async def test_a_refused_batch_is_sent_again_only_with_idempotency_keys(
     session.exchanges[1].acknowledge()
     await turns()
     assert [exchange.numbers for exchange in session.exchanges] == [{0: (1, 0), 1: (1, 0)}, {0: (2, 0)}, {1: (2, 0)}]
+
+
+async def test_what_is_refused_over_and_over_is_not_repeated_at_once(
+    session: FakeSession,
+    producer: RequestProducer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for refusal in range(3):
+        producer.send(waiter(b"%d" % refusal, repeatable=True))
+        await turns()
+        session.exchanges[refusal].acknowledge(slot_0=FORBIDDEN)
+    await turns()
+    assert [record.levelname for record in caplog.records if "refuses" in record.message] == ["WARNING"]
+    monkeypatch.setattr(producer_module, "RETRY_SECONDS", 60.0)
+    session.exchanges[3].acknowledge(slot_0=FORBIDDEN)
+    producer.send(waiter(b"another", 1))
+    await turns()
+    assert len(session.exchanges) == 4
 
 
 async def test_what_passes_is_repeated_unchanged(session: FakeSession, producer: RequestProducer) -> None:
