@@ -98,3 +98,5 @@ def fail(future: asyncio.Future[Reply], error: Exception) -> None:
     """Unless nobody waits any more."""
     if not future.done():
         future.set_exception(error)
+        # Looked at here: when a pool is closed, whoever asked may be gone.
+        future.exception()
