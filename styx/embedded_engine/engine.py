@@ -282,6 +282,10 @@ class EmbeddedEngine:
         """Transactions have ended that no snapshot holds, nor the one under way."""
         return self.worker.transactions_ended != self.counters.ended_at_snapshot
 
+    @property
+    def _stored(self) -> bool:
+        return not self._dirty and self.coordinator.ledger.under_way is None
+
     def _snapshot_due(self) -> None:
         self._snapshot_timer = None
         if self._dirty:
@@ -292,19 +296,12 @@ class EmbeddedEngine:
         self._drive.to_coordinator(SnapshotWanted())
 
     async def snapshot(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
-        """Takes a snapshot now; whether it was complete within `timeout` seconds."""
+        """Takes a snapshot now, if anything is new; whether all there is was stored within `timeout` seconds."""
         failed = self.counters.snapshots_failed
-        completed = self.coordinator.snapshots_completed
-        if self._dirty or self.coordinator.ledger.under_way is not None:
+        if self._dirty:
             self._want_snapshot()
-            await self._until(
-                lambda: (
-                    self.counters.snapshots_failed > failed
-                    or (self.coordinator.snapshots_completed > completed and not self._dirty)
-                ),
-                timeout,
-            )
-        return not self._dirty and self.coordinator.ledger.under_way is None
+        await self._until(lambda: self._stored or self.counters.snapshots_failed > failed, timeout)
+        return self._stored
 
     async def settled(self, timeout: float) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
         """Waits until every request in the log is answered; whether that was so within `timeout` seconds."""
