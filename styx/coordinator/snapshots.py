@@ -37,6 +37,11 @@ class SnapshotLedger:
         self._chains: dict[int, list[ObjectRef]] = {}
         self._failed = False
 
+    @property
+    def stored_epoch(self) -> int:
+        """The last epoch in the newest snapshot, -1 without one."""
+        return self.manifests[0].epoch if self.manifests else -1
+
     def start_from(self, manifest: Manifest | None) -> None:
         """A generation goes on from this manifest; whatever was under way is not part of anything."""
         self.under_way = None

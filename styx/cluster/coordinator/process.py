@@ -98,12 +98,14 @@ class CoordinatorProcess:
         session = self.session
         if session is None or not session.core.membership.members:
             return False
-        completed = session.core.snapshots_completed
+        core = session.core
+        completed, epoch = core.snapshots_completed, core.epoch
         session.want_snapshot()
         try:
             async with asyncio.timeout(STOP_SNAPSHOT_SECONDS_MAX):
-                while session.core.snapshots_completed == completed:
-                    if not session.core.live:
+                # One that was under way may be of an earlier epoch; then the wanted one comes behind it.
+                while core.snapshots_completed == completed or core.ledger.stored_epoch < epoch:
+                    if not core.live:
                         return False
                     await asyncio.sleep(0.02)
         except TimeoutError:
