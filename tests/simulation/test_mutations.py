@@ -1,12 +1,11 @@
 """Mutation proof: each rule of the protocol, broken on purpose, is caught by the simulator.
 
-The breakages live here, as patches of the product's functions. A mutation that no seed catches means that a rule is not
-tested; the seeds tried are few, so that the ones which catch it are common.
+The breakages live here, as patches of the product's functions; those of a cluster's rules are in
+`test_cluster_mutations.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,20 +13,12 @@ from msgspec.structs import replace
 
 from styx import context
 from styx.coordinator import barrier, coordinator
-from styx.coordinator.events import ManifestStored, SweepObjects
 from styx.coordinator.snapshots import SnapshotLedger
 from styx.log.base import Stream
 from styx.messages import encode_reply
 from styx.protocol import Done, SlotPart
 from styx.sequencer import epoch_record, sequencer
-from styx.testing.simulation import (
-    SimulationFailure,
-    coordinator_host,
-    random_plan,
-    shared_log,
-    simulate,
-    worker_host,
-)
+from styx.testing.simulation import worker_host
 from styx.testing.simulation.plan import Fault
 from styx.worker import (
     executor,
@@ -44,10 +35,7 @@ from styx.worker import lock_phase as lock_phase_module
 from styx.worker.events import SlotContent
 from styx.worker.slot import Slot
 from styx.worker.snapshot_spans import spans
-
-SEEDS_MAX = 400
-
-Mutation = Callable[[pytest.MonkeyPatch], None]
+from tests.simulation.mutation import Mutation, assert_caught
 
 
 def validation_ignores_reads(patch: pytest.MonkeyPatch) -> None:
@@ -345,86 +333,6 @@ def loads_are_in_no_snapshot(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Slot, "apply_all", apply_all)
 
 
-# Rules of a cluster ---------------------------------------------------------------------------------------------
-
-
-def workers_take_over_their_producers_themselves(patch: pytest.MonkeyPatch) -> None:
-    """As late as they come to it, a newer generation's fence may have been long before."""
-    original = worker_host.WorkerHost._connects
-
-    def connects(self: worker_host.WorkerHost, generation: int) -> bool:
-        recover = self._recovering
-        if recover is not None and recover.producers:
-            place = sorted(recover.addresses).index(self.id)
-            recover.producers[place] = self.world.log.take_over(place)
-        return original(self, generation)
-
-    patch.setattr(worker_host.WorkerHost, "_connects", connects)
-
-
-def nobody_fences(patch: pytest.MonkeyPatch) -> None:
-    def take_over(self: shared_log.SharedLog, producer: int) -> tuple[int, int]:
-        self._takeovers[producer] = 1
-        return producer, 1
-
-    patch.setattr(shared_log.SharedLog, "take_over", take_over)
-
-
-def a_manifest_counts_without_a_note_in_the_log(patch: pytest.MonkeyPatch) -> None:
-    def stored(self: coordinator_host.CoordinatorHost, generation: int, epoch: int) -> None:
-        self.give(ManifestStored(generation, epoch, True))
-
-    patch.setattr(coordinator_host.CoordinatorHost, "_manifest_stored", stored)
-
-
-def uploads_are_swept_before_there_is_a_snapshot(patch: pytest.MonkeyPatch) -> None:
-    original = coordinator.Coordinator._resume
-
-    def resume(self: coordinator.Coordinator) -> None:
-        original(self)
-        self._effects.append(SweepObjects(self.ledger.referenced(), self.generation))
-
-    patch.setattr(coordinator.Coordinator, "_resume", resume)
-
-
-def a_lost_connection_is_not_reported(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(worker_host.WorkerHost, "lost", lambda self, peer, reason: None)
-
-
-def a_deployment_waits_for_no_snapshot(patch: pytest.MonkeyPatch) -> None:
-    def deploy(self: coordinator.Coordinator, version: int) -> None:
-        newest = self._newest()
-        self.app_version = version
-        self._app_since = -1 if newest is None else newest.epoch
-        self._new_generation()
-
-    patch.setattr(coordinator.Coordinator, "_deploy", deploy)
-
-
-def workers_do_not_hold(patch: pytest.MonkeyPatch) -> None:
-    original = worker.Worker._close
-    patch.setattr(worker.Worker, "_close", lambda self, last: original(self, replace(last, hold=False)))
-
-
-def replies_are_searched_from_where_a_part_was_stored(patch: pytest.MonkeyPatch) -> None:
-    original = worker_host.WorkerHost._stored
-
-    def stored(self: worker_host.WorkerHost, wanted: Any, parts: Any) -> None:
-        original(self, wanted, [replace(part, replies=dict(self._reply_ends)) for part in parts])
-
-    patch.setattr(worker_host.WorkerHost, "_stored", stored)
-
-
-CLUSTER_MUTATIONS: list[Mutation] = [
-    workers_take_over_their_producers_themselves,
-    nobody_fences,
-    a_manifest_counts_without_a_note_in_the_log,
-    uploads_are_swept_before_there_is_a_snapshot,
-    a_lost_connection_is_not_reported,
-    a_deployment_waits_for_no_snapshot,
-    workers_do_not_hold,
-    replies_are_searched_from_where_a_part_was_stored,
-]
 MUTATIONS: list[Mutation] = [
     validation_ignores_reads,
     siblings_see_each_other,
@@ -462,27 +370,6 @@ MUTATIONS: list[Mutation] = [
 
 
 CRASHES = tuple(Fault("worker crash", 0.17 * i, 0.02) for i in range(1, 7))
-# A coordinator that another one replaces: while its workers load and others stand by for the new one; while an upload
-# is on its way; and while it goes on, because all workers stay with it.
-WHILE_LOADING = tuple(
-    fault
-    for i in range(3)
-    for fault in (
-        Fault("slow store", i + 0.1, 1.0),
-        Fault("worker crash", i + 0.2, 0.02),
-        Fault("zombie coordinator", i + 0.2, 1.5),
-    )
-)
-WHILE_UPLOADING = tuple(
-    fault
-    for i in range(4)
-    for fault in (
-        Fault("slow store", 0.7 * i + 0.1, 0.1),
-        Fault("worker crash", 0.7 * i + 0.2, 0.02),
-        Fault("zombie coordinator", 0.7 * i + 0.2, 0.5),
-    )
-)
-WHILE_SERVING = tuple(Fault("zombie coordinator", 0.1 + 1.2 * i, 1.0) for i in range(3))
 PACES: dict[Mutation, dict[str, Any]] = {
     # Rules about snapshots are broken rarely where snapshots are rare and nothing crashes after one.
     a_snapshot_does_not_wait_for_its_replies: {
@@ -501,49 +388,13 @@ PACES: dict[Mutation, dict[str, Any]] = {
         "bursts": 50,
         "faults": CRASHES,
     },
-    workers_take_over_their_producers_themselves: {
-        "duration_s": 3.0,
-        "bursts": 50,
-        "workers": 5,
-        "wanted": 2,
-        "slots": 4,
-        "faults": WHILE_LOADING,
-    },
-    uploads_are_swept_before_there_is_a_snapshot: {
-        "snapshot_interval_s": 0.01,
-        "duration_s": 3.0,
-        "bursts": 50,
-        "workers": 3,
-        "wanted": 2,
-        "slots": 2,
-        "log_delay_s": 0.0005,
-        "slow_messages": 0.0,
-        "epoch_transactions_max": 1000,
-        "requests": 150,
-        "faults": WHILE_UPLOADING,
-    },
-    a_manifest_counts_without_a_note_in_the_log: {
-        "snapshot_interval_s": 0.01,
-        "duration_s": 3.0,
-        "bursts": 50,
-        "workers": 2,
-        "wanted": 2,
-        "slots": 4,
-        "faults": WHILE_SERVING,
-    },
     snapshots_are_taken_amid_a_replay: {"snapshot_interval_s": 0.01, "faults": CRASHES},
 }
 """What a mutation needs to be caught often; the others are caught on the usual plans."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutation", [*MUTATIONS, *CLUSTER_MUTATIONS], ids=lambda mutation: mutation.__name__)
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
 def test_the_simulator_catches(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation(monkeypatch)
-    cluster = mutation in CLUSTER_MUTATIONS
-    for seed in range(SEEDS_MAX):
-        try:
-            simulate(replace(random_plan(seed, cluster=cluster), **PACES.get(mutation, {})))
-        except SimulationFailure:
-            return
-    pytest.fail(f"{SEEDS_MAX} seeds did not notice: {mutation.__name__}")
+    assert_caught(mutation, PACES.get(mutation, {}), cluster=False)

@@ -1,0 +1,29 @@
+"""What it means that the simulator catches a mutation, a rule of the protocol that is broken on purpose.
+
+A mutation that no seed catches means that a rule is not tested; the seeds tried are few, so that the ones which catch
+it are common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from styx.testing.simulation import SimulationFailure, random_plan, simulate
+
+SEEDS_MAX = 400
+
+Mutation = Callable[[pytest.MonkeyPatch], None]
+
+
+def assert_caught(mutation: Mutation, pace: Mapping[str, Any], *, cluster: bool) -> None:
+    """One of the first seeds fails, with a plan that is of a `cluster` or not, and changed by `pace`."""
+    for seed in range(SEEDS_MAX):
+        try:
+            simulate(replace(random_plan(seed, cluster=cluster), **pace))
+        except SimulationFailure:
+            return
+    pytest.fail(f"{SEEDS_MAX} seeds did not notice: {mutation.__name__}")

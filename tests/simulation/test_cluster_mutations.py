@@ -1,0 +1,158 @@
+"""Mutation proof: each rule that only a cluster has, broken on purpose, is caught by the simulator.
+
+The breakages live here, as patches of the product's functions and of the simulator's processes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from styx.coordinator import coordinator
+from styx.coordinator.events import ManifestStored, SweepObjects
+from styx.testing.simulation import coordinator_host, shared_log, worker_host
+from styx.testing.simulation.plan import Fault
+from styx.worker import worker
+from tests.simulation.mutation import Mutation, assert_caught
+
+
+def workers_take_over_their_producers_themselves(patch: pytest.MonkeyPatch) -> None:
+    """As late as they come to it, a newer generation's fence may have been long before."""
+    original = worker_host.WorkerHost._connects
+
+    def connects(self: worker_host.WorkerHost, generation: int) -> bool:
+        recover = self._recovering
+        if recover is not None and recover.producers:
+            place = sorted(recover.addresses).index(self.id)
+            recover.producers[place] = self.world.log.take_over(place)
+        return original(self, generation)
+
+    patch.setattr(worker_host.WorkerHost, "_connects", connects)
+
+
+def nobody_fences(patch: pytest.MonkeyPatch) -> None:
+    def take_over(self: shared_log.SharedLog, producer: int) -> tuple[int, int]:
+        self._takeovers[producer] = 1
+        return producer, 1
+
+    patch.setattr(shared_log.SharedLog, "take_over", take_over)
+
+
+def a_manifest_counts_without_a_note_in_the_log(patch: pytest.MonkeyPatch) -> None:
+    def stored(self: coordinator_host.CoordinatorHost, generation: int, epoch: int) -> None:
+        self.give(ManifestStored(generation, epoch, True))
+
+    patch.setattr(coordinator_host.CoordinatorHost, "_manifest_stored", stored)
+
+
+def uploads_are_swept_before_there_is_a_snapshot(patch: pytest.MonkeyPatch) -> None:
+    original = coordinator.Coordinator._resume
+
+    def resume(self: coordinator.Coordinator) -> None:
+        original(self)
+        self._effects.append(SweepObjects(self.ledger.referenced(), self.generation))
+
+    patch.setattr(coordinator.Coordinator, "_resume", resume)
+
+
+def a_lost_connection_is_not_reported(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(worker_host.WorkerHost, "lost", lambda self, peer, reason: None)
+
+
+def a_deployment_waits_for_no_snapshot(patch: pytest.MonkeyPatch) -> None:
+    def deploy(self: coordinator.Coordinator, version: int) -> None:
+        newest = self._newest()
+        self.app_version = version
+        self._app_since = -1 if newest is None else newest.epoch
+        self._new_generation()
+
+    patch.setattr(coordinator.Coordinator, "_deploy", deploy)
+
+
+def workers_do_not_hold(patch: pytest.MonkeyPatch) -> None:
+    original = worker.Worker._close
+    patch.setattr(worker.Worker, "_close", lambda self, last: original(self, replace(last, hold=False)))
+
+
+def replies_are_searched_from_where_a_part_was_stored(patch: pytest.MonkeyPatch) -> None:
+    original = worker_host.WorkerHost._stored
+
+    def stored(self: worker_host.WorkerHost, wanted: Any, parts: Any) -> None:
+        original(self, wanted, [replace(part, replies=dict(self._reply_ends)) for part in parts])
+
+    patch.setattr(worker_host.WorkerHost, "_stored", stored)
+
+
+MUTATIONS: list[Mutation] = [
+    workers_take_over_their_producers_themselves,
+    nobody_fences,
+    a_manifest_counts_without_a_note_in_the_log,
+    uploads_are_swept_before_there_is_a_snapshot,
+    a_lost_connection_is_not_reported,
+    a_deployment_waits_for_no_snapshot,
+    workers_do_not_hold,
+    replies_are_searched_from_where_a_part_was_stored,
+]
+
+# A coordinator that another one replaces: while its workers load and others stand by for the new one; while an upload
+# is on its way; and while it goes on, because all workers stay with it.
+WHILE_LOADING = tuple(
+    fault
+    for i in range(3)
+    for fault in (
+        Fault("slow store", i + 0.1, 1.0),
+        Fault("worker crash", i + 0.2, 0.02),
+        Fault("zombie coordinator", i + 0.2, 1.5),
+    )
+)
+WHILE_UPLOADING = tuple(
+    fault
+    for i in range(4)
+    for fault in (
+        Fault("slow store", 0.7 * i + 0.1, 0.1),
+        Fault("worker crash", 0.7 * i + 0.2, 0.02),
+        Fault("zombie coordinator", 0.7 * i + 0.2, 0.5),
+    )
+)
+WHILE_SERVING = tuple(Fault("zombie coordinator", 0.1 + 1.2 * i, 1.0) for i in range(3))
+PACES: dict[Mutation, dict[str, Any]] = {
+    workers_take_over_their_producers_themselves: {
+        "duration_s": 3.0,
+        "bursts": 50,
+        "workers": 5,
+        "wanted": 2,
+        "slots": 4,
+        "faults": WHILE_LOADING,
+    },
+    uploads_are_swept_before_there_is_a_snapshot: {
+        "snapshot_interval_s": 0.01,
+        "duration_s": 3.0,
+        "bursts": 50,
+        "workers": 3,
+        "wanted": 2,
+        "slots": 2,
+        "log_delay_s": 0.0005,
+        "slow_messages": 0.0,
+        "epoch_transactions_max": 1000,
+        "requests": 150,
+        "faults": WHILE_UPLOADING,
+    },
+    a_manifest_counts_without_a_note_in_the_log: {
+        "snapshot_interval_s": 0.01,
+        "duration_s": 3.0,
+        "bursts": 50,
+        "workers": 2,
+        "wanted": 2,
+        "slots": 4,
+        "faults": WHILE_SERVING,
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_the_simulator_catches(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutation(monkeypatch)
+    assert_caught(mutation, PACES.get(mutation, {}), cluster=True)
