@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from styx.testing.simulation import SimulationFailure, random_plan, simulate
 
 SEEDS_MAX = 400
+OUT_OF_DATE = AttributeError, TypeError, NameError
+"""What a mutation raises that names something the product no longer has."""
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 
@@ -24,6 +26,7 @@ def assert_caught(mutation: Mutation, pace: Mapping[str, Any], *, cluster: bool)
     for seed in range(SEEDS_MAX):
         try:
             simulate(replace(random_plan(seed, cluster=cluster), **pace))
-        except SimulationFailure:
+        except SimulationFailure as failure:
+            assert not isinstance(failure.__cause__, OUT_OF_DATE), f"{mutation.__name__} breaks itself, and no rule"
             return
     pytest.fail(f"{SEEDS_MAX} seeds did not notice: {mutation.__name__}")

@@ -201,7 +201,7 @@ def a_chain_that_died_counts_as_sent(patch: pytest.MonkeyPatch) -> None:
 
     def returned(self: rerun.Rerun, frame: Any, value: Any) -> None:
         if frame.due.cached is not None:
-            frame.due.cached.failed = False
+            frame.due.cached._failed = False
         original(self, frame, value)
 
     patch.setattr(rerun.Rerun, "_returned", returned)
