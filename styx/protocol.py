@@ -93,7 +93,7 @@ class LoadFailed(msgspec.Struct, array_like=True, tag=2, gc=False):
 
 
 class EpochStarted(msgspec.Struct, array_like=True, tag=3, gc=False):
-    """The worker has work and has begun the epoch."""
+    """The worker has work and has begun the epoch, without having been told to `Join` it."""
 
     generation: int
     epoch: int

@@ -311,7 +311,7 @@ class Worker:
         if plan is None:
             record = EpochRecord(self.generation, epoch, self.counter, batches)
             self._effects.append(AppendEpochRecord(self.generation, epoch, epoch_record.encode(record)))
-        if not self._alone:  # else nobody has to be told to join
+        if not self._alone and self._joined < epoch:  # else nobody has to be told to join
             self._tell(EpochStarted(self.generation, epoch))
         self.executor.begin(roots)
         for frame in self._early.pop(epoch, ()):

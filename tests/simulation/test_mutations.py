@@ -258,6 +258,10 @@ def early_frames_are_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(worker.Worker, "_take_frame", take_frame)
 
 
+def nobody_is_told_to_join(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(coordinator.Coordinator, "_epoch_started", lambda self, worker, epoch: None)
+
+
 def collided_transactions_are_not_made_sequential(patch: pytest.MonkeyPatch) -> None:
     original = worker.Worker._end_locked
 
@@ -358,6 +362,7 @@ MUTATIONS: list[Mutation] = [
     snapshots_are_taken_amid_a_replay,
     counters_are_not_rebalanced,
     early_frames_are_lost,
+    nobody_is_told_to_join,
     collided_transactions_are_not_made_sequential,
     an_aborting_transaction_with_a_collision_aborts_at_once,
     a_doomed_function_still_calls,

@@ -18,6 +18,7 @@ from styx.protocol import (
     Commit,
     Conflicts,
     Done,
+    EpochStarted,
     Join,
     Manifest,
     PendingTransaction,
@@ -152,6 +153,19 @@ def test_a_worker_without_slots_takes_part_all_the_same() -> None:
     alone.say(Resume(2))
     alone.say(Join(2, 0))
     assert alone.records[-1] == EpochRecord(2, 0, 0, [])
+
+
+def test_who_was_told_to_join_does_not_tell_that_the_epoch_has_begun() -> None:
+    alone = Alone()
+    alone.say(Resume(1))
+    alone.arrive(0, "get")
+    assert alone.told[-1] == EpochStarted(1, 0)
+    alone.say(Recover(2, {0: 0}, None))
+    alone.step(StateLoaded(2, -1, 0, {0: LoadedSlot({}, 0, [])}, [], set()))
+    alone.say(Resume(2))
+    alone.say(Join(2, 0))
+    assert alone.worker.epoch == 0
+    assert EpochStarted(2, 0) not in alone.told
 
 
 def test_requests_of_slots_that_it_does_not_own_are_not_its_business() -> None:

@@ -1,6 +1,6 @@
 """Lets requests wait for each other before they begin an epoch: group commit, for clusters of several workers.
 
-An epoch costs every worker a frame to each of the others, a record and three messages to the coordinator, whatever its
+An epoch costs every worker a frame to each of the others, a record and two messages to the coordinator, whatever its
 size. Under load, the next one therefore begins no sooner than a while after the last, the longer the more workers there
 are. Requests that are on their own do not wait. Only holds back what has been fetched; never drops or reorders it.
 """
