@@ -92,6 +92,8 @@ async def _measure(bench: Bench, options: argparse.Namespace, found: list[Measur
             _subject(bench, plain, WITHOUT, settings) as (without,),
         ):
             tops = [await subject.warmed() for subject in (with_them, without)]
+            for subject in (with_them, without):
+                subject.expect(min(tops))  # so that both have the same number of requests under way
             for _, order in turns(bench.common.runs, (with_them, without)):
                 for subject in order:
                     found.append(_measured(subject, await subject.saturated(), 0.0))
