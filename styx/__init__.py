@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from styx import compiled  # noqa: F401 - first: others are imported in the form that it finds
 from styx.app import App
 from styx.bulk_load import LoadReport
 from styx.context import Context

@@ -8,16 +8,16 @@ object that the executor takes. Paper sections 3 (programming model) and 7.5 (no
 from __future__ import annotations
 
 import random
-import types
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, cast
 
 import msgspec
 
 from styx.app import App
+from styx.call_spec import CallSpec
 from styx.codec import SETS, decode_plain, encode_any, shown
 from styx.errors import (
     CallDepthExceeded,
@@ -32,6 +32,7 @@ from styx.limits import CALLS_PER_FUNCTION_MAX, Limits
 from styx.operator import FunctionSpec, Operator
 from styx.partitioning import Key
 from styx.signature import NO_ARGUMENTS
+from styx.waiting import DONE, ExternalCall, SyncCall, suspend
 
 _encode = msgspec.msgpack.Encoder().encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,59 +40,35 @@ PATH_STEP_BYTES = 2
 CLOSED: Final = -1
 
 
-class CallSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What one call asks for; two executions made the same call exactly if these are equal."""
-
-    synchronous: bool
-    slot: int
-    operator: str
-    function: str
-    key: Key
-    params: bytes
-
-
-class Cell(Protocol):
+class Cell:
     """One entity's state as one transaction sees it. `chain` is the reader's synchronous chain.
 
     `put_all` writes many entities of the same operator, whose name is given, on the same slot; it is all that its
     transaction does. Unless `replace`, it returns the first one that has a state, if there is one, and writes nothing.
     """
 
-    def read(self, chain: bytes) -> bytes | None: ...
-    def write(self, chain: bytes, value: bytes | None) -> None: ...
-    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None: ...
+    __slots__ = ()
+
+    def read(self, chain: bytes) -> bytes | None:
+        raise NotImplementedError
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        raise NotImplementedError
+
+    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
+        raise NotImplementedError
 
 
-class Environment(Protocol):
+class Environment:
     """What a context needs to know of its transaction and deployment."""
+
+    __slots__ = ()
 
     app: App
     limits: Limits
     n_slots: int
     tid: int
     timestamp_us: int
-
-
-class SyncCall(NamedTuple):
-    """Yielded to the executor: run call `number` of this context and resume me with its encoded result."""
-
-    context: Context
-    number: int
-    spec: CallSpec
-
-
-class ExternalCall(NamedTuple):
-    """Yielded to the executor: resume me with this outside function's encoded result."""
-
-    context: Context
-    key: bytes
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-
-
-@types.coroutine
-def _suspend(request: SyncCall | ExternalCall) -> Generator[SyncCall | ExternalCall, bytes, bytes]:
-    return (yield request)
 
 
 def encode_params(operator: str, function: FunctionSpec, params: Any) -> bytes:
@@ -115,19 +92,6 @@ def call_limit_error(limits: Limits) -> CallLimitExceeded:
         f"the transaction calls more than {limits.invocations_max} functions (Limits.invocations_max): "
         "an endless recursion? Split it over several requests"
     )
-
-
-@types.coroutine
-def _nothing() -> Generator[Any, Any, None]:
-    return
-    yield
-
-
-_DONE: Final = _nothing()
-"""What `put` and `delete` return. A generator that has ended gives None to everybody who awaits it, at once and without
-an object for each; anything else that can be awaited costs several times as much.
-"""
-next(_DONE, None)
 
 
 class Context(msgspec.Struct, eq=False):
@@ -155,6 +119,7 @@ class Context(msgspec.Struct, eq=False):
     _share: int = 0
     _called: int = 1
     _from_slot: int = 0
+    _footprint: Any = None
     _calls: list[CallSpec] = cast("list[CallSpec]", ())
     _doom: InTransactionError | None = None
     _externals: int = 0
@@ -208,7 +173,7 @@ class Context(msgspec.Struct, eq=False):
         if len(data) > self._env.limits.value_bytes_max:
             raise self._too_large(f"the state of {self._operator.name}[{shown(self.key)}]", data)
         self._cell.write(self._chain, data)
-        return _DONE
+        return DONE
 
     def _encoded(self, value: Any) -> bytes:
         try:
@@ -223,7 +188,7 @@ class Context(msgspec.Struct, eq=False):
             self._refuse()
         self._left = left - 1
         self._cell.write(self._chain, None)
-        return _DONE
+        return DONE
 
     @property
     def state(self) -> Context:
@@ -249,7 +214,7 @@ class Context(msgspec.Struct, eq=False):
                 self._calls.append(spec)
             else:
                 self._calls = [spec]
-        data = await _suspend(SyncCall(self, len(self._calls) - 1, spec))
+        data = await suspend(SyncCall(self, len(self._calls) - 1, spec))
         return self._env.app.operators[spec.operator].functions[spec.function].decode_result(data)
 
     def _call_spec(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> CallSpec:
@@ -301,7 +266,7 @@ class Context(msgspec.Struct, eq=False):
             raise self._doomed(error) from None
         identity = encode_any((self._env.tid, self._path, self._externals, name, data), name)
         key = blake2b(identity, digest_size=16).digest()
-        result = await _suspend(ExternalCall(self, key, function, args))
+        result = await suspend(ExternalCall(self, key, function, args))
         return decode_plain(result)
 
     # Deterministic facts -----------------------------------------------------------------------------------

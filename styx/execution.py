@@ -19,7 +19,7 @@ import msgspec
 from styx.app import App
 from styx.bulk_load import LOAD
 from styx.codec import SETS, encode_any
-from styx.context import Context, ExternalCall, SyncCall
+from styx.context import Context
 from styx.errors import (
     BadArguments,
     CallLimitExceeded,
@@ -34,6 +34,7 @@ from styx.limits import Limits
 from styx.messages import Request
 from styx.operator import LOAD_FUNCTION, FunctionSpec, Operator
 from styx.partitioning import Key
+from styx.waiting import ExternalCall, SyncCall
 
 ErrorTriple = tuple[str, str, str]
 """(code, type, message) as a reply record carries it."""
@@ -44,7 +45,7 @@ FRAMES_MAX: Final = 1_000
 """Frames looked at to find the line of a foreign await."""
 
 _STANDARD_LIBRARY = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
-_CONTEXT_FILE = Context.get.__code__.co_filename
+_CONTEXT_MODULES = ("styx.context", "styx.waiting")
 _INSTALLED = ("site-packages", "dist-packages")
 _encode = msgspec.msgpack.Encoder().encode
 _encode_ordered = msgspec.msgpack.Encoder(order="deterministic").encode
@@ -58,7 +59,7 @@ class Outcome(NamedTuple):
     error: ErrorTriple | None
 
 
-class Target(msgspec.Struct, frozen=True):
+class Target(msgspec.Struct, eq=False, frozen=True):
     """A request's root, resolved against the app. `slot` is the index of the slot that owns the key."""
 
     operator: Operator
@@ -226,7 +227,7 @@ def _traceback_lines(traceback: TracebackType | None) -> Iterable[tuple[FrameTyp
 
 def _nondeterministic(lines: list[tuple[FrameType, int]], what: str) -> NondeterministicFunction:
     """Names the deepest line outside the standard library, and the library function it awaits, if any."""
-    lines = [line for line in lines if line[0].f_code.co_filename != _CONTEXT_FILE]
+    lines = [line for line in lines if line[0].f_globals.get("__name__") not in _CONTEXT_MODULES]
     depth = max((i for i, (frame, _) in enumerate(lines) if not _is_standard(frame.f_code)), default=0)
     if depth + 1 < len(lines):
         below = lines[depth + 1][0]

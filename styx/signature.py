@@ -154,7 +154,8 @@ class Signature:
         if match is None or match.group(1) is None:
             return f"{self.function}: {message}"
         index = int(match.group(1))
-        positional = [p for p in self.parameters if p.kind in (*_POSITIONAL, _Parameter.VAR_POSITIONAL)]
+        kinds = (*_POSITIONAL, _Parameter.VAR_POSITIONAL)
+        positional = [p for p in self.parameters if p.kind in kinds]
         name = positional[min(index, len(positional) - 1)].name
         rest = match.group(2)
         place = f" (in {name}{rest})" if rest else ""

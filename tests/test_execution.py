@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from styx import App, Context, Limits, Operator
+from styx.context import Cell, Environment
 from styx.errors import BadKey, UnknownFunction, UnknownOperator, UnsupportedValue, ValueTooLarge
 from styx.execution import (
     aborted,
@@ -35,8 +36,8 @@ app = App("test", [node])
 LIMITS = Limits(value_bytes_max=10)
 
 
-def request(operator: str = "node", key: Any = (1, 2), function: str = "nothing", params: bytes = b"\x90") -> Request:
-    return Request("r", operator, key, function, params)
+def request(operator: str = "node", key: Any = None, function: str = "nothing", params: bytes = b"\x90") -> Request:
+    return Request("r", operator, key or [1, 2], function, params)
 
 
 # Requests ------------------------------------------------------------------------------------------------------
@@ -82,7 +83,7 @@ def test_an_outcome_keeps_text_only() -> None:
 
 
 def test_a_swallowed_engine_error_wins() -> None:
-    context = Context(node, (1, 2), None, node.functions["nothing"], None, b"", b"", 1)  # type: ignore[arg-type]
+    context = Context(node, (1, 2), Environment(), node.functions["nothing"], Cell(), b"", b"", 1)
     other = ValueError()
     assert failure_of(context, None) is None
     assert failure_of(context, other) is other

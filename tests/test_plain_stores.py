@@ -49,4 +49,5 @@ def test_what_the_collector_must_know_is_known_from_its_making() -> None:
     here = footprint()
     cell = EntityCell(here, "key", {})
     assert gc.is_tracked(here)
-    assert gc.is_tracked(Invocation(entity, "key", here, entity.functions["nothing"], cell, b"", b"", 1))
+    nothing = entity.functions["nothing"]
+    assert gc.is_tracked(Invocation(entity, "key", here, nothing, cell, b"", b"", 1, b"", b"", 0, 1, 0, here))

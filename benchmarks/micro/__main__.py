@@ -20,6 +20,7 @@ from benchmarks.reference.bare_loop import bare_loop
 from benchmarks.reference.cpu_time import cpu_seconds
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
 from styx.codec import encode_strict
+from styx.compiled import FORM, describe
 from styx.messages import decode_reply
 
 
@@ -78,7 +79,7 @@ def main() -> None:
     options = parser.parse_args()
     write_chart = _chart_writer(parser) if options.chart is not None else None
     interpreter = f"{platform.python_implementation()} {platform.python_version()}"
-    print(f"{interpreter}, {platform.machine()}")
+    print(f"{interpreter}, {platform.machine()}, engine {describe(FORM)}")
     comparisons = [
         measure("10,000 keys, uniform", 10_000, options.transactions, options.runs),
         measure("100 hot keys", 100, options.transactions, options.runs),

@@ -18,6 +18,7 @@ from benchmarks.micro.bank import account, app
 from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
 from styx.codec import encode_strict
+from styx.compiled import FORM, PLAIN_VARIABLE
 from styx.garbage import tune_collector
 from styx.worker import validation
 from styx.worker.lock_phase import SlotLockPhase
@@ -113,6 +114,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="runs of each (default 5)")
     options = parser.parse_args()
     print(f"{platform.python_implementation()} {platform.python_version()}, µs of CPU a transaction")
+    if FORM.extensions:
+        parser.error(f"compiled steps cannot be told apart: run it with {PLAIN_VARIABLE}=1")
     columns = []
     for keys in (10_000, 100):
         runs = [run(keys, options.transactions) for _ in range(options.runs)]

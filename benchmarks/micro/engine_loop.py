@@ -11,7 +11,7 @@ from styx.coordinator import events as coordinator_events
 from styx.coordinator.coordinator import Coordinator
 from styx.limits import Limits
 from styx.messages import ReplyRecord, encode_reply
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 from styx.worker import events as worker_events
 from styx.worker.worker import Worker
 

@@ -17,7 +17,7 @@ from styx.log.kafka.appender import Appender
 from styx.log.kafka.feed import RequestFeed
 from styx.log.kafka.topics import topics_of
 from styx.messages import ReplyRecord, decode_request
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 
 READY: Final = "echoing"
 """The line that it prints once it reads."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from styx.coordinator.events import Event as CoordinatorEvent
 from styx.embedded_engine.durability import DurableWaiters
 from styx.log.base import Log
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 from styx.worker.events import Event as WorkerEvent
 from styx.worker.events import Proceed, RequestsArrived
 from styx.worker.worker import Worker

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from styx.log.base import Log, Record, Stream
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 from styx.worker.events import RequestsArrived
 
 FEED_RECORDS: Final = 4096

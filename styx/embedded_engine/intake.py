@@ -20,7 +20,7 @@ from styx.errors import BadArguments, InTransactionError, RequestRejected
 from styx.limits import Limits
 from styx.log.base import Log, Stream
 from styx.messages import Reply, ReplyRecord, Request, encode_request
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 
 LOG_BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
 """While more than this waits for the disk, requests are held back."""

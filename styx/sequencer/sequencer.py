@@ -9,17 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-import msgspec
-
+from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import Resumed, SlotBatch
-
-
-class Arrival(msgspec.Struct, frozen=True, gc=False):
-    """A request record as the log delivered it."""
-
-    offset: int
-    timestamp_us: int
-    payload: bytes
 
 
 class SlotSequencer:

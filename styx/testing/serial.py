@@ -12,7 +12,8 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from styx.app import App
-from styx.context import PATH_STEP_BYTES, CallSpec, Context, ExternalCall, SyncCall
+from styx.call_spec import CallSpec
+from styx.context import PATH_STEP_BYTES, Cell, Context, Environment
 from styx.errors import InTransactionError
 from styx.execution import (
     ErrorTriple,
@@ -30,6 +31,7 @@ from styx.limits import Limits
 from styx.messages import Request
 from styx.operator import FunctionSpec, Operator
 from styx.partitioning import Key
+from styx.waiting import ExternalCall, SyncCall
 
 Entity = tuple[str, Key]
 """(operator name, key)."""
@@ -133,7 +135,7 @@ class _Running(NamedTuple):
     coroutine: Coroutine[Any, Any, Any]
 
 
-class _Overlay:
+class _Overlay(Cell):
     """One entity as its transaction sees it: its own last write, else the committed state."""
 
     __slots__ = ("_entities", "_entity", "_state", "_writes")
@@ -163,24 +165,8 @@ class _Overlay:
         return None
 
 
-class _Transaction:
-    """One transaction under way; also what its contexts know of it (`styx.context.Environment`)."""
-
-    __slots__ = (
-        "app",
-        "called",
-        "chain",
-        "entities",
-        "externals",
-        "limits",
-        "n_slots",
-        "result",
-        "stack",
-        "state",
-        "tid",
-        "timestamp_us",
-        "writes",
-    )
+class _Transaction(Environment):
+    """One transaction under way, which its contexts know."""
 
     def __init__(self, reference: SerialReference, tid: int, timestamp_us: int) -> None:
         self.app = reference.app

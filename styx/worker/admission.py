@@ -13,7 +13,7 @@ from styx.errors import InTransactionError, WrongPartition, describe
 from styx.execution import ErrorTriple, rejection, resolve_request
 from styx.limits import Limits
 from styx.messages import Request, decode_reply, decode_request
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 from styx.worker.events import ReportPoison
 from styx.worker.messages import Failure
 from styx.worker.reply_memory import ReplyMemory

@@ -13,8 +13,8 @@ from typing import Any
 
 from styx.messages import ReplyRecord
 from styx.protocol import Manifest, PendingTransaction, SlotPart, ToCoordinator, ToWorker
+from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan
-from styx.sequencer.sequencer import Arrival
 from styx.worker.messages import Frame
 from styx.worker.slot import Delta, Table
 

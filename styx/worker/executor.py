@@ -13,7 +13,8 @@ from typing import Any
 
 from styx.app import App
 from styx.bulk_load import LOAD
-from styx.context import CLOSED, CallSpec, ExternalCall, SyncCall
+from styx.call_spec import CallSpec
+from styx.context import CLOSED
 from styx.errors import CallLimitExceeded, InTransactionError
 from styx.execution import (
     aborted,
@@ -26,9 +27,10 @@ from styx.execution import (
 from styx.limits import Limits
 from styx.messages import Request
 from styx.partitioning import Key
+from styx.waiting import ExternalCall, SyncCall
 from styx.worker.ack_share import split
 from styx.worker.external_calls import EXTERNAL_CODE, known_outcome, pending
-from styx.worker.first_step import RETURNED, FirstSteps, Steps
+from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
 from styx.worker.invocation import FIRST_STEP, Invocation, abandon, external_failure, failure_at
 from styx.worker.messages import Ack, Call, Drop, Failure, Result
@@ -36,6 +38,7 @@ from styx.worker.outgoing_call import outgoing_call
 from styx.worker.root import RootTransaction
 from styx.worker.root_accounts import RootAccounts
 from styx.worker.slot import Slot
+from styx.worker.steps import RETURNED, Steps
 
 _REQUESTS = (SyncCall, ExternalCall)
 
@@ -199,6 +202,7 @@ class Executor(RootAccounts):
             share,
             count,
             from_slot,
+            footprint,
         )
         footprint.invocations.append(invocation)
         self._ready.append(invocation)
@@ -206,7 +210,7 @@ class Executor(RootAccounts):
 
     def _start(self, invocation: Invocation) -> None:
         """Runs an invocation to its first wait, or to its end."""
-        if invocation._env.dead:
+        if invocation._footprint.dead:
             return
         try:
             coroutine = start(invocation._spec, invocation, invocation._params)
@@ -233,7 +237,7 @@ class Executor(RootAccounts):
 
     def _over_limit(self, invocation: Invocation) -> None:
         # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.
-        footprint = invocation._env
+        footprint = invocation._footprint
         self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, overflow=True))
 
     def _send(self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any], value: bytes | None) -> None:
@@ -262,7 +266,7 @@ class Executor(RootAccounts):
         elif type(request) is SyncCall:
             self._call(invocation, request)
         else:
-            outcome = known_outcome(invocation._env, request)
+            outcome = known_outcome(invocation._footprint, request)
             if outcome is None:
                 self._abandon(invocation, pending(invocation, request, self.limits))
             elif outcome.error is not None:
@@ -273,16 +277,16 @@ class Executor(RootAccounts):
 
     def _call(self, invocation: Invocation, request: SyncCall) -> None:
         path = invocation.step_path(request.number)
-        called = self.send_call(invocation._env, path, request.spec, -1, invocation._called, invocation._chain_id)
+        called = self.send_call(invocation._footprint, path, request.spec, -1, invocation._called, invocation._chain_id)
         if called is not None:
             called._caller = invocation
         else:
-            footprint = invocation._env
+            footprint = invocation._footprint
             self._waiting[footprint.tid, footprint.slot, invocation._path] = invocation
 
     def _raised(self, invocation: Invocation, error: BaseException) -> None:
         invocation.end()
-        if type(error) is CallLimitExceeded and not invocation._env.sequential:
+        if type(error) is CallLimitExceeded and not invocation._footprint.sequential:
             self._over_limit(invocation)
         else:
             self._failed(invocation, failure_at(invocation, aborted(error)))
@@ -290,12 +294,12 @@ class Executor(RootAccounts):
     def _resume(self, invocation: Invocation, result: Result | bytes | None) -> None:
         """With a synchronous callee's result, or an outside function's, encoded."""
         coroutine = invocation._coroutine
-        if coroutine is None or invocation._env.dead:
+        if coroutine is None or invocation._footprint.dead:
             return
         if isinstance(result, Result):
             invocation._called = result.count
             if result.collided:
-                invocation._env.collided = True
+                invocation._footprint.collided = True
             if result.failure is not None:
                 self._abandon(invocation, result.failure)
                 return
@@ -344,7 +348,7 @@ class Executor(RootAccounts):
 
     def _returned(self, invocation: Invocation, value: Any) -> None:
         share = invocation._share
-        footprint, calls = invocation._env, invocation._calls
+        footprint, calls = invocation._footprint, invocation._calls
         if share < 0 or not invocation._path:
             try:
                 result = invocation._result = encode_result(invocation._spec, value, self.limits)
@@ -362,7 +366,7 @@ class Executor(RootAccounts):
 
     def _calls_made(self, invocation: Invocation) -> None:
         """A chain has ended well; its asynchronous calls are made now."""
-        footprint, count, own = invocation._env, invocation._called, invocation._calls
+        footprint, count, own = invocation._footprint, invocation._called, invocation._calls
         if len(own) == 1 and invocation._below is None and not (own[0].synchronous or footprint.sequential):
             footprint.sent += 1
             if footprint.sent < self._invocations_max:
@@ -409,7 +413,7 @@ class Executor(RootAccounts):
         calls: list[tuple[bytes, CallSpec]],
         failure: Failure | None,
     ) -> None:
-        footprint = invocation._env
+        footprint = invocation._footprint
         result = Result(
             footprint.tid,
             invocation._from_slot,
@@ -428,7 +432,7 @@ class Executor(RootAccounts):
     def _chain_ended(
         self, invocation: Invocation, calls: list[tuple[bytes, CallSpec]], failure: Failure | None
     ) -> None:
-        footprint = invocation._env
+        footprint = invocation._footprint
         external = failure is not None and failure.code == EXTERNAL_CODE
         self._acknowledge(
             footprint,
@@ -448,7 +452,7 @@ class Executor(RootAccounts):
 
     def _branch_ended(self, invocation: Invocation) -> None:
         """A chain has ended well and calls nothing more."""
-        footprint = invocation._env
+        footprint = invocation._footprint
         root = self.roots.get(footprint.tid)
         if root is None or footprint.sequential or footprint.collided:
             self._acknowledge(

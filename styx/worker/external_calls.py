@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from styx.context import ExternalCall
 from styx.execution import aborted, external_limit_error
 from styx.limits import Limits
+from styx.waiting import ExternalCall
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, failure_at
 from styx.worker.messages import ExternalOutcome, Failure, decode_outcome
@@ -32,7 +32,7 @@ def pending(invocation: Invocation, request: ExternalCall, limits: Limits) -> Fa
     State that others keep changing can change a call's arguments at every return, which makes it another call: the
     limit ends that.
     """
-    footprint = invocation._env
+    footprint = invocation._footprint
     if footprint.sequential:
         if len(footprint.externals or ()) >= limits.external_calls_max:
             return failure_at(invocation, aborted(external_limit_error(limits)))

@@ -8,14 +8,10 @@ it, and is driven directly from then on.
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable, Coroutine, Generator
-from typing import Any, Final
+from collections.abc import Callable, Coroutine
+from typing import Any
 
-RETURNED: Final = object()
-"""What `FirstSteps.take` gives for a coroutine that has ended."""
-
-Steps = Generator[Any, Coroutine[Any, Any, Any], None]
+from styx.worker.steps import Steps, steps
 
 
 class FirstSteps:
@@ -30,7 +26,7 @@ class FirstSteps:
         self._begin()
 
     def _begin(self) -> None:
-        self._steps = _steps(self.result)
+        self._steps = steps(self.result)
         self.take: Callable[[Coroutine[Any, Any, Any]], Any] = self._steps.send
         next(self._steps)
 
@@ -39,11 +35,3 @@ class FirstSteps:
         used = self._steps
         self._begin()
         return used
-
-
-@types.coroutine
-def _steps(result: list[Any]) -> Steps:
-    coroutine = yield
-    while True:
-        result[0] = yield from coroutine
-        coroutine = yield RETURNED

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from styx.app import App
-from styx.context import PATH_STEP_BYTES, ExternalCall
+from styx.context import PATH_STEP_BYTES, Cell, Environment
 from styx.limits import Limits
 from styx.partitioning import Key
 from styx.plain_stores import plain_stores
+from styx.waiting import ExternalCall
 
 if TYPE_CHECKING:
     from styx.worker.invocation import Invocation
@@ -28,7 +29,7 @@ SEQUENTIAL_CHAIN = b""
 
 
 @plain_stores
-class EntityCell(msgspec.Struct, eq=False, gc=False):
+class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
     """One entity as one transaction sees it in the execution step.
 
     `chain` is the branch that touched it first, None before; `written`: some branch wrote. Until a second branch comes,
@@ -126,7 +127,7 @@ def _concurrent(a: bytes, b: bytes) -> bool:
 
 
 @plain_stores
-class Footprint(msgspec.Struct, eq=False):
+class Footprint(msgspec.Struct, Environment, eq=False):
     """One transaction on one slot; also the `Environment` of its contexts there.
 
     `invocations` is the cached call graph of this slot. `dead`: the transaction left the epoch, whatever still arrives

@@ -11,8 +11,9 @@ from styx.limits import Limits
 from styx.messages import decode_request
 from styx.protocol import PendingTransaction
 from styx.sequencer import tid
+from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan, SlotBatch
-from styx.sequencer.sequencer import Arrival, SlotSequencer
+from styx.sequencer.sequencer import SlotSequencer
 from styx.worker.admission import Admission
 from styx.worker.events import ReportPoison
 from styx.worker.messages import ExternalDone

@@ -6,9 +6,10 @@ Paper sections 5.2 and 6.3 (call-graph caching).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from styx.context import CLOSED, PATH_STEP_BYTES, CallSpec, Context
+from styx.call_spec import CallSpec
+from styx.context import CLOSED, PATH_STEP_BYTES, Context
 from styx.execution import ErrorTriple, close_quietly
 from styx.plain_stores import plain_stores
 from styx.worker.messages import Failure, Result
@@ -31,7 +32,7 @@ class Invocation(Context, eq=False):
     """
 
     if TYPE_CHECKING:
-        _env: Footprint
+        _footprint: Footprint = cast("Footprint", None)
         _caller: Invocation | None = None
 
     @property
@@ -81,7 +82,7 @@ class Invocation(Context, eq=False):
 
 
 # A function that tries to store its context is told the type's name, which must be the same in every execution.
-Invocation.__name__ = Context.__name__
+setattr(Invocation, "__name__", Context.__name__)  # noqa: B010 - a compiled class takes no assignment
 
 
 def abandon(invocation: Invocation) -> None:

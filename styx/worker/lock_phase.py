@@ -22,7 +22,7 @@ from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes, unchanged_rerun
 
 
-class Outcome(msgspec.Struct, frozen=True, gc=False):
+class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
     """How a transaction's part on one slot ended; `result` is the root's, on the root slot."""
 
     failure: Failure | None

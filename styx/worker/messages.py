@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from styx.context import CallSpec
+from styx.call_spec import CallSpec
 from styx.partitioning import Key
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from styx.context import CallSpec
+from styx.call_spec import CallSpec
 from styx.worker.footprint import Footprint
 from styx.worker.messages import Call
 

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from styx.bulk_load import LOAD
-from styx.context import CallSpec, ExternalCall, SyncCall
+from styx.call_spec import CallSpec
+from styx.context import Cell
 from styx.errors import CallLimitExceeded, InTransactionError
 from styx.execution import (
     aborted,
@@ -25,6 +26,7 @@ from styx.execution import (
     start,
 )
 from styx.partitioning import Key
+from styx.waiting import ExternalCall, SyncCall
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon, external_failure, failure_at
 from styx.worker.messages import Failure, decode_outcome
@@ -44,7 +46,7 @@ class _Failed(Exception):
         self.failure = failure
 
 
-class CurrentCell:
+class CurrentCell(Cell):
     """One entity as the re-run sees it: own writes, then those of lower transactions, then the state."""
 
     __slots__ = ("_current", "_entity", "_table", "_writes")
@@ -76,7 +78,7 @@ class CurrentCell:
         return None
 
 
-class _Due(msgspec.Struct, frozen=True):
+class _Due(msgspec.Struct, eq=False, frozen=True):
     """An invocation to run, ordered as in the serial execution: by chain, then by path within it.
 
     `cached` is its record from the execution step, if what is called is still the same; `entry`: another slot
@@ -203,6 +205,7 @@ class Rerun:
             due.share,
             0,
             self._slot.index,
+            footprint,
         )
         try:
             invocation._coroutine = start(spec, invocation, due.params)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from styx.context import CallSpec
+from styx.call_spec import CallSpec
 from styx.messages import ReplyRecord, Request
 from styx.plain_stores import plain_stores
 from styx.worker.ack_share import Outstanding

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from styx.app import App
-from styx.context import CallSpec
+from styx.call_spec import CallSpec
 from styx.limits import Limits
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon

@@ -13,14 +13,15 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.context import CLOSED
+from styx.context import CLOSED, Cell
 from styx.execution import encode_result, start
 from styx.partitioning import Key
 from styx.plain_stores import plain_stores
-from styx.worker.first_step import RETURNED, FirstSteps
+from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon
 from styx.worker.slot import Slot
+from styx.worker.steps import RETURNED
 
 Writes = dict[tuple[str, Any], bytes | None]
 
@@ -29,7 +30,7 @@ _by_path = attrgetter("_path")
 
 
 @plain_stores
-class _Cell(msgspec.Struct, eq=False, gc=False):
+class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
     """One entity: what this transaction wrote, else what lower ones did, else the state."""
 
     entity: tuple[str, Any]
@@ -96,7 +97,8 @@ def _again(
     spec, params, path = cached._spec, cached._params, cached._path
     chain = cached._chain_id
     # What was measured in the execution step is measured here as well.
-    invocation = type(cached)(
+    kind = type(cached)
+    invocation = kind(
         cached._operator,
         cached.key,
         footprint,
@@ -110,6 +112,7 @@ def _again(
         cached._share,
         0,
         slot,
+        footprint,
     )
     coroutine: Coroutine[Any, Any, Any] | None = None
     try:

@@ -96,6 +96,9 @@ class Worker:
         self._held_at: tuple[int, int] | None = None
         self._forget()
 
+    def _reach(self, step: Step) -> None:
+        self.reached = step
+
     def _forget(self) -> None:
         """A generation begins with nothing."""
         self.executor = Executor(self.id, self.app, self.limits, self.n_slots)
@@ -219,7 +222,7 @@ class Worker:
         if message.generation != self.generation:
             return
         if isinstance(message, Resume):
-            self.reached = Step.IDLE
+            self._reach(Step.IDLE)
         elif isinstance(message, Join):
             self._joined = message.epoch
         elif isinstance(message, Validate):
@@ -235,7 +238,7 @@ class Worker:
         for slot in self.slots.values():
             slot.delta_stored() if complete else slot.delta_failed()
         if self.reached is Step.HOLDING and not complete:
-            self.reached = Step.IDLE
+            self._reach(Step.IDLE)
 
     # Generations -------------------------------------------------------------------------------------------
 
@@ -245,7 +248,7 @@ class Worker:
         self.generation = message.generation
         self.executor.owners = dict(message.owners)
         self._alone = len(message.addresses) == 1
-        self.reached = Step.LOADING
+        self._reach(Step.LOADING)
         mine = sorted(slot for slot, owner in message.owners.items() if owner == self.id)
         snapshot = None if message.manifest is None else (message.manifest.generation, message.manifest.epoch)
         if snapshot is None or snapshot != self._held_at:
@@ -265,7 +268,7 @@ class Worker:
             self._intake.add_slot(index, part.next_offset, part.pending, memory)
         self.executor.slots = self.slots
         self._hold()
-        self.reached = Step.LOADED
+        self._reach(Step.LOADED)
         self._tell(Loaded(self.generation, max(self._plans, default=-1)))
 
     def _hold(self) -> None:
@@ -298,7 +301,7 @@ class Worker:
             )
         elif not self._intake.has_work and self._joined < epoch:
             return
-        self.reached = Step.EXECUTING
+        self._reach(Step.EXECUTING)
         self._held, self._held_at = {}, None
         self.epoch = epoch
         self._reported = False
@@ -338,7 +341,7 @@ class Worker:
         assert self.reached is Step.EXECUTING, self.reached
         assert self._reported, "barrier 1 passed without this worker's report"
         assert barrier.epoch == self.epoch
-        self.reached = Step.VALIDATING
+        self._reach(Step.VALIDATING)
         self._barrier = barrier
         gone = {*barrier.aborted, *barrier.deferred}
         found: set[int] = set()
@@ -398,7 +401,7 @@ class Worker:
             return
         large = set(self._barrier.large)
         self._locks = {index: SlotLockPhase(slot, locked, large) for index, slot in self.slots.items()}
-        self.reached = Step.LOCKING
+        self._reach(Step.LOCKING)
         self._begin_round(0)
         # Nobody has to wait for the lock phase whose end is known before it.
         self._effects.extend(self._replies.take())
@@ -477,7 +480,7 @@ class Worker:
         self._locks = {}
         self._locked = frozenset()
         self._verdicts = {}
-        self.reached = Step.HOLDING if last.hold else Step.IDLE
+        self._reach(Step.HOLDING if last.hold else Step.IDLE)
         if last.hold:
             self._held_at = (self.generation, self.epoch)
             self._hold()

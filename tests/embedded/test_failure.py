@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from styx.embedded_engine.errors import EngineUnavailable, OutcomeUnknown
 from styx.errors import EngineFailed
 from styx.log.base import LogFailed
 from styx.log.sqlite import SqliteLog
+from styx.protocol import Commit
 from styx.store.directory import DirectoryStore
 from styx.store.memory import MemoryStore
+from styx.worker.events import CoordinatorSaid, Effect, Event
 from styx.worker.worker import Worker
 from tests.embedded.ledger_app import app
 
@@ -42,7 +45,7 @@ async def test_an_assertion_in_a_core_ends_the_engine_and_names_its_event(
     async with styx.embedded(app, tmp_path) as client:
         await client.call("ledger", "a", "add")
         with monkeypatch.context() as broken:
-            broken.setattr(Worker, "_commit", lambda self, barrier: _assert_not())
+            broken.setattr(Worker, "step", _failing_at_commit(Worker.step))
             with pytest.raises(OutcomeUnknown, match="never so"):
                 await client.call("ledger", "a", "add")
         _fail_once(client.engine, "never so", caplog)
@@ -56,8 +59,13 @@ async def test_an_assertion_in_a_core_ends_the_engine_and_names_its_event(
             assert again.entity("ledger", "a") == 2
 
 
-def _assert_not() -> None:
-    raise AssertionError("never so")
+def _failing_at_commit(step: Callable[[Worker, Event], list[Effect]]) -> Callable[[Worker, Event], list[Effect]]:
+    def failing(self: Worker, event: Event) -> list[Effect]:
+        if isinstance(event, CoordinatorSaid) and isinstance(event.message, Commit):
+            raise AssertionError("never so")
+        return step(self, event)
+
+    return failing
 
 
 async def test_a_failed_log_ends_the_engine(

@@ -11,7 +11,7 @@ import pytest
 from styx.client.embedded import EmbeddedClient
 from styx.limits import Limits
 from styx.log.base import Stream
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 from styx.testing.fixture import embedded_cluster
 from tests.embedded.ledger_app import app
 

@@ -36,8 +36,8 @@ from styx.log import Stream
 from styx.messages import Request
 from styx.protocol import Broken, ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
+from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker
-from styx.sequencer.sequencer import Arrival
 from styx.worker.events import (
     AppendEpochRecord,
     CoordinatorSaid,

@@ -32,8 +32,8 @@ from styx.messages import ReplyRecord, Request, encode_reply, encode_request
 from styx.partitioning import Key, stable_hash
 from styx.protocol import ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
+from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker
-from styx.sequencer.sequencer import Arrival
 from styx.store.memory import MemoryStore
 from styx.testing.history import HistoryReport, check_history
 from styx.testing.serial import ExternalResult

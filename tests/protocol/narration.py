@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from styx.call_spec import CallSpec
 from styx.codec import decode_plain
-from styx.context import CallSpec
 from styx.coordinator import events as coordinator_events
 from styx.messages import ReplyRecord
 from styx.protocol import (

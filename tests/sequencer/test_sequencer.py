@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import Resumed, SlotBatch
-from styx.sequencer.sequencer import Arrival, SlotSequencer
+from styx.sequencer.sequencer import SlotSequencer
 
 
 def arrivals(*offsets: int) -> list[Arrival]:

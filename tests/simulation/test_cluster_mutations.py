@@ -15,7 +15,10 @@ from styx.coordinator.events import ManifestStored, SweepObjects
 from styx.testing.simulation import coordinator_host, shared_log, worker_host
 from styx.testing.simulation.plan import Fault
 from styx.worker import worker
+from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
+
+pytestmark = plain_form
 
 
 def workers_take_over_their_producers_themselves(patch: pytest.MonkeyPatch) -> None:

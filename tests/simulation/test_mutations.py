@@ -20,6 +20,7 @@ from styx.protocol import Done, SlotPart
 from styx.sequencer import epoch_record, sequencer
 from styx.testing.simulation import worker_host
 from styx.testing.simulation.plan import Fault
+from styx.waiting import suspend
 from styx.worker import (
     executor,
     footprint,
@@ -35,7 +36,10 @@ from styx.worker import lock_phase as lock_phase_module
 from styx.worker.events import SlotContent
 from styx.worker.slot import Slot
 from styx.worker.snapshot_spans import spans
+from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
+
+pytestmark = plain_form
 
 
 def validation_ignores_reads(patch: pytest.MonkeyPatch) -> None:
@@ -295,7 +299,7 @@ def a_doomed_function_still_calls(patch: pytest.MonkeyPatch) -> None:
         waiting = original(self, *arguments)
         request = waiting.send(None)
         self._doom = self._doom or doom
-        value = await context._suspend(request)
+        value = await suspend(request)
         try:
             waiting.send(value)
         except StopIteration as returned:

@@ -175,7 +175,7 @@ def test_unknown_names_are_rejected_and_the_known_ones_listed(reference: SerialR
 
 
 @pytest.mark.parametrize(
-    ("operator", "key"), [("node", 1), ("node", None), ("tally", "1"), ("tally", 2**70), ("node", [1])]
+    ("operator", "key"), [("node", 1), ("node", ["n"]), ("tally", "1"), ("tally", 2**70), ("node", [1])]
 )
 def test_wrong_keys_are_rejected(reference: SerialReference, operator: str, key: Any) -> None:
     failed(reference, run(reference, "put", 1, operator=operator, key=key), "bad_arguments", "BadKey", operator)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from styx.codec import encode_strict
 from styx.limits import Limits
 from styx.messages import ReplyRecord, Request, encode_request
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 from styx.worker.admission import Admission, idempotency_id
 from styx.worker.events import ReportPoison
 from styx.worker.reply_memory import ReplyMemory

@@ -7,7 +7,8 @@ from collections.abc import Generator
 
 import pytest
 
-from styx.worker.first_step import RETURNED, FirstSteps
+from styx.worker.first_step import FirstSteps
+from styx.worker.steps import RETURNED
 
 
 @types.coroutine

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from styx.limits import Limits
 from styx.messages import encode_request
 from styx.protocol import PendingTransaction
+from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan, Resumed, SlotBatch
-from styx.sequencer.sequencer import Arrival
 from styx.worker.intake import Intake
 from styx.worker.messages import ExternalDone
 from styx.worker.reply_memory import ReplyMemory

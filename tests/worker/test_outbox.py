@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from styx.context import CallSpec
+from styx.call_spec import CallSpec
 from styx.worker.messages import Ack, Drop, Failure, Frame
 from styx.worker.outbox import MESSAGES_HELD_MAX, Outbox
 

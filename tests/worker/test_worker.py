@@ -31,8 +31,8 @@ from styx.protocol import (
     Validate,
 )
 from styx.sequencer import epoch_record
+from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochRecord
-from styx.sequencer.sequencer import Arrival
 from styx.worker.events import (
     AppendEpochRecord,
     CoordinatorSaid,

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 
 INTERVAL_SECONDS_PER_PEER: Final = 0.004
 """Between the beginnings of two epochs, for each other worker: so that an epoch's cost stays in proportion."""

@@ -23,8 +23,8 @@ from styx.cluster.worker.passes import Passes
 from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.timed_core import TimedWorker
 from styx.protocol import Broken, Join, Recover, SlotPart
+from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
-from styx.sequencer.sequencer import Arrival
 from styx.transport import Connection
 from styx.worker.events import (
     AppendEpochRecord,

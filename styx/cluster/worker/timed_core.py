@@ -14,17 +14,10 @@ class TimedWorker(Worker):
 
     def __init__(self, worker: int, app: App, n_slots: int, limits: Limits, watch: EpochWatch) -> None:
         self._watch = watch
-        self._reached = Step.LOADING
         super().__init__(worker, app, n_slots, limits)
 
-    @property
-    def reached(self) -> Step:
-        """As `Worker.reached`."""
-        return self._reached
-
-    @reached.setter
-    def reached(self, step: Step) -> None:
-        self._reached = step
+    def _reach(self, step: Step) -> None:
+        super()._reach(step)
         watch = self._watch
         if step is Step.EXECUTING:
             watch.begins(self.executor, self.transactions_ended)
@@ -42,7 +35,7 @@ class TimedWorker(Worker):
         watch = self._watch
         if watch.sampling:
             watch.breakdown.go_on(watch.clock())
-            if isinstance(event, Proceed) and self._reached is Step.EXECUTING:
+            if isinstance(event, Proceed) and self.reached is Step.EXECUTING:
                 started_s = watch.clock()
                 effects = super().step(event)
                 watch.breakdown.running_s += watch.clock() - started_s
@@ -53,7 +46,7 @@ class TimedWorker(Worker):
 
     def _begin_epoch(self) -> None:
         super()._begin_epoch()
-        if self._reached is Step.EXECUTING:
+        if self.reached is Step.EXECUTING:
             self._watch.sequenced(self.executor)
 
     def _run_locks(self) -> None:

@@ -13,7 +13,7 @@ from styx.worker.invocation import Invocation
 def timed_invocation(breakdown: TimeBreakdown) -> type[Invocation]:
     """A kind of invocation that adds the time spent in `get`, `put` and `delete` to `breakdown.state_s`."""
 
-    class TimedInvocation(Invocation, eq=False):
+    class TimedInvocation(Invocation):
         async def get(self, default: Any = None) -> Any:
             started_s = perf_counter()
             try:

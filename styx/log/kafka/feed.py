@@ -20,7 +20,7 @@ from styx.log.kafka.errors import OFFSET_OUT_OF_RANGE
 from styx.log.kafka.fetch import Chunk, Damaged, fetch
 from styx.log.kafka.offsets import END, FIRST, check, list_offsets
 from styx.log.kafka.session import RETRY_SECONDS, KafkaSession
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 
 FETCH_BYTES_MAX: Final = 1024 * 1024
 """One answer, unless a single record is larger: so that taking it apart holds up the loop for milliseconds."""

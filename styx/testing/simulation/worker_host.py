@@ -17,8 +17,8 @@ from styx.limits import Limits
 from styx.log.base import LogReader, Stream
 from styx.messages import decode_reply, encode_reply
 from styx.protocol import Broken, Recover, SlotPart, ToWorker
+from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
-from styx.sequencer.sequencer import Arrival
 from styx.testing.simulation.outside_calls import run_external
 from styx.testing.simulation.peer_links import NOTICE_S
 from styx.testing.simulation.shared_log import Identity

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.micro import breakdown
 from benchmarks.micro.breakdown import STEPS, Clock, run
 from styx.worker import validation
+from tests.plain_form import plain_form
 
 
 def test_a_step_inside_of_another_counts_for_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,6 +32,7 @@ def test_a_step_inside_of_another_counts_for_itself_alone(monkeypatch: pytest.Mo
     assert {step: spent for step, spent in clock.spent.items() if spent} == {"commit": 10, "reply": 3}
 
 
+@plain_form
 @pytest.mark.parametrize("keys", [1_000, 20])
 def test_all_steps_together_are_the_whole_and_nothing_stays_watched(keys: int) -> None:
     before = validation.conflicts

@@ -14,7 +14,7 @@ from styx.cluster.worker.arrival_gate import (
     TURN_SECONDS,
     ArrivalGate,
 )
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 
 WORKERS = 4
 INTERVAL = INTERVAL_SECONDS_PER_PEER * (WORKERS - 1)

@@ -18,7 +18,7 @@ from styx.coordinator.coordinator import Coordinator
 from styx.limits import Limits
 from styx.messages import ReplyRecord, Request, encode_request
 from styx.protocol import Recover
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 from styx.worker import events as worker_events
 
 SENT_US = 5_000_000

@@ -12,7 +12,7 @@ from styx.log.kafka.appender import Appender
 from styx.log.kafka.ends import LogEnds
 from styx.log.kafka.feed import RequestFeed
 from styx.log.kafka.topics import Topics
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 from tests.log.kafka.blocking import record, records
 from tests.log.kafka.conftest import N_SLOTS
 from tests.real_services import RealKafka

@@ -14,7 +14,7 @@ from styx.log.kafka.feed import RequestFeed
 from styx.log.kafka.fence import fence
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import Topics
-from styx.sequencer.sequencer import Arrival
+from styx.sequencer.arrival import Arrival
 from tests.log.kafka.blocking import in_thread, numbers, read_all, record
 from tests.log.kafka.conftest import N_SLOTS
 from tests.real_services import RealKafka

@@ -1,0 +1,265 @@
+"""A module's source with its records as native classes, which is what the compiler gets.
+
+In the plain form records are `msgspec.Struct`s, whose making is C code already; compiled code reaches their fields by
+the slow way, and the compiler drops a Struct's class keywords without a word. So, of every Struct the base goes, and
+an `__init__` of its fields comes, which takes them in the same order. Besides, an object made by a class in a variable
+called `kind` is made by the class's name where it is the usual one (through a variable arguments travel as a tuple);
+annotations of the methods that users call are no checks, as in the plain form; and what a module names once and for all
+is looked up once, when it is imported, not in the module's dictionary each time. Never changes anything else.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Final, NamedTuple
+
+SUBCLASSED: Final = frozenset({"Cell", "Environment", "Context", "Invocation", "Worker"})
+"""Classes that interpreted code derives from."""
+CALLED_BY_USERS: Final = frozenset({"Context"})
+"""Classes whose methods get whatever a user passes."""
+USUAL_KIND: Final = "Invocation"
+_IMPORT: Final = """
+from typing import TYPE_CHECKING as _checked, Final as _Final
+if _checked:
+    from mypy_extensions import mypyc_attr
+"""
+
+
+class Field(NamedTuple):
+    """One field of a record; `default` is None if it has none."""
+
+    name: str
+    annotation: str
+    default: str | None
+
+
+class Edit(NamedTuple):
+    """Replaces what stands from `start` to `end`, offsets of bytes."""
+
+    start: int
+    end: int
+    text: str
+
+
+def native_form(sources: dict[str, str]) -> dict[str, str]:
+    """All modules by name, in native form: a record can derive from another module's."""
+    trees = {name: ast.parse(source) for name, source in sources.items()}
+    records = _records(trees)
+    compiled = {f"styx.{name.replace('/', '.')}" for name in sources}
+    return {name: _Module(name, source, trees[name], records, compiled).edited() for name, source in sources.items()}
+
+
+class Record(NamedTuple):
+    """A Struct: `base` is the Struct it derives from; `narrowed` are fields of the base with a type of its own."""
+
+    module: str
+    name: str
+    fields: list[Field]
+    base: Record | None
+    narrowed: dict[str, str]
+
+
+def _records(trees: dict[str, ast.Module]) -> list[Record]:
+    records: list[Record] = []
+    for name, tree in trees.items():
+        for node in tree.body:
+            if not isinstance(node, ast.ClassDef):
+                continue
+            bases = [ast.unparse(base) for base in node.bases]
+            base = next((record for record in records if record.name in bases), None)
+            if "msgspec.Struct" in bases or base is not None:
+                if base is None and "eq=False" not in {f"{k.arg}={ast.unparse(k.value)}" for k in node.keywords}:
+                    raise SystemExit(f"{name}.{node.name}: a native class has no equality of its own: say eq=False")
+                records.append(Record(name, node.name, _fields(node.body), base, _narrowed(node)))
+    return records
+
+
+def _fields(body: list[ast.stmt]) -> list[Field]:
+    fields = []
+    for node in body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            annotation = ast.unparse(node.annotation)
+            fields.append(Field(node.target.id, annotation, None if node.value is None else ast.unparse(node.value)))
+    return fields
+
+
+def _narrowed(node: ast.ClassDef) -> dict[str, str]:
+    blocks = [child for child in node.body if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"]
+    return {field.name: field.annotation for block in blocks for field in _fields(block.body)}
+
+
+class _Module:
+    def __init__(self, name: str, source: str, tree: ast.Module, records: list[Record], compiled: set[str]) -> None:
+        self._name = name
+        self._bytes = source.encode()
+        self._tree = tree
+        self._records = {record.name: record for record in records if record.module == name}
+        self._narrowings = {
+            (record.base.name, field) for record in records if record.base is not None for field in record.narrowed
+        }
+        self._compiled = compiled
+        self._starts = [0]
+        for line in self._bytes.splitlines(keepends=True):
+            self._starts.append(self._starts[-1] + len(line))
+        self._edits: list[Edit] = []
+
+    def edited(self) -> str:
+        """The module's source in native form."""
+        self._module_names()
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.ClassDef):
+                self._class(node)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "kind":
+                self._by_name(node)
+        data, below = self._bytes, len(self._bytes)
+        for edit in sorted(set(self._edits), reverse=True):
+            assert edit.end <= below, f"{self._name}: two edits in one place"
+            below = edit.start
+            data = data[: edit.start] + edit.text.encode() + data[edit.end :]
+        future = b"from __future__ import annotations\n"
+        return data.decode().replace(future.decode(), future.decode() + _IMPORT, 1)
+
+    def _module_names(self) -> None:
+        """Constants are final; what is called, or all in capitals, of an import gets a final name of its own."""
+        imported: dict[str, int] = {}
+        for node in self._tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_value(node.value):
+                end = self._at(node.lineno, node.col_offset) + len(node.targets[0].id)
+                self._edits.append(Edit(end, end, ": _Final"))
+            elif isinstance(node, ast.ImportFrom) and node.module not in self._compiled and node.module != "__future__":
+                imported |= dict.fromkeys((alias.asname or alias.name for alias in node.names), 0)
+                after = node.end_lineno
+        used = set()
+        for function in ast.walk(self._tree):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                for node in _uses(function):
+                    if node.id in imported:
+                        used.add(node.id)
+                        self._replace(node, f"_once_{node.id}")
+        if used:
+            assert after is not None
+            at = self._at(after + 1, 0)
+            self._edits.append(Edit(at, at, "".join(f"_once_{name}: _Final = {name}\n" for name in sorted(used))))
+
+    def _at(self, line: int, column: int) -> int:
+        return self._starts[line - 1] + column
+
+    def _text(self, node: ast.expr) -> str:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self._bytes[
+            self._at(node.lineno, node.col_offset) : self._at(node.end_lineno, node.end_col_offset)
+        ].decode()
+
+    def _replace(self, node: ast.expr | ast.stmt, text: str) -> None:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        start, end = self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset)
+        self._edits.append(Edit(start, end, text))
+
+    def _by_name(self, node: ast.Call) -> None:
+        arguments = self._text(node)[len("kind") :]
+        self._replace(node, f"({USUAL_KIND}{arguments} if kind is {USUAL_KIND} else kind{arguments})")
+
+    def _class(self, node: ast.ClassDef) -> None:
+        record = self._records.get(node.name) if node in self._tree.body else None
+        if node.name in CALLED_BY_USERS:
+            self._unchecked(node)
+        if record is None:
+            if node.name in SUBCLASSED:
+                at = self._at(node.lineno, 0)
+                self._edits.append(Edit(at, at, "@mypyc_attr(allow_interpreted_subclasses=True)\n"))
+            return
+        bases = [ast.unparse(base) for base in node.bases]
+        kept = ", ".join(base for base in bases if base != "msgspec.Struct")
+        first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+        start, end = self._at(first, 0), self._at(node.body[0].lineno, 0)
+        decorator = "@mypyc_attr(allow_interpreted_subclasses=True)\n" if node.name in SUBCLASSED else ""
+        above = record.base.fields if record.base is not None else []
+        before = [f"_shared_{f.name}: {f.annotation} = []\n" for f in [*above, *record.fields] if _is_shared(f)]
+        if record.base is not None:
+            names = {n.id for f in above for n in ast.walk(ast.parse(f.annotation)) if isinstance(n, ast.Name)}
+            used = ", ".join(sorted(name for name in names if not hasattr(builtins, name)))
+            before.append(f"if _checked:\n    from styx.{record.base.module.replace('/', '.')} import {used}\n")
+        self._edits.append(
+            Edit(start, end, "".join(before) + f"{decorator}class {node.name}{f'({kept})' if kept else ''}:\n")
+        )
+        fields = [c for c in node.body if isinstance(c, ast.AnnAssign) or _is_narrowing(c)]
+        for child in fields:
+            self._replace(child, "pass")
+        last = (fields or node.body[:1])[-1]  # after the docstring, at least
+        assert last.end_lineno is not None
+        at = self._at(last.end_lineno + 1, 0)
+        self._edits.append(Edit(at, at, "\n" + self._init(node.name)))
+
+    def _unchecked(self, node: ast.ClassDef) -> None:
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and _is_public(method.name):
+                arguments = method.args
+                for argument in [*arguments.args, *arguments.kwonlyargs]:
+                    if argument.annotation is not None and not _is_type_variable(argument.annotation):
+                        self._replace(argument.annotation, "Any")
+
+    def _init(self, name: str) -> str:
+        """`__init__` of a record; fields that every object gets a new list for are no parameters."""
+        record = self._records[name]
+        own_types = {field.name: field.annotation for field in record.fields} | record.narrowed
+        parameters, body = [], []
+        for field in [*(record.base.fields if record.base is not None else []), *record.fields]:
+            annotation = own_types.get(field.name, field.annotation)
+            if (name, field.name) in self._narrowings:  # the deriving record has it, with its type
+                if field.default is None:
+                    raise SystemExit(f"{name}.{field.name} is narrowed below and has no default")
+                continue
+            declared = f": {annotation}" if field.name in own_types else ""
+            if field.default == "[]":
+                body.append(f"        self.{field.name}{declared} = []\n")
+            elif _is_shared(field):
+                body.append(f"        self.{field.name}{declared} = _shared_{field.name}\n")
+            else:
+                default = "" if field.default is None else f" = {field.default}"
+                if field.name in record.narrowed and "None" in default and "None" not in annotation:
+                    default = ""
+                    parameters = [p.split(" = ")[0] for p in parameters]
+                parameters.append(f"{field.name}: {annotation}{default}")
+                body.append(f"        self.{field.name}{declared} = {field.name}\n")
+        return f"    def __init__(self, {', '.join(parameters)}) -> None:\n" + "".join(body) + "\n"
+
+
+def _is_shared(field: Field) -> bool:
+    """One empty list stands for nobody's calls; nobody appends to it. In the plain form, an empty tuple does."""
+    return field.default is not None and field.default.startswith("cast(") and field.default.endswith(", ())")
+
+
+def _is_narrowing(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _is_public(method: str) -> bool:
+    return not method.startswith("_") or method == "__init__"
+
+
+def _is_type_variable(annotation: ast.expr) -> bool:
+    return isinstance(annotation, ast.Name) and len(annotation.id) == 1
+
+
+def _is_value(node: ast.expr) -> bool:
+    """Not a type: those must stay what the type checker knows."""
+    if isinstance(node, ast.Call):
+        return not (isinstance(node.func, ast.Name) and node.func.id in ("TypeVar", "NewType"))
+    return isinstance(node, ast.Attribute | ast.Constant | ast.Tuple)
+
+
+def _uses(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Name]:
+    """Names in its own statements that are called, or all in capitals."""
+    names = {}
+    own = {argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg)}
+    own |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for statement in function.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                names[node.func] = None
+            elif isinstance(node, ast.Name) and node.id.isupper() and isinstance(node.ctx, ast.Load):
+                names[node] = None
+    return [node for node in names if node.id not in own]
