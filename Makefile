@@ -1,5 +1,5 @@
 # The everyday verbs; each is a script of the same name in scripts/. Pass arguments with ARGS="…".
-VERBS := bootstrap demo check format test soak bench lock
+VERBS := bootstrap demo check format test soak bench compile lock
 .PHONY: help quick $(VERBS)
 
 help:

@@ -107,7 +107,7 @@ class Context(msgspec.Struct, eq=False):
     """
 
     _operator: Operator
-    key: Key
+    _key: Key
     _env: Environment
     _spec: FunctionSpec
     _cell: Cell
@@ -133,7 +133,7 @@ class Context(msgspec.Struct, eq=False):
     _failed: bool = False
 
     def __repr__(self) -> str:
-        return f"<context of {self._operator.name}[{shown(self.key)}]>"
+        return f"<context of {self._operator.name}[{shown(self._key)}]>"
 
     # State -------------------------------------------------------------------------------------------------
 
@@ -150,10 +150,9 @@ class Context(msgspec.Struct, eq=False):
         try:
             return decode(data)
         except Exception as error:  # noqa: BLE001 - a state type's own code can run here
+            entity = f"{self._operator.name}[{shown(self._key)}]"
             raise self._doomed(
-                UnsupportedValue(
-                    f"the stored state of {self._operator.name}[{shown(self.key)}] does not fit its state_type: {error}"
-                )
+                UnsupportedValue(f"the stored state of {entity} does not fit its state_type: {error}")
             ) from None
 
     def put(self, value: Any) -> Awaitable[None]:
@@ -171,7 +170,7 @@ class Context(msgspec.Struct, eq=False):
         except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit
             data = self._encoded(value)
         if len(data) > self._env.limits.value_bytes_max:
-            raise self._too_large(f"the state of {self._operator.name}[{shown(self.key)}]", data)
+            raise self._too_large(f"the state of {self._operator.name}[{shown(self._key)}]", data)
         self._cell.write(self._chain, data)
         return DONE
 
@@ -295,6 +294,11 @@ class Context(msgspec.Struct, eq=False):
         return self._env.tid
 
     @property
+    def key(self) -> Key:
+        """The entity's key."""
+        return self._key
+
+    @property
     def operator(self) -> str:
         """Name of the entity's operator."""
         return self._operator.name
@@ -302,12 +306,12 @@ class Context(msgspec.Struct, eq=False):
     @property
     def partition(self) -> int:
         """Index of the entity's partition within its operator."""
-        return self._operator.partition_of(self.key, self._env.n_slots)
+        return self._operator.partition_of(self._key, self._env.n_slots)
 
     # Refusals ----------------------------------------------------------------------------------------------
 
     def _where(self) -> str:
-        return f"{self._operator.name}.{self._spec.name} on {shown(self.key)}"
+        return f"{self._operator.name}.{self._spec.name} on {shown(self._key)}"
 
     def _doomed(self, error: InTransactionError) -> InTransactionError:
         if self._doom is None:

@@ -92,6 +92,14 @@ def test_a_swallowed_engine_error_wins() -> None:
     assert failure_of(context, other) is context._doom
 
 
+def test_what_a_function_runs_on_cannot_be_changed() -> None:
+    context = Context(node, (1, 2), Environment(), node.functions["nothing"], Cell(), b"", b"", 1)
+    for name in ("key", "operator", "transaction_id", "partition", "state", "other"):
+        with pytest.raises(AttributeError):
+            setattr(context, name, (1, 3))
+    assert context.key == (1, 2)
+
+
 # Closing -------------------------------------------------------------------------------------------------------
 
 

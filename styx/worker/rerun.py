@@ -143,7 +143,7 @@ class Rerun:
                     path,
                     invocation._operator.name,
                     invocation._spec.name,
-                    invocation.key,
+                    invocation._key,
                     invocation._params,
                     invocation._share,
                     invocation,

@@ -86,7 +86,7 @@ def unchanged_rerun(
 
 def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:
     operator = cached._operator.name
-    return _Cell((operator, cached.key), current, slot.tables[operator])
+    return _Cell((operator, cached._key), current, slot.tables[operator])
 
 
 def _again(
@@ -100,7 +100,7 @@ def _again(
     kind = type(cached)
     invocation = kind(
         cached._operator,
-        cached.key,
+        cached._key,
         footprint,
         spec,
         cell,

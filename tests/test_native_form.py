@@ -1,0 +1,130 @@
+"""What the compiler gets in place of a source: the same modules with records as native classes."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import styx.compiled
+
+
+def _script(name: str) -> ModuleType:
+    path = Path(styx.compiled.__file__).parents[1] / "scripts" / "compile.d" / f"{name}.py"
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+native_form = _script("native_form").native_form
+
+CONTEXT = """
+    from __future__ import annotations
+    from typing import Any, cast
+    import msgspec
+    from styx.call_spec import CallSpec
+
+    @plain_stores
+    class Context(msgspec.Struct, eq=False):
+        \"\"\"Its docstring.\"\"\"
+
+        key: int
+        path: bytes = b""
+        calls: list[CallSpec] = cast("list[CallSpec]", ())
+        footprint: Any = None
+        own: list[int] = []
+
+        def get(self, default: str = "") -> int:
+            return self.key
+    """
+INVOCATION = """
+    from __future__ import annotations
+    from typing import TYPE_CHECKING, cast
+    from styx.context import Context
+    from styx.messages import Call, LIMIT
+
+    if TYPE_CHECKING:
+        from styx.footprint import Footprint
+
+    _size = len
+
+    class Invocation(Context, eq=False):
+        if TYPE_CHECKING:
+            footprint: Footprint = cast("Footprint", None)
+
+        def send(self, kind: type[Invocation]) -> Call:
+            def later() -> Call:
+                return Call(LIMIT)
+            return kind(1) or later()
+    """
+
+
+def native(**modules: str) -> dict[str, str]:
+    changed: dict[str, str] = native_form({name: textwrap.dedent(source) for name, source in modules.items()})
+    for source in changed.values():
+        ast.parse(source)
+    return changed
+
+
+def function(source: str, name: str) -> str:
+    [found] = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef) and n.name == name]
+    return ast.unparse(found)
+
+
+def test_a_record_is_a_class_that_takes_its_fields_in_their_order() -> None:
+    source = native(context=CONTEXT)["context"]
+    assert "class Context:\n" in source
+    assert "plain_stores\n" not in source
+    assert "Its docstring." in source
+    made = function(source, "__init__")
+    assert made.startswith("def __init__(self, key: int, path: bytes=b'', footprint: Any=None) -> None:")
+    assert "self.own: list[int] = []" in made, "a list for each object"
+    assert "self.calls: list[CallSpec] = _shared_calls" in made, "one empty list for all"
+
+
+def test_what_users_pass_is_not_checked_by_annotations() -> None:
+    assert function(native(context=CONTEXT)["context"], "get").startswith("def get(self, default: Any=''")
+
+
+def test_a_field_with_a_type_of_its_own_below_belongs_to_the_class_below() -> None:
+    both = native(context=CONTEXT, invocation=INVOCATION)
+    assert "footprint" not in function(both["context"], "__init__")
+    made = function(both["invocation"], "__init__")
+    assert made.startswith("def __init__(self, key: int, path: bytes, footprint: Footprint) -> None:"), made
+    assert "self.footprint: Footprint = footprint" in made
+
+
+def test_names_that_stay_what_they_are_are_looked_up_once() -> None:
+    source = native(context=CONTEXT, invocation=INVOCATION)["invocation"]
+    assert "_once_Call: _Final = Call" in source
+    assert "_once_LIMIT: _Final = LIMIT" in source
+    assert "return _once_Call(_once_LIMIT)" in source
+    assert "Context: _Final" not in source, "it is compiled itself"
+
+
+def test_the_usual_kind_is_made_by_its_name() -> None:
+    source = native(context=CONTEXT, invocation=INVOCATION)["invocation"]
+    assert "(Invocation(1) if kind is Invocation else kind(1))" in source
+
+
+def test_a_record_with_an_equality_is_refused() -> None:
+    with pytest.raises(SystemExit, match="say eq=False"):
+        native(one="import msgspec\nclass One(msgspec.Struct):\n    x: int\n")
+
+
+def test_the_modules_that_are_compiled_can_be_written_so() -> None:
+    build: Any = _script("build")
+    package = Path(styx.compiled.__file__).parent
+    sources = {module: (package / f"{module}.py").read_text() for module in build.MODULES}
+    changed = native_form(sources)
+    assert changed.keys() == sources.keys()
+    for module, source in changed.items():
+        assert "msgspec.Struct" not in ast.unparse(ast.parse(source)).replace("docstring", ""), module
