@@ -86,7 +86,7 @@ class Session:
         measured = await measure(clients, plan, self.probe(clients), self._tell)
         for outcomes in (measured.report.outcomes, measured.report.outside):
             self._answered += sum(outcomes.get(outcome, 0) for outcome in ANSWERED)
-        return result_of(measured, self.workload.name, self.workload.settings, self.deployment.facts)
+        return result_of(measured, self.workload.name, self.workload.settings, dict(self.deployment.facts))
 
     def probe(self, clients: Clients) -> Probe:
         """Of the deployment's processes and the clients'."""

@@ -44,10 +44,11 @@ class Place:
         *,
         slots: int | None = None,
         snapshot_interval_s: float = SNAPSHOT_SECONDS,
+        coordinator_module: str = "styx",
     ) -> BenchmarkCluster:
         """One that serves, of YCSB-T's app, under a name of its own; `slots`: None for those of the options.
 
-        Raises `ChildFailed`.
+        `coordinator_module` is run as its coordinator, instead of the command line's. Raises `ChildFailed`.
         """
         services = self._services
         options = ClusterOptions(
@@ -61,6 +62,7 @@ class Place:
             slots=self._bench.common.slots if slots is None else slots,
             reply_partitions=REPLY_PARTITIONS_DEFAULT,
             snapshot_interval_s=snapshot_interval_s,
+            coordinator_module=coordinator_module,
         )
         cluster = await self._stack.enter_async_context(BenchmarkCluster(options, services, through_gateway=False))
         await cluster.start()

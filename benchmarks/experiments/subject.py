@@ -77,13 +77,15 @@ class Subject:
         self._guess = 0.0
         """Requests a second that it may hold, as far as is known."""
 
-    async def run(self, rate: float, *, give_up_s: float | None = None, in_flight: int = IN_FLIGHT_MAX) -> Result:
-        """One window at `rate` requests a second."""
+    async def run(
+        self, rate: float, *, give_up_s: float | None = None, in_flight: int = IN_FLIGHT_MAX, longer: float = 1.0
+    ) -> Result:
+        """One window at `rate` requests a second; it and its warm-up are `longer` times as long as the options say."""
         common = self._bench.common
         plan = LoadPlan(
             rate=rate,
-            duration_s=common.window_s,
-            warm_up_s=common.warm_up_s,
+            duration_s=longer * common.window_s,
+            warm_up_s=longer * common.warm_up_s,
             clients=common.clients,
             in_flight_max=in_flight,
             give_up_s=give_up_s,
@@ -117,11 +119,13 @@ class Subject:
         self._bench.steps.append(Step(subject=self.name, result=result))
         return result
 
-    async def saturated(self) -> Result:
-        """One window with so many requests under way all the time that its throughput is what there is."""
+    async def saturated(self, longer: float = 1.0) -> Result:
+        """One window with so many requests under way all the time that its throughput is what there is; `longer` as
+        in `run`.
+        """
         wanted = max(SATURATED_IN_FLIGHT_MIN, self._guess * SATURATED_SECONDS)
         in_flight = int(wanted / self._bench.common.clients)
-        result = await self._bench.quiet(partial(self.run, SATURATING_RATE, in_flight=in_flight))
+        result = await self._bench.quiet(partial(self.run, SATURATING_RATE, in_flight=in_flight, longer=longer))
         self._bench.say(f"{self.name} saturated: {result.throughput:.0f}/s, {shown(result)}")
         return result
 

@@ -18,10 +18,12 @@ LOWER: Final = 0.85
 """From one try to the next."""
 
 
-async def compare(bench: Bench, verdict: Verdict, over: Measure, under: Measure, unit: str, times: int = 1) -> None:
-    """`times` runs for each that the options ask for. A step that fails ends it, and is the verdict."""
+async def compare(
+    bench: Bench, verdict: Verdict, over: Measure, under: Measure, unit: str, runs: int | None = None
+) -> None:
+    """`runs`: None for as many as the options ask for. A step that fails ends it, and is the verdict."""
     try:
-        for number, order in turns(bench.common.runs * times, (over, under)):
+        for number, order in turns(bench.common.runs if runs is None else runs, (over, under)):
             figures = {measure: await measure() for measure in order}
             note(bench, verdict, number, Run(over=figures[over], under=figures[under], unit=unit))
     except StepFailed as failed:

@@ -46,7 +46,8 @@ class ClusterOptions:
     """`app` is MODULE:APP, and `name` what its topics are called; `kafka` is HOST:PORT.
 
     `store` is a prefix in the bucket `styx` at `s3_endpoint`, or a file:// URL if there is none. Logs of the processes
-    go into `directory`. `worker_module` is run as workers, instead of the command line's. Times in seconds.
+    go into `directory`. `worker_module` is run as workers, `coordinator_module` as coordinator, instead of the command
+    line's. Times in seconds.
     """
 
     app: str
@@ -64,6 +65,7 @@ class ClusterOptions:
     silence_s: float = 1.0
     grace_s: float = 10.0
     worker_module: str = "styx"
+    coordinator_module: str = "styx"
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
 
 
@@ -220,7 +222,7 @@ class ClusterUnderTest:
                 "STYX_S3_SECRET_KEY": options.s3_secret_key,
             }
         name = f"{self._started:03d}-{role}"
-        module = options.worker_module if role == "worker" else "styx"
+        module = {"worker": options.worker_module, "coordinator": options.coordinator_module}.get(role, "styx")
         return await ChildProcess.start(name, ["-m", module, role, *arguments], environment, options.directory)
 
 

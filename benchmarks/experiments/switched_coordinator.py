@@ -1,0 +1,41 @@
+"""The command line, with a coordinator that a signal tells to take no more snapshots, and another one to take them
+again, at the interval of its options; all else goes on. For measuring with and without on the same processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import signal
+import sys
+from typing import Final
+
+from styx.app import App
+from styx.cli import coordinator_main, main
+from styx.cluster.coordinator.process import CoordinatorProcess
+from styx.cluster.options import CoordinatorOptions, ProcessOptions
+
+MODULE: Final = "benchmarks.experiments.switched_coordinator"
+NONE: Final = signal.SIGUSR1
+"""No snapshot is begun from here on."""
+AGAIN: Final = signal.SIGUSR2
+"""The next one begins at once if anything has changed."""
+
+
+class SwitchedCoordinator(CoordinatorProcess):
+    """Hears the signals from its beginning on."""
+
+    def __init__(self, options: ProcessOptions, coordinator: CoordinatorOptions, app: App | None = None) -> None:
+        super().__init__(options, coordinator, app)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(NONE, self._set_interval, math.inf)
+        loop.add_signal_handler(AGAIN, self._set_interval, coordinator.snapshot_interval_s)
+
+    def _set_interval(self, seconds: float) -> None:
+        if self.session is not None:
+            self.session.core.snapshot_interval_s = seconds
+
+
+if __name__ == "__main__":
+    vars(coordinator_main)[CoordinatorProcess.__name__] = SwitchedCoordinator
+    sys.exit(main())
