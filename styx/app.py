@@ -8,7 +8,8 @@ from typing import Any
 
 from styx.codec import shown
 from styx.errors import ConfigurationError, UnknownOperator
-from styx.operator import FunctionSpec, Operator
+from styx.function_spec import FunctionSpec
+from styx.operator import Operator
 
 
 class App:

@@ -16,8 +16,8 @@ import msgspec
 from styx.codec import shown
 from styx.context import Context
 from styx.errors import BadArguments, BadKey, KeyExists, UnsupportedValue, ValueTooLarge, describe
+from styx.function_spec import LOAD_FUNCTION, FunctionSpec
 from styx.messages import Request
-from styx.operator import LOAD_FUNCTION, FunctionSpec
 from styx.partitioning import Key
 
 LOAD_CHUNK_PAIRS_MAX: Final = 1_000

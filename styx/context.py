@@ -28,8 +28,9 @@ from styx.errors import (
     UnsupportedValue,
     ValueTooLarge,
 )
+from styx.function_spec import FunctionSpec
 from styx.limits import CALLS_PER_FUNCTION_MAX, Limits
-from styx.operator import FunctionSpec, Operator
+from styx.operator import Operator
 from styx.partitioning import Key
 from styx.signature import NO_ARGUMENTS
 from styx.waiting import DONE, ExternalCall, SyncCall, suspend
@@ -146,7 +147,7 @@ class Context(msgspec.Struct, eq=False):
         data = self._cell.read(self._chain)
         if data is None:
             return default
-        decode = self._operator.decode_state  # first: `x.f(…)` is quick only if `f` is a method of x's class
+        decode = self._spec.decode_state  # first: `x.f(…)` is quick only if `f` is a method of x's class
         try:
             return decode(data)
         except Exception as error:  # noqa: BLE001 - a state type's own code can run here
@@ -164,7 +165,7 @@ class Context(msgspec.Struct, eq=False):
         if left <= 0:
             self._refuse()
         self._left = left - 1
-        pack = self._operator.pack_state
+        pack = self._spec.pack_state
         try:
             data = pack(value)
         except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit

@@ -30,9 +30,10 @@ from styx.errors import (
     code_of,
     describe,
 )
+from styx.function_spec import LOAD_FUNCTION, FunctionSpec
 from styx.limits import Limits
 from styx.messages import Request
-from styx.operator import LOAD_FUNCTION, FunctionSpec, Operator
+from styx.operator import Operator
 from styx.partitioning import Key
 from styx.waiting import ExternalCall, SyncCall
 

@@ -7,94 +7,23 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 from zlib import crc32
 
 import msgspec
 
-from styx.codec import TypedState, decode_plain, encode_strict, holds_sets, pack_strict, shown
+from styx.codec import TypedState, decode_plain, encode_strict, pack_strict, shown
 from styx.errors import BadKey, ConfigurationError, UnknownFunction
+from styx.function_spec import LOAD_FUNCTION, FunctionSpec, UserFunction
 from styx.limits import NAME_CHARS_MAX
 from styx.partitioning import Key, KeyType, partition_function, stable_hash
-from styx.signature import Signature
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 PARTITIONS_MAX = 65_536
-LOAD_FUNCTION: Final = "<load>"
-"""The built-in function behind `client.load`; no registered function can have its name."""
 
-UserFunction = Callable[..., Coroutine[Any, Any, Any]]
 _encode = msgspec.msgpack.Encoder().encode
 F = TypeVar("F", bound=UserFunction)
-
-
-class FunctionSpec:
-    """One registered function: its name, its code and its signature (resolved when the app is built).
-
-    `decode` makes (positional, keyword) arguments of an encoded argument list; it raises `BadArguments`. `usual` holds
-    decoders of short positional lists, by their first byte; they raise what msgspec raises.
-    """
-
-    __slots__ = (
-        "_decode_result",
-        "_signature",
-        "decode",
-        "func",
-        "name",
-        "operator",
-        "returns_sets",
-        "takes_sets",
-        "usual",
-    )
-
-    def __init__(self, operator: str, name: str, func: UserFunction) -> None:
-        self.operator = operator
-        self.name = name
-        self.func = func
-        self._signature: Signature | None = None
-        self._decode_result: Callable[[bytes], Any] = decode_plain
-        self.takes_sets = self.returns_sets = False
-        self.decode: Callable[[bytes], tuple[Any, dict[str, Any]]] = self._decode_first
-        self.usual: dict[int, Callable[[bytes], Any]] = {}
-
-    @property
-    def signature(self) -> Signature:
-        """Resolved at first use, so that annotations may name types defined further down in the module."""
-        if self._signature is None:
-            signature = Signature(f"{self.operator}.{self.name}", self.func)
-            self._decode_result = _result_decoder(signature.result_type)
-            self.takes_sets = signature.takes_sets
-            self.returns_sets = holds_sets(signature.result_type)
-            self._signature = signature
-            self.decode = signature.decode
-            self.usual = signature.usual
-        return self._signature
-
-    def _decode_first(self, data: bytes) -> tuple[Any, dict[str, Any]]:
-        return self.signature.decode(data)
-
-    def decode_result(self, data: bytes) -> Any:
-        """A synchronous call's result as the caller gets it: converted to the return annotation if it fits."""
-        return self._decode_result(data)
-
-
-def _result_decoder(annotation: Any) -> Callable[[bytes], Any]:
-    if annotation is Any or annotation is None:
-        return decode_plain
-    try:
-        typed = msgspec.msgpack.Decoder(annotation).decode
-    except Exception:  # noqa: BLE001 - an annotation that msgspec has no decoder for is no error
-        return decode_plain
-
-    def decode(data: bytes) -> Any:
-        try:
-            return typed(data)
-        except msgspec.ValidationError:
-            # An annotation is a wish, not a check, on results: a function annotated `-> int` may return None.
-            return decode_plain(data)
-
-    return decode
 
 
 class Operator:
@@ -176,7 +105,9 @@ class Operator:
             )
         if name in self.functions:
             raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
-        self.functions[name] = self._by_callable[func] = FunctionSpec(self.name, name, func)
+        self.functions[name] = self._by_callable[func] = FunctionSpec(
+            self.name, name, func, self.decode_state, self.pack_state
+        )
         return func
 
     def function(self, wanted: Any) -> FunctionSpec:

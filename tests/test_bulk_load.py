@@ -13,8 +13,8 @@ import pytest
 from styx import App, ConfigurationError, Context, Limits, Operator
 from styx.bulk_load import LOAD_CHUNK_PAIRS_MAX, encode_pair, load_request
 from styx.execution import Outcome
+from styx.function_spec import LOAD_FUNCTION
 from styx.messages import Request
-from styx.operator import LOAD_FUNCTION
 from styx.partitioning import Key
 from styx.testing import SerialReference
 

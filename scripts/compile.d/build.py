@@ -31,6 +31,7 @@ MODULES: Final = (
     "codec",
     "context",
     "execution",
+    "function_spec",
     "sequencer/sequencer",
     "sequencer/tid",
     "worker/ack_share",

@@ -9,7 +9,7 @@ from pathlib import Path
 from styx.app import App
 from styx.cli.engine_facts import Start
 from styx.cli.serving import ServingOptions, run_loop, serve_embedded
-from styx.operator import FunctionSpec
+from styx.function_spec import FunctionSpec
 
 _ANY_ADDRESS = ("0.0.0.0", "::", "")
 

@@ -15,9 +15,10 @@ from styx.bulk_load import LoadReport
 from styx.client.load import LoadTarget, load
 from styx.codec import shown
 from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
+from styx.function_spec import UserFunction
 from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 from styx.messages import Reply, ReplyError
-from styx.operator import Operator, UserFunction
+from styx.operator import Operator
 
 _VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{IDEMPOTENCY_KEY_CHARS_MAX}}}")
 

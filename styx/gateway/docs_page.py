@@ -16,8 +16,9 @@ from typing import Any, Final
 import msgspec
 
 from styx.app import App
+from styx.function_spec import FunctionSpec
 from styx.gateway.openapi import text_of
-from styx.operator import FunctionSpec, Operator
+from styx.operator import Operator
 from styx.partitioning import KeyType
 
 _PARTS: Final[dict[Any, str]] = {

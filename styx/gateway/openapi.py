@@ -12,9 +12,10 @@ from urllib.parse import quote
 import msgspec
 
 from styx.app import App
+from styx.function_spec import FunctionSpec
 from styx.gateway.address import PREFIX
 from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
-from styx.operator import FunctionSpec, Operator
+from styx.operator import Operator
 from styx.partitioning import KeyType
 from styx.signature import Signature
 

@@ -27,9 +27,10 @@ from styx.execution import (
     resolve_request,
     start,
 )
+from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.messages import Request
-from styx.operator import FunctionSpec, Operator
+from styx.operator import Operator
 from styx.partitioning import Key
 from styx.waiting import ExternalCall, SyncCall
 

@@ -1,0 +1,95 @@
+"""One function of an operator, as the app declares it and as the engine uses it. Never runs it. Paper section 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import msgspec
+
+from styx.codec import decode_plain, holds_sets, pack_strict
+from styx.signature import Signature
+
+UserFunction = Callable[..., Coroutine[Any, Any, Any]]
+LOAD_FUNCTION: Final = "<load>"
+"""The built-in function behind `client.load`; no registered function can have its name."""
+
+
+class FunctionSpec:
+    """One registered function: its name, its code and its signature (resolved when the app is built).
+
+    `decode_state` and `pack_state` are its operator's: every call needs them. `decode` makes (positional, keyword)
+    arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists,
+    by their first byte; they raise what msgspec raises.
+    """
+
+    __slots__ = (
+        "_decode_result",
+        "_signature",
+        "decode",
+        "decode_state",
+        "func",
+        "name",
+        "operator",
+        "pack_state",
+        "returns_sets",
+        "takes_sets",
+        "usual",
+    )
+
+    def __init__(
+        self,
+        operator: str,
+        name: str,
+        func: UserFunction,
+        decode_state: Callable[[bytes], Any] = decode_plain,
+        pack_state: Callable[[Any], bytes] = pack_strict,
+    ) -> None:
+        self.operator = operator
+        self.name = name
+        self.func = func
+        self.decode_state = decode_state
+        self.pack_state = pack_state
+        self._signature: Signature | None = None
+        self._decode_result: Callable[[bytes], Any] = decode_plain
+        self.takes_sets = self.returns_sets = False
+        self.decode: Callable[[bytes], tuple[Any, dict[str, Any]]] = self._decode_first
+        self.usual: dict[int, Callable[[bytes], Any]] = {}
+
+    @property
+    def signature(self) -> Signature:
+        """Resolved at first use, so that annotations may name types defined further down in the module."""
+        if self._signature is None:
+            signature = Signature(f"{self.operator}.{self.name}", self.func)
+            self._decode_result = _result_decoder(signature.result_type)
+            self.takes_sets = signature.takes_sets
+            self.returns_sets = holds_sets(signature.result_type)
+            self._signature = signature
+            self.decode = signature.decode
+            self.usual = signature.usual
+        return self._signature
+
+    def _decode_first(self, data: bytes) -> tuple[Any, dict[str, Any]]:
+        return self.signature.decode(data)
+
+    def decode_result(self, data: bytes) -> Any:
+        """A synchronous call's result as the caller gets it: converted to the return annotation if it fits."""
+        return self._decode_result(data)
+
+
+def _result_decoder(annotation: Any) -> Callable[[bytes], Any]:
+    if annotation is Any or annotation is None:
+        return decode_plain
+    try:
+        typed = msgspec.msgpack.Decoder(annotation).decode
+    except Exception:  # noqa: BLE001 - an annotation that msgspec has no decoder for is no error
+        return decode_plain
+
+    def decode(data: bytes) -> Any:
+        try:
+            return typed(data)
+        except msgspec.ValidationError:
+            # An annotation is a wish, not a check, on results: a function annotated `-> int` may return None.
+            return decode_plain(data)
+
+    return decode
