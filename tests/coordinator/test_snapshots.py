@@ -163,7 +163,7 @@ def worn(*sizes: int) -> bool:
         ((1_000_000, *(1,) * (CHAIN_MAX - 1)), True),
     ],
 )
-def test_a_chain_is_worn_when_its_changes_weigh_twice_as_much_as_its_beginning(
+def test_a_chain_is_worn_when_its_changes_weigh_so_much_more_than_its_beginning(
     sizes: tuple[int, ...], expected: bool
 ) -> None:
     assert worn(*sizes) is expected
