@@ -85,6 +85,11 @@ def form_of(directory: Path, package: Path, plain: str) -> Form:
 FORM: Final = form_of(DIRECTORY, _PACKAGE, os.environ.get(PLAIN_VARIABLE, ""))
 
 
+def name(form: Form) -> str:
+    """In a word, for results and charts."""
+    return "plain" if form.reason else "compiled"
+
+
 def describe(form: Form) -> str:
     """In a few words, for people."""
     return f"plain ({form.reason})" if form.reason else "compiled"

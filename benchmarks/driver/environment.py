@@ -12,14 +12,15 @@ from typing import Final
 
 import msgspec
 
+from styx.compiled import FORM, name
+
 _PACKAGES: Final = ("msgspec", "msgpack", "uvloop", "aiokafka", "aiohttp", "minio", "asyncpg")
 _GIT_SECONDS_MAX: Final = 5.0
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """`processors` are those this process may use; `commit` ends in `+` if files differ from it, empty if unknown.
-
-    `load_average` is of the last minute, before the measurement.
+    """`interpreter` ends in the engine's form, `processors` are those this process may use; `commit` ends in `+` if
+    files differ from it, empty if unknown. `load_average` is of the last minute, before the measurement.
     """
 
     interpreter: str
@@ -35,7 +36,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 def environment() -> Environment:
     """Of this process, now."""
     return Environment(
-        interpreter=f"{platform.python_implementation()} {platform.python_version()}",
+        interpreter=f"{platform.python_implementation()} {platform.python_version()}, {name(FORM)}",
         processor=_processor(),
         processors=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),

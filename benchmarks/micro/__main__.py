@@ -20,7 +20,7 @@ from benchmarks.reference.bare_loop import bare_loop
 from benchmarks.reference.cpu_time import cpu_seconds
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
 from styx.codec import encode_strict
-from styx.compiled import FORM, describe
+from styx.compiled import FORM, describe, name
 from styx.messages import decode_reply
 
 
@@ -85,7 +85,7 @@ def main() -> None:
         measure("100 hot keys", 100, options.transactions, options.runs),
     ]
     if write_chart is not None:
-        write_chart(options.chart, comparisons, interpreter)
+        write_chart(options.chart, comparisons, f"{interpreter}, {name(FORM)}")
         print(f"chart: {options.chart}")
 
 

@@ -18,7 +18,7 @@ _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "styx", "font.
 
 
 def write_chart(path: Path, comparisons: list[Comparison], interpreter: str) -> None:
-    """Writes the SVG to `path`; `interpreter` is the one that was measured, by name and version."""
+    """Writes the SVG to `path`; `interpreter` is what was measured: its name, version, and the engine's form."""
     with rc_context(_STYLE):
         figure = Figure(figsize=(6.4, 3.6), layout="constrained")
         axes = figure.subplots()
