@@ -28,10 +28,12 @@ compiled = module_from_spec(_spec)
 _spec.loader.exec_module(compiled)
 
 MODULES: Final = (
+    "cluster/worker/reply_log",
     "codec",
     "context",
     "execution",
     "function_spec",
+    "log/kafka/batch",
     "sequencer/sequencer",
     "sequencer/tid",
     "worker/ack_share",

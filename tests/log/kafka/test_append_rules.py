@@ -13,6 +13,7 @@ from styx.log.kafka.batch import RECORD_BYTES_MAX, size_of
 from styx.log.kafka.errors import AppendFailed, Fenced, RecordTooLarge
 from tests.log.kafka.blocking import record, records
 from tests.log.kafka.fake_session import BROKEN, SILENT, FakeSession
+from tests.plain_form import plain_form
 
 pytestmark = pytest.mark.anyio
 
@@ -189,6 +190,7 @@ async def test_a_future_that_was_given_up_holds_up_nothing(start: Start) -> None
     await appender.stop()
 
 
+@plain_form
 async def test_large_appends_are_split_over_requests(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("styx.log.kafka.batch.BATCH_BYTES_MAX", 500)
     monkeypatch.setattr("styx.log.kafka.appender.REQUEST_BYTES_MAX", 600)
