@@ -242,6 +242,12 @@ class Worker:
 
     # Generations -------------------------------------------------------------------------------------------
 
+    def end(self) -> None:
+        """Nothing follows: all state is freed here and now, although others may go on referring to the worker."""
+        self.executor.end()
+        self._forget()
+        self._held, self._effects = {}, []
+
     def _recover(self, message: Recover) -> None:
         self.executor.end()
         self._forget()
@@ -296,9 +302,7 @@ class Worker:
         if plan is not None:
             if not self._intake.can_replay(plan):
                 return
-            assert plan.counter == self.counter, (
-                "the replayed epoch starts at another TID counter than the recorded one"
-            )
+            assert plan.counter == self.counter, "a replayed epoch starts at another TID counter than recorded"
         elif not self._intake.has_work and self._joined < epoch:
             return
         self._reach(Step.EXECUTING)

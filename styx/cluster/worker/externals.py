@@ -45,6 +45,7 @@ class ClusterExternals:
     def stop(self) -> None:
         """As `Externals.stop`."""
         self._runner.stop()
+        self._outcomes = {}
 
     def outcome(self, key: bytes) -> bytes | None:
         """As `Journal.outcome`."""

@@ -76,6 +76,7 @@ class Generation:
         if self._task is not None:
             self._task.cancel()
         self.appender.abort()
+        self.replies.end()
         self.externals.stop()
         self.gate.stop()
         if self.feed is not None:

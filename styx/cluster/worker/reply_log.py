@@ -74,6 +74,12 @@ class ReplyLog:
         for future in list(waiting):
             future.add_done_callback(one_less)
 
+    def end(self) -> None:
+        """What is not durable by now will not be told to be: what waits for it, a snapshot maybe, is freed."""
+        self._held.clear()
+        for durable in list(self._under_way):
+            durable.cancel()
+
     def _append_held(self) -> None:
         held = self._held
         while held and self._appender.queued_bytes <= QUEUED_BYTES_MAX:
@@ -86,7 +92,7 @@ class ReplyLog:
             self._appender.append(self._topic, partition, records).add_done_callback(appended)
 
     def _appended(self, partition: int, future: asyncio.Future[int], durable: asyncio.Future[None]) -> None:
-        if future.cancelled():
+        if future.cancelled() or durable.cancelled():
             return
         error = future.exception()
         if error is not None:

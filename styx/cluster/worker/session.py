@@ -105,7 +105,8 @@ class WorkerSession:
             self._generation.end()
         self.peers.close()
         self._link.abort("the worker's registration is over")
-        self.core.executor.end()
+        # This session refers to itself in many ways, and the collector of this process comes hardly ever.
+        self.core.end()
         self._watch.abandons()
 
     # What arrives ------------------------------------------------------------------------------------------

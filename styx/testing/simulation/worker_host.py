@@ -91,7 +91,7 @@ class WorkerHost:
         """Nothing it had in memory or under way is there any more; appends on their way may arrive."""
         self.alive = False
         self.world.log.writer_crashed(self.name)
-        self.core.executor.end()
+        self.core.end()
 
     def freeze(self, duration_s: float) -> None:
         """The process does nothing for a while, then finds everything that came meanwhile."""

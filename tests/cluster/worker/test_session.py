@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+import gc
+from collections.abc import Iterator
+from typing import Any, cast
+from weakref import ref
 
 import pytest
 
@@ -18,7 +21,7 @@ from styx.messages import ReplyRecord
 from styx.protocol import Commit, Join, Recover
 from styx.store import MemoryStore
 from styx.transport import Connection, Security
-from styx.worker.events import Effect, EmitReplies, Event
+from styx.worker.events import Effect, EmitReplies, Event, LoadedSlot, StateLoaded
 from styx.worker.worker import Worker
 from tests.protocol.scripted_app import app
 
@@ -50,6 +53,10 @@ class FakeGeneration:
 
     def end(self) -> None:
         self.ended = True
+
+
+class WatchedTable(dict[Any, bytes]):
+    """One whose end can be seen."""
 
 
 class FakeLink:
@@ -85,6 +92,14 @@ def generations(monkeypatch: pytest.MonkeyPatch) -> list[FakeGeneration]:
     return made
 
 
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """As good as a worker's process has it."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 def new_session() -> WorkerSession:
     node = Node("w", Security(b"x" * 32, "c"), KafkaAddress("none:1"), MemoryStore(), cast(Background, None), app, "")
     welcome = Welcome(ME, Deployment(app.name, 1, 1, Limits()), heartbeat_s=60.0)
@@ -99,6 +114,14 @@ def _never(reason: str, error: BaseException | None) -> None:
 
 def recover(session: WorkerSession, generation: int) -> None:
     session.hear(encode(Recover(generation, {0: ME}, None, {ME: "nowhere/1"}, 1)))
+
+
+async def load_watched(session: WorkerSession) -> ref[WatchedTable]:
+    """Gives generation 1 its state: a table, to which this is a reference that does not keep it."""
+    table = WatchedTable({"k": b"v"})
+    session._passes.give(StateLoaded(1, -1, 0, {0: LoadedSlot({"op": table}, 0, [])}, [], set()))
+    await one_pass()
+    return ref(table)
 
 
 async def one_pass() -> None:
@@ -145,4 +168,28 @@ async def test_what_waits_is_handed_on_before_a_worker_joins_an_epoch(generation
     recover(session, 1)
     session.hear(encode(Join(1, 0)))
     assert generations[0].opened == 1
+    session.close()
+
+
+async def test_state_is_freed_with_its_registration(generations: list[FakeGeneration], no_collector: None) -> None:
+    """The next registration loads it anew, and there must not be two of it."""
+    session = new_session()
+    recover(session, 1)
+    await one_pass()
+    freed = await load_watched(session)
+    assert session.core.holdings() == (1, ["op"])
+    assert freed() is not None
+    session.close()
+    assert freed() is None
+
+
+async def test_state_is_freed_with_its_generation(generations: list[FakeGeneration], no_collector: None) -> None:
+    session = new_session()
+    recover(session, 1)
+    await one_pass()
+    freed = await load_watched(session)
+    assert freed() is not None
+    recover(session, 2)
+    await one_pass()
+    assert freed() is None
     session.close()
