@@ -13,13 +13,13 @@ from styx.coordinator.events import DeleteManifest, DeleteObjects, Effect, Relea
 from styx.protocol import Manifest, ObjectRef, SlotManifest, SlotPart
 
 MANIFESTS_KEPT = 2
-CHAIN_MIN: Final = 5
+CHAIN_MIN: Final = 4
 """Shorter chains of objects are left alone, however small the first one is."""
 CHAIN_MAX: Final = 128
 """Longer ones begin anew, however large the first object is: a manifest names them all, and a recovery reads them."""
-CHANGES_BY_WHOLE: Final = 4
+CHANGES_BY_WHOLE: Final = 3
 """A chain begins anew when what was added to it weighs so many times as much as its first object: a recovery reads
-five times the state at most, or a little more, and a byte that changes is written one and a quarter times.
+four times the state at most, or a little more, and a byte that changes is written one and a third times.
 """
 WHOLE_SHARE: Final = 16
 """One in so many slots, rounded up, may store everything in one snapshot, whatever it costs."""
