@@ -115,6 +115,18 @@ def test_the_usual_kind_is_made_by_its_name() -> None:
     assert "(Invocation(1) if kind is Invocation else kind(1))" in source
 
 
+def test_an_attribute_has_one_declaration() -> None:
+    """Of two, the collector would be told twice, and free what is in use."""
+    base = "class Environment:\n    app: str\n"
+    record = "import msgspec\nclass Footprint(msgspec.Struct, Environment, eq=False):\n    app: str\n    tid: int\n"
+    made = function(native(one=base, two=record)["two"], "__init__")
+    assert "self.app = app" in made
+    assert "self.tid: int = tid" in made
+    other = "class Other(Environment):\n    def __init__(self) -> None:\n        self.app: str = ''\n"
+    with pytest.raises(SystemExit, match="Other gives types to \\['app'\\], to which its base gives one already"):
+        native(one=base, two=other)
+
+
 def test_a_record_with_an_equality_is_refused() -> None:
     with pytest.raises(SystemExit, match="say eq=False"):
         native(one="import msgspec\nclass One(msgspec.Struct):\n    x: int\n")

@@ -46,8 +46,13 @@ def native_form(sources: dict[str, str]) -> dict[str, str]:
     """All modules by name, in native form: a record can derive from another module's."""
     trees = {name: ast.parse(source) for name, source in sources.items()}
     records = _records(trees)
+    declared = {node.name: _declared(node) for tree in trees.values() for node in _classes(tree)}
+    for tree in trees.values():
+        for node in _classes(tree):
+            _refuse_repeated(node, declared, records)
     compiled = {f"styx.{name.replace('/', '.')}" for name in sources}
-    return {name: _Module(name, source, trees[name], records, compiled).edited() for name, source in sources.items()}
+    above = {node.name: _inherited(node, declared) for tree in trees.values() for node in _classes(tree)}
+    return {name: _Module(name, s, trees[name], records, compiled, above).edited() for name, s in sources.items()}
 
 
 class Record(NamedTuple):
@@ -90,7 +95,15 @@ def _narrowed(node: ast.ClassDef) -> dict[str, str]:
 
 
 class _Module:
-    def __init__(self, name: str, source: str, tree: ast.Module, records: list[Record], compiled: set[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        source: str,
+        tree: ast.Module,
+        records: list[Record],
+        compiled: set[str],
+        above: dict[str, set[str]],
+    ) -> None:
         self._name = name
         self._bytes = source.encode()
         self._tree = tree
@@ -99,6 +112,7 @@ class _Module:
             (record.base.name, field) for record in records if record.base is not None for field in record.narrowed
         }
         self._compiled = compiled
+        self._above = above
         self._starts = [0]
         for line in self._bytes.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
@@ -205,6 +219,7 @@ class _Module:
         """`__init__` of a record; fields that every object gets a new list for are no parameters."""
         record = self._records[name]
         own_types = {field.name: field.annotation for field in record.fields} | record.narrowed
+        declared = own_types.keys() - (self._above[name] - record.narrowed.keys())
         parameters, body = [], []
         for field in [*(record.base.fields if record.base is not None else []), *record.fields]:
             annotation = own_types.get(field.name, field.annotation)
@@ -212,18 +227,18 @@ class _Module:
                 if field.default is None:
                     raise SystemExit(f"{name}.{field.name} is narrowed below and has no default")
                 continue
-            declared = f": {annotation}" if field.name in own_types else ""
+            typed = f": {annotation}" if field.name in declared else ""
             if field.default == "[]":
-                body.append(f"        self.{field.name}{declared} = []\n")
+                body.append(f"        self.{field.name}{typed} = []\n")
             elif _is_shared(field):
-                body.append(f"        self.{field.name}{declared} = _shared_{field.name}\n")
+                body.append(f"        self.{field.name}{typed} = _shared_{field.name}\n")
             else:
                 default = "" if field.default is None else f" = {field.default}"
                 if field.name in record.narrowed and "None" in default and "None" not in annotation:
                     default = ""
                     parameters = [p.split(" = ")[0] for p in parameters]
                 parameters.append(f"{field.name}: {annotation}{default}")
-                body.append(f"        self.{field.name}{declared} = {field.name}\n")
+                body.append(f"        self.{field.name}{typed} = {field.name}\n")
         return f"    def __init__(self, {', '.join(parameters)}) -> None:\n" + "".join(body) + "\n"
 
 
@@ -263,3 +278,34 @@ def _uses(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Name]:
             elif isinstance(node, ast.Name) and node.id.isupper() and isinstance(node.ctx, ast.Load):
                 names[node] = None
     return [node for node in names if node.id not in own]
+
+
+def _classes(tree: ast.Module) -> list[ast.ClassDef]:
+    return [node for node in tree.body if isinstance(node, ast.ClassDef)]
+
+
+def _declared(node: ast.ClassDef) -> set[str]:
+    """Attributes to which the class gives a type, in its body or in a method."""
+    names = set()
+    for child in ast.walk(node):
+        if isinstance(child, ast.AnnAssign):
+            if isinstance(child.target, ast.Name) and child in node.body:
+                names.add(child.target.id)
+            elif isinstance(child.target, ast.Attribute) and ast.unparse(child.target.value) == "self":
+                names.add(child.target.attr)
+    return names
+
+
+def _inherited(node: ast.ClassDef, declared: dict[str, set[str]]) -> set[str]:
+    return {name for base in node.bases for name in declared.get(ast.unparse(base), ())}
+
+
+def _refuse_repeated(node: ast.ClassDef, declared: dict[str, set[str]], records: list[Record]) -> None:
+    """The compiler makes one attribute of two declarations, but the class tells the garbage collector of it twice,
+    which then frees what is still in use.
+    """
+    if node.name in {record.name for record in records}:
+        return  # written anew, without a second declaration
+    repeated = declared[node.name] & _inherited(node, declared)
+    if repeated:
+        raise SystemExit(f"{node.name} gives types to {sorted(repeated)}, to which its base gives one already")

@@ -20,6 +20,7 @@ from styx.testing.judge.record import record
 from styx.testing.judge.recorded import Recorded, Recorder
 from styx.testing.judge.workload import MODELS, Model, Workload
 from styx.worker.slot import Slot
+from tests.plain_form import plain_form
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("judge"), pytest.mark.parametrize("model", MODELS)]
 
@@ -78,6 +79,7 @@ def conflicts_between_writes_only(slot: Slot, gone: Container[int]) -> list[int]
     return found
 
 
+@plain_form
 @pytest.mark.parametrize("conflicts", [no_conflicts, conflicts_between_writes_only])
 def test_an_engine_that_overlooks_conflicts_is_caught(
     model: Model,

@@ -18,6 +18,7 @@ from styx.testing.judge.faults import FAULTS
 from styx.testing.judge.on_cluster import Plan, Struck, record_on_cluster
 from styx.testing.judge.recorded import Recorded
 from styx.testing.judge.workload import MODELS
+from tests.plain_form import plain_form
 from tests.real_services import RealKafka, RealMinio
 
 OVERLOOKING = "tests.testing.judge.overlooking_worker"
@@ -63,6 +64,7 @@ def test_a_cluster_is_strictly_serializable_in_the_order_that_it_claims_while_pr
         assert problems(each) == []
 
 
+@plain_form
 @pytest.mark.slow
 @pytest.mark.usefixtures("judge")
 def test_workers_that_overlook_conflicts_are_caught(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> None:
