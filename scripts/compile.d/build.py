@@ -126,7 +126,8 @@ def main(arguments: list[str]) -> None:
     elif arguments:
         sys.exit("usage: scripts/compile [--remove]")
     elif not _is_done():
-        print("compiling the modules that a transaction runs through; this takes a minute", flush=True)
+        sys.stdout.write("compiling the modules that a transaction runs through; this takes a minute\n")
+        sys.stdout.flush()
         build()
 
 

@@ -19,6 +19,7 @@ SUBCLASSED: Final = frozenset({"Cell", "Environment", "Context", "Invocation", "
 CALLED_BY_USERS: Final = frozenset({"Context"})
 """Classes whose methods get whatever a user passes."""
 USUAL_KIND: Final = "Invocation"
+_FUTURE: Final = "from __future__ import annotations\n"
 _IMPORT: Final = """
 from typing import TYPE_CHECKING as _checked, Final as _Final
 if _checked:
@@ -46,12 +47,14 @@ def native_form(sources: dict[str, str]) -> dict[str, str]:
     """All modules by name, in native form: a record can derive from another module's."""
     trees = {name: ast.parse(source) for name, source in sources.items()}
     records = _records(trees)
-    declared = {node.name: _declared(node) for tree in trees.values() for node in _classes(tree)}
-    for tree in trees.values():
-        for node in _classes(tree):
-            _refuse_repeated(node, declared, records)
+    classes = [node for tree in trees.values() for node in _classes(tree)]
+    declared = {node.name: _declared(node) for node in classes}
+    above = {node.name: _inherited(node, declared) for node in classes}
+    written_anew = {record.name for record in records}
+    for node in classes:
+        if node.name not in written_anew:
+            _refuse_repeated(node.name, declared[node.name] & above[node.name])
     compiled = {f"styx.{name.replace('/', '.')}" for name in sources}
-    above = {node.name: _inherited(node, declared) for tree in trees.values() for node in _classes(tree)}
     return {name: _Module(name, s, trees[name], records, compiled, above).edited() for name, s in sources.items()}
 
 
@@ -64,13 +67,16 @@ class Record(NamedTuple):
     base: Record | None
     narrowed: dict[str, str]
 
+    @property
+    def all_fields(self) -> list[Field]:
+        """Those of the base, and its own."""
+        return self.fields if self.base is None else [*self.base.fields, *self.fields]
+
 
 def _records(trees: dict[str, ast.Module]) -> list[Record]:
     records: list[Record] = []
     for name, tree in trees.items():
-        for node in tree.body:
-            if not isinstance(node, ast.ClassDef):
-                continue
+        for node in _classes(tree):
             bases = [ast.unparse(base) for base in node.bases]
             base = next((record for record in records if record.name in bases), None)
             if "msgspec.Struct" in bases or base is not None:
@@ -131,18 +137,17 @@ class _Module:
             assert edit.end <= below, f"{self._name}: two edits in one place"
             below = edit.start
             data = data[: edit.start] + edit.text.encode() + data[edit.end :]
-        future = b"from __future__ import annotations\n"
-        return data.decode().replace(future.decode(), future.decode() + _IMPORT, 1)
+        return data.decode().replace(_FUTURE, _FUTURE + _IMPORT, 1)
 
     def _module_names(self) -> None:
         """Constants are final; what is called, or all in capitals, of an import gets a final name of its own."""
-        imported: dict[str, int] = {}
+        imported: set[str] = set()
         for node in self._tree.body:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_value(node.value):
                 end = self._at(node.lineno, node.col_offset) + len(node.targets[0].id)
                 self._edits.append(Edit(end, end, ": _Final"))
             elif isinstance(node, ast.ImportFrom) and node.module not in self._compiled and node.module != "__future__":
-                imported |= dict.fromkeys((alias.asname or alias.name for alias in node.names), 0)
+                imported |= {alias.asname or alias.name for alias in node.names}
                 after = node.end_lineno
         used = set()
         for function in ast.walk(self._tree):
@@ -190,10 +195,11 @@ class _Module:
         first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
         start, end = self._at(first, 0), self._at(node.body[0].lineno, 0)
         decorator = "@mypyc_attr(allow_interpreted_subclasses=True)\n" if node.name in SUBCLASSED else ""
-        above = record.base.fields if record.base is not None else []
-        before = [f"_shared_{f.name}: {f.annotation} = []\n" for f in [*above, *record.fields] if _is_shared(f)]
+        before = [f"_shared_{f.name}: {f.annotation} = []\n" for f in record.all_fields if _is_shared(f)]
         if record.base is not None:
-            names = {n.id for f in above for n in ast.walk(ast.parse(f.annotation)) if isinstance(n, ast.Name)}
+            names = {
+                n.id for f in record.base.fields for n in ast.walk(ast.parse(f.annotation)) if isinstance(n, ast.Name)
+            }
             used = ", ".join(sorted(name for name in names if not hasattr(builtins, name)))
             before.append(f"if _checked:\n    from styx.{record.base.module.replace('/', '.')} import {used}\n")
         self._edits.append(
@@ -221,7 +227,7 @@ class _Module:
         own_types = {field.name: field.annotation for field in record.fields} | record.narrowed
         declared = own_types.keys() - (self._above[name] - record.narrowed.keys())
         parameters, body = [], []
-        for field in [*(record.base.fields if record.base is not None else []), *record.fields]:
+        for field in record.all_fields:
             annotation = own_types.get(field.name, field.annotation)
             if (name, field.name) in self._narrowings:  # the deriving record has it, with its type
                 if field.default is None:
@@ -300,12 +306,9 @@ def _inherited(node: ast.ClassDef, declared: dict[str, set[str]]) -> set[str]:
     return {name for base in node.bases for name in declared.get(ast.unparse(base), ())}
 
 
-def _refuse_repeated(node: ast.ClassDef, declared: dict[str, set[str]], records: list[Record]) -> None:
+def _refuse_repeated(name: str, repeated: set[str]) -> None:
     """The compiler makes one attribute of two declarations, but the class tells the garbage collector of it twice,
-    which then frees what is still in use.
+    which then frees what is still in use. (A record is written anew, with one declaration.)
     """
-    if node.name in {record.name for record in records}:
-        return  # written anew, without a second declaration
-    repeated = declared[node.name] & _inherited(node, declared)
     if repeated:
-        raise SystemExit(f"{node.name} gives types to {sorted(repeated)}, to which its base gives one already")
+        raise SystemExit(f"{name} gives types to {sorted(repeated)}, to which its base gives one already")
