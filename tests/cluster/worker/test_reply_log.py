@@ -65,13 +65,17 @@ async def some_passes() -> None:
         await asyncio.sleep(0)
 
 
+def waiting_snapshot(log: ReplyLog) -> ref[Snapshot]:
+    """One that begins when all replies are durable, and that nobody else knows."""
+    snapshot = Snapshot()
+    log.when_durable(snapshot.begin)
+    return ref(snapshot)
+
+
 async def test_what_waits_begins_when_all_replies_are_durable(no_collector: None) -> None:
     appender = FakeAppender()
     log = emitting(appender)
-    snapshot = Snapshot()
-    freed = ref(snapshot)
-    log.when_durable(snapshot.begin)
-    del snapshot
+    freed = waiting_snapshot(log)
     appender.appended[0].set_result(5)
     await some_passes()
     assert Snapshot.begun == 0
@@ -87,10 +91,7 @@ async def test_what_waits_when_the_generation_ends_is_freed_and_never_begins(no_
     """A snapshot has copies of whole tables."""
     appender = FakeAppender()
     log = emitting(appender)
-    snapshot = Snapshot()
-    freed = ref(snapshot)
-    log.when_durable(snapshot.begin)
-    del snapshot
+    freed = waiting_snapshot(log)
     assert freed() is not None
     appender.appended[0].set_result(5)  # its end is on its way, and comes too late
     log.end()
