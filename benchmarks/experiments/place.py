@@ -45,10 +45,12 @@ class Place:
         slots: int | None = None,
         snapshot_interval_s: float = SNAPSHOT_SECONDS,
         coordinator_module: str = "styx",
+        worker_module: str = "styx",
     ) -> BenchmarkCluster:
         """One that serves, of YCSB-T's app, under a name of its own; `slots`: None for those of the options.
 
-        `coordinator_module` is run as its coordinator, instead of the command line's. Raises `ChildFailed`.
+        `coordinator_module` is run as its coordinator, and `worker_module` as its workers, instead of the command
+        line's. Raises `ChildFailed`.
         """
         services = self._services
         options = ClusterOptions(
@@ -63,6 +65,7 @@ class Place:
             reply_partitions=REPLY_PARTITIONS_DEFAULT,
             snapshot_interval_s=snapshot_interval_s,
             coordinator_module=coordinator_module,
+            worker_module=worker_module,
         )
         cluster = await self._stack.enter_async_context(BenchmarkCluster(options, services, through_gateway=False))
         await cluster.start()

@@ -23,6 +23,7 @@ from benchmarks.driver.workload import Workload
 from benchmarks.experiments.accompanied import Accompanied
 from benchmarks.experiments.bench import Bench, Step, StepFailed
 from benchmarks.experiments.climb import Climb
+from benchmarks.experiments.spread.workload import Spread
 from benchmarks.experiments.warming import Warming
 from benchmarks.reference.echo_workload import Echoed
 from benchmarks.ycsbt.settings import Settings
@@ -58,11 +59,14 @@ async def _alone(_from_s: float, _marks: list[Mark]) -> None:
 
 
 class Load(NamedTuple):
-    """A workload's options under a name; `echoed`: for an echo, which has no state."""
+    """A workload's options under a name; `echoed`: for an echo, which has no state. With several `clusters` they are
+    each one's, and the deployment is spread over as many.
+    """
 
     name: str
     settings: Settings
     echoed: bool = False
+    clusters: int = 1
 
 
 class Subject:
@@ -223,8 +227,8 @@ async def _audited(names: str, session: Session, witnesses: list[Any], since: di
 
 
 def _session(bench: Bench, deployment: Deployment, load: Load) -> Session:
-    make = _echoed if load.echoed else _transfers
-    options = argparse.Namespace(settings=load.settings)
+    make = _echoed if load.echoed else _transfers if load.clusters == 1 else _spread
+    options = argparse.Namespace(settings=load.settings, clusters=load.clusters)
 
     def say(text: str) -> None:
         bench.say(f"{load.name}: {text}")
@@ -234,6 +238,10 @@ def _session(bench: Bench, deployment: Deployment, load: Load) -> Session:
 
 def _transfers(options: argparse.Namespace) -> Workload:
     return YcsbT(options.settings)
+
+
+def _spread(options: argparse.Namespace) -> Workload:
+    return Spread(options.settings, options.clusters)
 
 
 def _echoed(options: argparse.Namespace) -> Workload:

@@ -16,14 +16,18 @@ from benchmarks.ycsbt.homes import Homes
 from benchmarks.ycsbt.settings import Settings
 from styx.client.base import Client
 from styx.errors import ConfigurationError
+from styx.operator import Operator
 
 
 class YcsbT:
-    """A `Workload`; raises `ConfigurationError` if the transfers asked for cannot be between these accounts."""
+    """A `Workload`; raises `ConfigurationError` if the transfers asked for cannot be between these accounts.
+
+    Requests are of `operator`, which is like the app's own; None for that.
+    """
 
     name = "ycsbt"
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, operator: Operator | None = None) -> None:
         self._options = settings
         self.settings: dict[str, Any] = asdict(settings)
         if settings.partitions is None:
@@ -31,7 +35,7 @@ class YcsbT:
         else:
             self.app, variable = bank.partitioned(settings.partitions), f"partitions_{settings.partitions}"
         self.app_target = f"{bank.__name__}:{variable}"
-        self._operator = self.app.operators[bank.account.name]
+        self._operator = operator or self.app.operators[bank.account.name]
         # It takes its time for millions of accounts, and any two of them will do if the share is not given.
         self._homes = None if settings.multi_partition is None else self._checked_homes(settings.multi_partition)
 

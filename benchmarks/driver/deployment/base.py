@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.driver.deployment.replies import RepliesTopic
+from benchmarks.driver.deployment.replies import RepliesSeen
 from benchmarks.driver.probe import Pids, Urls
 from benchmarks.driver.target import Target, TargetFactory
 from styx.client.base import Client
@@ -28,4 +28,4 @@ class Deployment:
     urls: Urls = dict
     make_target: TargetFactory | None = None
     target_here: Callable[[float], Target] | None = None
-    replies: RepliesTopic | None = None
+    replies: RepliesSeen | None = None

@@ -7,7 +7,7 @@ the topic each reply carries the TID of its request, so one that was given twice
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from styx.log.base import Stream
 from styx.log.kafka.address import parse_kafka_url
@@ -22,15 +22,25 @@ class Replies(NamedTuple):
     repeated: int
 
 
+class RepliesSeen(Protocol):
+    """Where replies stand for good. Blocks: for a thread."""
+
+    def ends(self) -> dict[int, int]:
+        """Where each partition ends now; raises `ConnectionError` or `EngineFailed`."""
+
+    def since(self, offsets: Mapping[int, int]) -> Replies:
+        """What stands behind `offsets`, by partition; raises as `ends`."""
+
+
 class RepliesTopic:
-    """Of the app called `app_name` at `url`. Blocks: for a thread."""
+    """`RepliesSeen` of the app called `app_name` at `url`."""
 
     def __init__(self, url: str, app_name: str) -> None:
         self._address = parse_kafka_url(url)
         self._topics = topics_of(app_name)
 
     def ends(self) -> dict[int, int]:
-        """Where each partition ends now; raises `ConnectionError` or `EngineFailed`."""
+        """As `RepliesSeen.ends`."""
         reader = KafkaReader(self._address, self._topics)
         try:
             return {partition: end for partition, (_, end) in reader.bounds_of(Stream.REPLIES).items()}
@@ -38,7 +48,7 @@ class RepliesTopic:
             reader.close()
 
     def since(self, offsets: Mapping[int, int]) -> Replies:
-        """What stands behind `offsets`, by partition; raises as `ends`."""
+        """As `RepliesSeen.since`."""
         reader = KafkaReader(self._address, self._topics)
         read = repeated = 0
         try:

@@ -1,10 +1,12 @@
-"""Measures two things in turns, run by run, for one target. What they are is the caller's."""
+"""Measures things in turns, run by run: one by another for one target, or several by the same one for as many. What
+they are is the caller's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from benchmarks.experiments.bench import Bench, StepFailed
 from benchmarks.experiments.targets.verdict import Run, Verdict
@@ -18,17 +20,32 @@ LOWER: Final = 0.85
 """From one try to the next."""
 
 
+class Over(NamedTuple):
+    """What is measured for this verdict, by what the others are measured by too."""
+
+    verdict: Verdict
+    measure: MeasureAt
+
+
 async def compare(
     bench: Bench, verdict: Verdict, over: Measure, under: Measure, unit: str, runs: int | None = None
 ) -> None:
     """`runs`: None for as many as the options ask for. A step that fails ends it, and is the verdict."""
+    await _compare_all(bench, [(verdict, over)], under, unit, bench.common.runs if runs is None else runs)
+
+
+async def _compare_all(
+    bench: Bench, each: Sequence[tuple[Verdict, Measure]], under: Measure, unit: str, runs: int
+) -> None:
     try:
-        for number, order in turns(bench.common.runs if runs is None else runs, (over, under)):
+        for number, order in turns(runs, [*(over for _, over in each), under]):
             figures = {measure: await measure() for measure in order}
-            note(bench, verdict, number, Run(over=figures[over], under=figures[under], unit=unit))
+            for verdict, over in each:
+                note(bench, verdict, number, Run(over=figures[over], under=figures[under], unit=unit))
     except StepFailed as failed:
-        verdict.failed = str(failed)
-        bench.say(f"{verdict.target.name}: {failed}")
+        for verdict, _ in each:
+            verdict.failed = str(failed)
+            bench.say(f"{verdict.target.name}: {failed}")
 
 
 async def compare_at(bench: Bench, verdict: Verdict, over: MeasureAt, under: MeasureAt, unit: str, rate: float) -> None:
@@ -36,14 +53,21 @@ async def compare_at(bench: Bench, verdict: Verdict, over: MeasureAt, under: Mea
 
     The last try counts, whatever it gives.
     """
+    await compare_all_at(bench, [Over(verdict, over)], under, unit, rate)
+
+
+async def compare_all_at(bench: Bench, each: Sequence[Over], under: MeasureAt, unit: str, rate: float) -> None:
+    """As `compare_at`, several by the same one: a run is a turn of all."""
     for tries_left in reversed(range(RATE_TRIES)):
-        await compare(bench, verdict, partial(over, rate), partial(under, rate), unit)
-        if not verdict.failed or not tries_left:
+        measures = [(verdict, partial(measure, rate)) for verdict, measure in each]
+        await _compare_all(bench, measures, partial(under, rate), unit, bench.common.runs)
+        if not any(verdict.failed for verdict, _ in each) or not tries_left:
             return
         rate *= LOWER
-        bench.say(f"{verdict.target.name}: tried again at {rate:.0f}/s")
-        verdict.runs.clear()
-        verdict.failed = ""
+        for verdict, _ in each:
+            bench.say(f"{verdict.target.name}: tried again at {rate:.0f}/s")
+            verdict.runs.clear()
+            verdict.failed = ""
 
 
 def note(bench: Bench, verdict: Verdict, number: int, run: Run) -> None:

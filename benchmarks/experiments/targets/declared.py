@@ -12,15 +12,17 @@ CPU_RATES: Final = (1_000, 5_000, 10_000)
 class Target(NamedTuple):
     """`bound` is the most that may be, or the least if `at_least`. `of` names what is measured, one by the other.
 
-    Shares are of 1; all other figures are in `unit`.
+    Shares are of 1; all other figures are in `unit`. With None for a bound it is a line to read another row by, and
+    `explains` says in a few words which.
     """
 
     group: str
     name: str
     what: str
-    bound: float
+    bound: float | None
     unit: str = "times"
     at_least: bool = False
+    explains: str = ""
 
 
 TARGETS: Final = (
@@ -29,6 +31,13 @@ TARGETS: Final = (
     Target("workers", "two-by-engine", "2 workers, all multi-partition: CPU by the engine's in memory", 3),
     Target("workers", "two-by-one", "2 workers, all multi-partition: CPU by 1 worker's, equal rate", 3),
     Target("workers", "eight-by-two", "8 workers, all multi-partition: CPU by 2 workers', equal rate", 1.3),
+    Target(
+        "workers",
+        "four-twos-by-two",
+        "4 clusters of 2 workers: CPU by 1 of them's, equal total rate",
+        None,
+        explains="bounds the above",
+    ),
     Target("pipeline", "rate-by-echo", "1 worker on Kafka: highest rate by the echo's", 0.3, "share", at_least=True),
     Target("pipeline", "latency-by-echo", "1 worker on Kafka, 100/s: median latency by the echo's", 1.6),
     *(

@@ -43,28 +43,24 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Never of a target that was not measured, or only in part."""
+        """Never of a target that was not measured, or only in part; without a bound that is all there is to it."""
         measured, bound = self.measured, self.target.bound
         if measured is None or self.failed:
             return False
+        if bound is None:
+            return True
         return measured >= bound if self.target.at_least else measured <= bound
 
     @property
     def used(self) -> tuple[float, float, float] | None:
         """How much of its bound it takes, 1 being all of it: the median, the best and the worst run."""
-        measured = self.measured
-        if measured is None:
+        measured, bound = self.measured, self.target.bound
+        if measured is None or bound is None:
             return None
         low, high = min(run.value for run in self.runs), max(run.value for run in self.runs)
-        return (
-            (self._used(measured), self._used(high), self._used(low))
-            if self.target.at_least
-            else (self._used(measured), self._used(low), self._used(high))
-        )
-
-    def _used(self, value: float) -> float:
-        bound = self.target.bound
-        return bound / max(value, 1e-9) if self.target.at_least else value / bound
+        if self.target.at_least:
+            return bound / max(measured, 1e-9), bound / max(high, 1e-9), bound / max(low, 1e-9)
+        return measured / bound, low / bound, high / bound
 
     def report(self) -> dict[str, object]:
         """For the result file."""
@@ -103,8 +99,11 @@ def _row(verdict: Verdict) -> tuple[str, str, str, str, str]:
         measured = f"{_figure(verdict.measured or 0.0, target.unit)} ({low}-{high})"
     else:
         measured = "-"
-    bound = f"{'>=' if target.at_least else '<='} {_bound(target)}"
-    return target.what, measured, bound, "yes" if verdict.holds else "NO", verdict.failed or _medians(runs)
+    holds = "yes" if verdict.holds else "NO"
+    bound = _bound(target)
+    if bound is None:
+        bound, holds = target.explains, "-"
+    return target.what, measured, bound, holds, verdict.failed or _medians(runs)
 
 
 def _medians(runs: Sequence[Run]) -> str:
@@ -119,5 +118,8 @@ def _figure(value: float, unit: str) -> str:
     return f"{value:.1%}" if unit == "share" else f"{value:.4g}" if value >= 1000 else f"{value:.3g}"
 
 
-def _bound(target: Target) -> str:
-    return f"{target.bound:.0%}" if target.unit == "share" else f"{target.bound:g} {target.unit}"
+def _bound(target: Target) -> str | None:
+    if target.bound is None:
+        return None
+    bound = f"{target.bound:.0%}" if target.unit == "share" else f"{target.bound:g} {target.unit}"
+    return f"{'>=' if target.at_least else '<='} {bound}"

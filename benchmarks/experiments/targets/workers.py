@@ -12,45 +12,30 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final
 
-from benchmarks.driver.deployment.own_cluster import deployment_of
 from benchmarks.experiments.bench import Bench
 from benchmarks.experiments.pace import Machine, in_a_quiet_phase
-from benchmarks.experiments.place import Place, place
-from benchmarks.experiments.subject import Load, Subject, subjects
+from benchmarks.experiments.place import place
+from benchmarks.experiments.subject import Subject
 from benchmarks.experiments.targets.compare import compare_at
+from benchmarks.experiments.targets.crossing import TWO, crossing, settings_of
+from benchmarks.experiments.targets.eight_workers import LINE, ROW, measure_eight
 from benchmarks.experiments.targets.engine_alone import in_fresh_process, of_workload
 from benchmarks.experiments.targets.pipeline import TOP_SHARE, worker_us
 from benchmarks.experiments.targets.verdict import Verdict
-from benchmarks.ycsbt.settings import Settings
 
 TRANSACTIONS: Final = 50_000
-TWO: Final = 2
-EIGHT: Final = 8
 
 
 async def measure(bench: Bench, verdicts: Mapping[str, Verdict], _many_keys: int) -> None:
     """Clusters that no row needs are not started."""
     async with place(bench) as here, AsyncExitStack() as stack:
-        two = await _subject(bench, here, stack, TWO, TWO)
-        for name, verdict in verdicts.items():
-            if name == "two-by-engine":
-                await _by_engine(bench, verdict, two)
-            elif name == "two-by-one":
-                await _compare_cpu(bench, verdict, two, await _subject(bench, here, stack, 1, TWO))
-            else:
-                await _compare_cpu(bench, verdict, await _subject(bench, here, stack, EIGHT, EIGHT), two)
-
-
-async def _subject(bench: Bench, here: Place, stack: AsyncExitStack, workers: int, slots: int) -> Subject:
-    name = f"{workers}-of-{slots}" if workers < slots else f"{workers}-workers"
-    cluster = await here.cluster(name, workers, slots=slots)
-    load = Load(name, _settings(bench, slots))
-    (subject,) = await stack.enter_async_context(subjects(bench, deployment_of(cluster), [load], check=cluster.check))
-    return subject
-
-
-def _settings(bench: Bench, slots: int) -> Settings:
-    return Settings(keys=bench.common.keys, n_slots=slots, multi_partition=1.0)
+        two = await crossing(bench, here, stack, TWO, TWO)
+        if (verdict := verdicts.get("two-by-engine")) is not None:
+            await _by_engine(bench, verdict, two)
+        if (verdict := verdicts.get("two-by-one")) is not None:
+            await _compare_cpu(bench, verdict, two, await crossing(bench, here, stack, 1, TWO))
+        if ROW in verdicts or LINE in verdicts:
+            await measure_eight(bench, here, stack, verdicts, two)
 
 
 async def _compare_cpu(bench: Bench, verdict: Verdict, over: Subject, under: Subject) -> None:
@@ -64,7 +49,7 @@ async def _by_engine(bench: Bench, verdict: Verdict, two: Subject) -> None:
 
     async def engine_us(_rate: float) -> float:
         alone = await in_a_quiet_phase(
-            lambda: in_fresh_process(of_workload, _settings(bench, TWO), TRANSACTIONS),
+            lambda: in_fresh_process(of_workload, settings_of(bench, TWO), TRANSACTIONS),
             lambda alone: machine.pace(alone.calibration),
             bench.common.repeats,
             bench.say,

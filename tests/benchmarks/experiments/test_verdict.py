@@ -12,6 +12,7 @@ from benchmarks.experiments.targets.verdict import Run, Verdict, chosen, table
 from styx.errors import ConfigurationError
 
 AT_MOST = Target("engine", "cost", "cost of it", 3)
+NO_BOUND = Target("workers", "line", "line of it", None, explains="bounds the above")
 AT_LEAST = Target("skew", "rate", "rate of it", 0.5, "share", at_least=True)
 
 
@@ -46,6 +47,30 @@ def test_share_of_the_bound_that_is_used() -> None:
     assert verdict(AT_MOST, 1.5, 3.0, 6.0).used == (1.0, 0.5, 2.0)
     assert verdict(AT_LEAST, 0.5, 1.0, 0.25).used == (1.0, 0.5, 2.0)
     assert verdict(AT_MOST).used is None
+
+
+def test_a_line_without_a_target_is_shown_and_not_judged() -> None:
+    made = verdict(NO_BOUND, 1.4, 1.2, 1.3)
+    assert made.holds
+    assert made.used is None
+    assert table([verdict(AT_MOST, 2.0), made]).splitlines()[2:] == [
+        "cost of it  2 (2-2)           <= 3 times        yes    20 by 10 µs",
+        "line of it  1.3 (1.2-1.4)     bounds the above  -      13 by 10 µs",
+    ]
+    assert made.report()["bound"] is None
+
+
+def test_a_line_that_could_not_be_measured_does_not_hold() -> None:
+    made = verdict(NO_BOUND)
+    assert not made.holds
+    made.failed = "the audit found: too much money"
+    assert table([made]).splitlines()[-1].split("  ")[-1] == made.failed
+
+
+def test_a_line_stands_under_the_row_that_it_explains() -> None:
+    names = [target.name for target in TARGETS]
+    assert names[names.index("four-twos-by-two") - 1] == "eight-by-two"
+    assert [target.name for target in TARGETS if target.bound is None] == ["four-twos-by-two"]
 
 
 def test_a_figure_of_its_own_needs_no_other() -> None:
