@@ -184,12 +184,13 @@ def foreign_await_error(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> No
 
     A `SyncCall` or `ExternalCall` is foreign as well if its `context` is another invocation's.
     """
+    kind = type(yielded)  # `isinstance` asks for `__class__`, which is the foreign object's code, and no guard is here
     if yielded is None:
         what = "a bare yield"
-    elif isinstance(yielded, SyncCall | ExternalCall):
+    elif kind is SyncCall or kind is ExternalCall:
         what = "the context of another invocation"
     else:
-        what = f"{type(yielded).__module__}.{type(yielded).__qualname__}"
+        what = f"{kind.__module__}.{kind.__qualname__}"
     return _nondeterministic(_suspended_lines(coroutine), what)
 
 

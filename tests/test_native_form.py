@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 import styx.compiled
+from tests.compile_scripts import script
 
-
-def _script(name: str) -> ModuleType:
-    path = Path(styx.compiled.__file__).parents[1] / "scripts" / "compile.d" / f"{name}.py"
-    spec = spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-native_form = _script("native_form").native_form
+native_form = script("native_form").native_form
 
 CONTEXT = """
     from __future__ import annotations
@@ -133,7 +121,7 @@ def test_a_record_with_an_equality_is_refused() -> None:
 
 
 def test_the_modules_that_are_compiled_can_be_written_so() -> None:
-    build: Any = _script("build")
+    build: Any = script("build")
     package = Path(styx.compiled.__file__).parent
     sources = {module: (package / f"{module}.py").read_text() for module in build.MODULES}
     changed = native_form(sources)

@@ -1,11 +1,14 @@
 """Compiles the engine's hot modules with mypyc into `styx/_compiled`; `--remove` undoes it.
 
-Builds elsewhere and brings the extensions in when all of them are there. See "Compiled" in docs/performance.md.
+Builds elsewhere and brings the extensions in, all at once, when they are there; two of these take turns. See "Compiled"
+in docs/performance.md.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +21,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
+from dependencies import dependencies  # type: ignore[import-not-found]  # noqa: E402
 from native_form import native_form  # type: ignore[import-not-found]  # noqa: E402
 
 # Not as the package's module, which would import what is to be built.
@@ -62,49 +66,78 @@ MODULES: Final = (
 messages are not among them: mypyc drops a Struct's class keywords without a word.
 """
 _SETUP = """
-from mypyc.build import mypycify
+from pathlib import Path
+from mypyc.build import include_dir, mypycify
 from setuptools import setup
-setup(name="styx_compiled", packages=[], ext_modules=mypycify({arguments!r}, opt_level="3", debug_level="0"))
+modules = mypycify({arguments!r}, opt_level="3", debug_level="0")
+wrapper = Path(include_dir(), "function_wrapper.c").read_text().replace({unguarded!r}, {guarded!r})
+for path in Path("build").glob("__native*.c"):
+    path.write_text(path.read_text().replace("#include <function_wrapper.c>", wrapper))
+setup(name="styx_compiled", packages=[], ext_modules=modules)
+"""
+_UNGUARDED: Final = "        self = args[0];\n"
+_GUARD: Final = """\
+        if (nargs < 1) {
+            PyErr_SetString(PyExc_TypeError, "unbound method needs an argument");
+            return NULL;
+        }
+"""
+"""`Context.get()`, called of the class and without a context, would end the process: mypyc takes whatever is in memory
+where the first argument were.
 """
 
 
 def remove() -> None:
     """Back to the plain form."""
-    shutil.rmtree(compiled.DIRECTORY, ignore_errors=True)
+    _replace(None)
 
 
 def build() -> None:
     """Raises `CalledProcessError` if mypyc or the C compiler fails; nothing has changed then."""
     modules = {module: f"styx/{module}.py" for module in MODULES}
+    names = [f"styx.{module.replace('/', '.')}" for module in MODULES]
     with tempfile.TemporaryDirectory() as directory:
         copy = Path(directory)
-        ignored = shutil.ignore_patterns("__pycache__", compiled.DIRECTORY.name)
+        ignored = shutil.ignore_patterns("__pycache__", f"{compiled.DIRECTORY.name}*")
         shutil.copytree(ROOT / "styx", copy / "styx", ignore=ignored)
-        sources = {module: (copy / path).read_bytes() for module, path in modules.items()}
-        for module, native in native_form({m: source.decode() for m, source in sources.items()}).items():
+        digests = {name: compiled.digest(path.read_bytes()) for name, path in dependencies(names, copy).items()}
+        for module, native in native_form({m: (copy / path).read_text() for m, path in modules.items()}).items():
             (copy / modules[module]).write_text(native)
         # The sources were checked in their plain form, and strictly.
         (copy / "mypy.ini").write_text("[mypy]\nignore_missing_imports = true\n")
-        (copy / "setup_compiled.py").write_text(_SETUP.format(arguments=["--config-file=mypy.ini", *modules.values()]))
+        arguments = ["--config-file=mypy.ini", *modules.values()]
+        setup = _SETUP.format(arguments=arguments, unguarded=_UNGUARDED, guarded=_GUARD + _UNGUARDED)
+        (copy / "setup_compiled.py").write_text(setup)
         subprocess.run([sys.executable, "setup_compiled.py", "-q", "build_ext", "--inplace"], cwd=copy, check=True)
-        _bring_in(copy, {f"styx.{module.replace('/', '.')}": source for module, source in sources.items()})
+        _bring_in(copy, names, digests)
 
 
-def _bring_in(copy: Path, sources: dict[str, bytes]) -> None:
+def _bring_in(copy: Path, modules: list[str], digests: dict[str, str]) -> None:
     suffix = EXTENSION_SUFFIXES[0]
     made = copy / "made"
     made.mkdir()
-    for module in sources:
+    for module in modules:
         shutil.copy(copy / (module.replace(".", "/") + suffix), made / (module + suffix))
-    shared = [path.name.removesuffix(suffix) for path in copy.glob(f"*__mypyc{suffix}")]
-    for name in shared:
-        shutil.copy(copy / (name + suffix), made)
-    digests = {module: compiled.digest(source) for module, source in sources.items()}
+    for shared in copy.glob(f"*__mypyc{suffix}"):
+        shutil.copy(shared, made)
+    sizes = {path.name.removesuffix(suffix): path.stat().st_size for path in sorted(made.iterdir())}
     (made / compiled.MANIFEST).write_text(
-        json.dumps({"sources": digests, "shared": shared, "made_by": _made_by()}, indent=1)
+        json.dumps({"sources": digests, "extensions": sizes, "made_by": _made_by()}, indent=1)
     )
-    remove()
-    shutil.copytree(made, compiled.DIRECTORY)
+    _replace(made)
+
+
+def _replace(made: Path | None) -> None:
+    """By renaming: a process that starts meanwhile finds all files as they were, or as they are, or none."""
+    # Beside it, for a name is not given to what is on another file system.
+    with tempfile.TemporaryDirectory(prefix=f"{compiled.DIRECTORY.name}.", dir=compiled.DIRECTORY.parent) as beside:
+        new, old = Path(beside, "new"), Path(beside, "old")
+        if made is not None:
+            shutil.copytree(made, new)
+        if compiled.DIRECTORY.exists():
+            compiled.DIRECTORY.rename(old)
+        if made is not None:
+            new.rename(compiled.DIRECTORY)
 
 
 def _made_by() -> str:
@@ -114,13 +147,16 @@ def _made_by() -> str:
 
 
 def _is_done() -> bool:
-    if not compiled.form_of(compiled.DIRECTORY, ROOT / "styx", "").extensions:
+    if not compiled.loaded(compiled.form_of(compiled.DIRECTORY, ROOT / "styx", "")).extensions:
         return False
     return bool(json.loads((compiled.DIRECTORY / compiled.MANIFEST).read_bytes()).get("made_by") == _made_by())
 
 
 def main(arguments: list[str]) -> None:
     """The command."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    lock = os.open(ROOT / "build" / "compile.lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)  # until this process ends
     if arguments == ["--remove"]:
         remove()
     elif arguments:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, NoReturn
 
+import pytest
+
 from styx import App, Context, Operator
 from tests.protocol.deployment import Deployment
 
@@ -19,14 +21,30 @@ class Proxy:
         raise RuntimeError("working outside of application context")
 
 
-class YieldsProxy:
+class LazyProxy:
+    """It makes what it stands for when it is asked for its class, which `isinstance` does as well."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> NoReturn:  # type: ignore[override]
+        raise RuntimeError("settings are not configured")
+
+
+class Yields:
+    def __init__(self, foreign: object) -> None:
+        self._foreign = foreign
+
     def __await__(self) -> Generator[Any, Any, None]:
-        yield Proxy()
+        yield self._foreign
 
 
 @entity.register
 async def wait_for_a_proxy(ctx: Context) -> None:
-    await YieldsProxy()
+    await Yields(Proxy())
+
+
+@entity.register
+async def wait_for_a_lazy_proxy(ctx: Context) -> None:
+    await Yields(LazyProxy())
 
 
 @entity.register
@@ -36,9 +54,10 @@ async def count(ctx: Context) -> int:
     return number
 
 
-def test_an_awaited_object_whose_attributes_raise_is_a_foreign_await() -> None:
+@pytest.mark.parametrize("function", ["wait_for_a_proxy", "wait_for_a_lazy_proxy"])
+def test_an_awaited_object_whose_attributes_raise_is_a_foreign_await(function: str) -> None:
     deployment = Deployment(App("proxies", [entity]), workers=1, slots=1)
-    deployment.send("entity", "a", "wait_for_a_proxy")
+    deployment.send("entity", "a", function)
     deployment.send("entity", "b", "count")
     deployment.run()
     error = deployment.reply(0).error
