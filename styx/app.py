@@ -35,7 +35,7 @@ class App:
                 _ = function.signature  # resolves annotations now: a wrong one fails here, not at the first request
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
         self._by_name = by_name
-        self.resolved: dict[tuple[Any, Any], tuple[Operator, FunctionSpec]] = {}
+        self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
 
     def operator(self, wanted: Any) -> Operator:
         """The operator by name or by itself; raises `UnknownOperator` that lists what there is."""
@@ -49,15 +49,15 @@ class App:
             raise UnknownOperator(f"app {self.name!r} has no operator {shown(name)}; it has: {known}")
         return operator
 
-    def resolve(self, operator: Any, function: Any) -> tuple[Operator, FunctionSpec]:
-        """Both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`."""
+    def resolve(self, operator: Any, function: Any) -> FunctionSpec:
+        """An operator's function, both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`."""
         try:
             found = self.resolved.get((operator, function))
         except TypeError:  # not hashable
             found = None
         if found is None:
             target = self.operator(operator)
-            found = target, target.function(function)
+            found = target.function(function)
             if operator is target or type(operator) is str:  # any number of others may have its name
                 self.resolved[operator, function] = found
         return found

@@ -18,6 +18,7 @@ from styx.context import Context
 from styx.errors import BadArguments, BadKey, KeyExists, UnsupportedValue, ValueTooLarge, describe
 from styx.function_spec import LOAD_FUNCTION, FunctionSpec
 from styx.messages import Request
+from styx.operator import Operator
 from styx.partitioning import Key
 
 LOAD_CHUNK_PAIRS_MAX: Final = 1_000
@@ -82,23 +83,22 @@ def _load(ctx: Context, replace: bool, pairs: list[tuple[Any, msgspec.Raw]]) -> 
 
 
 def _checked_keys(ctx: Context, pairs: list[tuple[Any, msgspec.Raw]]) -> list[Key]:
-    operator, n_slots = ctx._operator, ctx._env.n_slots
-    check, name = operator.key_type.check, operator.name
-    keys = [check(key, name) for key, _ in pairs]
-    slot, *slots = operator.slots_of([ctx.key, *keys], n_slots)
+    space = ctx._spec.keys
+    keys = [space.check(key) for key, _ in pairs]
+    slot, *slots = space.slots_of([ctx.key, *keys], ctx._env.n_slots)
     if slots.count(slot) != len(slots):
         strange = next(key for key, other in zip(keys, slots, strict=True) if other != slot)
         raise BadKey(
-            f"{entity_text(name, strange)} does not belong to the slot of {shown(ctx.key)}, the first key of its "
-            "chunk: send it in another chunk"
+            f"{entity_text(ctx.operator, strange)} does not belong to the slot of {shown(ctx.key)}, the first key of "
+            "its chunk: send it in another chunk"
         )
     return keys
 
 
 def _checked_states(ctx: Context, keys: list[Key], pairs: list[tuple[Any, msgspec.Raw]]) -> list[bytes]:
     """The bytes that `ctx.put` would store; raises `BadArguments` or `ValueTooLarge`."""
-    operator, limit = ctx._operator, ctx._env.limits.value_bytes_max
-    decode, encode = operator.decode_state, operator.encode_state
+    operator, limit = ctx.operator, ctx._env.limits.value_bytes_max
+    decode, encode = ctx._spec.decode_state, ctx._spec.encode_state
     states: list[bytes] = []
     try:
         for _, value in pairs:
@@ -106,11 +106,11 @@ def _checked_states(ctx: Context, keys: list[Key], pairs: list[tuple[Any, msgspe
     except BaseException as error:  # noqa: BLE001 - a state type's own code can run here: it can raise anything
         kind, message = describe(error)
         why = message if isinstance(error, UnsupportedValue) else f"{kind}: {message}"
-        raise BadArguments(f"{entity_text(operator.name, keys[len(states)])} cannot be loaded: {why}") from None
+        raise BadArguments(f"{entity_text(operator, keys[len(states)])} cannot be loaded: {why}") from None
     for key, state in zip(keys, states, strict=True):
         if len(state) > limit:
             raise ValueTooLarge(
-                f"{entity_text(operator.name, key)} has a state of {len(state)} bytes; the limit is {limit}: "
+                f"{entity_text(operator, key)} has a state of {len(state)} bytes; the limit is {limit}: "
                 "split it over several entities"
             )
     return states
@@ -118,7 +118,7 @@ def _checked_states(ctx: Context, keys: list[Key], pairs: list[tuple[Any, msgspe
 
 async def _put_all(ctx: Context, replace: bool, keys: list[Key], states: list[bytes]) -> int:
     values = dict(zip(keys, states, strict=True))
-    operator = ctx._operator.name
+    operator = ctx.operator
     twice = None if replace or len(values) == len(keys) else _first_repeated(keys)
     found = ctx._cell.put_all(operator, values, replace) if twice is None else twice
     if found is not None:
@@ -137,6 +137,10 @@ def _first_repeated(keys: list[Key]) -> Key:
     raise AssertionError("no key is repeated")
 
 
-LOAD: Final = FunctionSpec("bulk load", LOAD_FUNCTION, _load)
-"""The same for every operator; it is in no operator's `functions`, so nothing can call it from inside a transaction."""
-LOAD.decode = _decode_params
+def load_function(operator: Operator) -> FunctionSpec:
+    """The load of an operator; it is in no operator's `functions`, so nothing can call it from inside a transaction."""
+    function = FunctionSpec(
+        operator.key_space, LOAD_FUNCTION, _load, operator.encode_state, operator.decode_state, operator.pack_state
+    )
+    function.decode = _decode_params
+    return function

@@ -17,7 +17,6 @@ from typing import Any, Final, cast
 import msgspec
 
 from styx.app import App
-from styx.call_spec import CallSpec
 from styx.codec import SETS, decode_plain, encode_any, shown
 from styx.errors import (
     CallDepthExceeded,
@@ -30,6 +29,7 @@ from styx.errors import (
 )
 from styx.function_spec import FunctionSpec
 from styx.limits import CALLS_PER_FUNCTION_MAX, Limits
+from styx.made_call import MadeCall
 from styx.operator import Operator
 from styx.partitioning import Key
 from styx.signature import NO_ARGUMENTS
@@ -72,10 +72,12 @@ class Environment:
     timestamp_us: int
 
 
-def encode_params(operator: str, function: FunctionSpec, params: Any) -> bytes:
+def encode_params(function: FunctionSpec, params: Any) -> bytes:
     """The msgpack of a call's arguments; raises `UnsupportedValue`."""
     if type(params) is not tuple and type(params) is not list:
-        raise UnsupportedValue(f"params of {operator}.{function.name} must be a tuple or list, got {shown(params)}")
+        raise UnsupportedValue(
+            f"params of {function.operator}.{function.name} must be a tuple or list, got {shown(params)}"
+        )
     if not params:
         return NO_ARGUMENTS
     ordered = function.takes_sets or not SETS.isdisjoint(map(type, params))
@@ -84,7 +86,7 @@ def encode_params(operator: str, function: FunctionSpec, params: Any) -> bytes:
             return _encode(params)
         except Exception:  # noqa: BLE001 - raised again below, and told in a way that helps
             pass
-    return encode_any(params, "params of", operator, function.name, ordered=ordered)
+    return encode_any(params, "params of", function.operator, function.name, ordered=ordered)
 
 
 def call_limit_error(limits: Limits) -> CallLimitExceeded:
@@ -107,7 +109,6 @@ class Context(msgspec.Struct, eq=False):
     (`styx.worker.invocation`), so that none has to be set after it is made.
     """
 
-    _operator: Operator
     _key: Key
     _env: Environment
     _spec: FunctionSpec
@@ -121,20 +122,20 @@ class Context(msgspec.Struct, eq=False):
     _called: int = 1
     _from_slot: int = 0
     _footprint: Any = None
-    _calls: list[CallSpec] = cast("list[CallSpec]", ())
+    _calls: list[MadeCall] = cast("list[MadeCall]", ())
     _doom: InTransactionError | None = None
     _externals: int = 0
     _uuids: int = 0
     _random: random.Random | None = None
     _caller: Any = None
     _coroutine: Coroutine[Any, Any, Any] | None = None
-    _below: list[tuple[bytes, CallSpec]] | None = None
+    _below: list[tuple[bytes, MadeCall]] | None = None
     _results: dict[int, bytes] | None = None
     _result: bytes | None = None
     _failed: bool = False
 
     def __repr__(self) -> str:
-        return f"<context of {self._operator.name}[{shown(self._key)}]>"
+        return f"<context of {self._spec.operator}[{shown(self._key)}]>"
 
     # State -------------------------------------------------------------------------------------------------
 
@@ -151,7 +152,7 @@ class Context(msgspec.Struct, eq=False):
         try:
             return decode(data)
         except Exception as error:  # noqa: BLE001 - a state type's own code can run here
-            entity = f"{self._operator.name}[{shown(self._key)}]"
+            entity = f"{self._spec.operator}[{shown(self._key)}]"
             raise self._doomed(
                 UnsupportedValue(f"the stored state of {entity} does not fit its state_type: {error}")
             ) from None
@@ -171,13 +172,14 @@ class Context(msgspec.Struct, eq=False):
         except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit
             data = self._encoded(value)
         if len(data) > self._env.limits.value_bytes_max:
-            raise self._too_large(f"the state of {self._operator.name}[{shown(self._key)}]", data)
+            raise self._too_large(f"the state of {self._spec.operator}[{shown(self._key)}]", data)
         self._cell.write(self._chain, data)
         return DONE
 
     def _encoded(self, value: Any) -> bytes:
         try:
-            return self._operator.encode_state(value)
+            encode = self._spec.encode_state
+            return encode(value)
         except InTransactionError as error:
             raise self._doomed(error) from None
 
@@ -199,25 +201,25 @@ class Context(msgspec.Struct, eq=False):
 
     def call_async(self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()) -> None:
         """Calls a function in the same transaction without waiting for it; it runs after this chain has returned."""
-        spec = self._call_spec(False, operator, function_name, key, params)
+        call = self._made_call(False, operator, function_name, key, params)
         if self._calls:
-            self._calls.append(spec)
+            self._calls.append(call)
         else:
-            self._calls = [spec]  # most functions make no call: they share the empty tuple
+            self._calls = [call]  # most functions make no call: they share the empty tuple
 
     async def call(self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()) -> Any:
         """Calls a function in the same transaction and returns its result; its exception ends the transaction."""
-        spec = self._call_spec(True, operator, function_name, key, params)
+        call = self._made_call(True, operator, function_name, key, params)
         if self._doom is None:
             # A doomed function ends here, before the call: whatever the callee would do comes after its end.
             if self._calls:
-                self._calls.append(spec)
+                self._calls.append(call)
             else:
-                self._calls = [spec]
-        data = await suspend(SyncCall(self, len(self._calls) - 1, spec))
-        return self._env.app.operators[spec.operator].functions[spec.function].decode_result(data)
+                self._calls = [call]
+        data = await suspend(SyncCall(self, len(self._calls) - 1, call))
+        return call.function.decode_result(data)
 
-    def _call_spec(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> CallSpec:
+    def _made_call(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> MadeCall:
         if self._left < 0:
             self._refuse()
         env = self._env
@@ -230,22 +232,22 @@ class Context(msgspec.Struct, eq=False):
                     f"{self._where()} was called through {limits.call_depth_max} others: an endless recursion?"
                 )
             try:
-                target, function = env.app.resolved[operator, function_name]
+                function = env.app.resolved[operator, function_name]
             except (KeyError, TypeError):
-                target, function = env.app.resolve(operator, function_name)
-            check = target.key_type.check
-            checked = check(key, target.name)
-            slot = target.slot_of(checked, env.n_slots)
-            data = encode_params(target.name, function, params)
+                function = env.app.resolve(operator, function_name)
+            keys = function.keys
+            checked = keys.check(key)
+            slot = keys.slot_of(checked, env.n_slots)
+            data = encode_params(function, params)
             if len(data) > limits.value_bytes_max:
-                raise self._too_large(f"params of {target.name}.{function.name}", data)
+                raise self._too_large(f"params of {function.operator}.{function.name}", data)
             if self._called >= limits.invocations_max:
                 # Last: while branches run at once nobody knows the sum, and a call that is refused anyway is not in it.
                 raise call_limit_error(limits)
         except InTransactionError as error:
             raise self._doomed(error) from None
         self._called += 1
-        return CallSpec(synchronous, slot, target.name, function.name, checked, data)
+        return MadeCall(synchronous, slot, function, checked, data)
 
     async def call_external(self, function: Callable[..., Any], *args: Any) -> Any:
         """Runs `function(*args)`, which may have outside effects, once per success; replays use the logged result.
@@ -302,17 +304,17 @@ class Context(msgspec.Struct, eq=False):
     @property
     def operator(self) -> str:
         """Name of the entity's operator."""
-        return self._operator.name
+        return self._spec.operator
 
     @property
     def partition(self) -> int:
         """Index of the entity's partition within its operator."""
-        return self._operator.partition_of(self._key, self._env.n_slots)
+        return self._spec.keys.partition_of(self._key, self._env.n_slots)
 
     # Refusals ----------------------------------------------------------------------------------------------
 
     def _where(self) -> str:
-        return f"{self._operator.name}.{self._spec.name} on {shown(self._key)}"
+        return f"{self._spec.operator}.{self._spec.name} on {shown(self._key)}"
 
     def _doomed(self, error: InTransactionError) -> InTransactionError:
         if self._doom is None:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from styx.app import App
-from styx.bulk_load import LOAD
+from styx.bulk_load import load_function
 from styx.codec import SETS, encode_any
 from styx.context import Context
 from styx.errors import (
@@ -33,7 +33,6 @@ from styx.errors import (
 from styx.function_spec import LOAD_FUNCTION, FunctionSpec
 from styx.limits import Limits
 from styx.messages import Request
-from styx.operator import Operator
 from styx.partitioning import Key
 from styx.waiting import ExternalCall, SyncCall
 
@@ -63,7 +62,6 @@ class Outcome(NamedTuple):
 class Target(msgspec.Struct, eq=False, frozen=True):
     """A request's root, resolved against the app. `slot` is the index of the slot that owns the key."""
 
-    operator: Operator
     function: FunctionSpec
     key: Key
     slot: int
@@ -79,13 +77,14 @@ def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) ->
     Arguments are left encoded: each execution decodes its own copy, in `start`.
     """
     operator = app.operator(request.operator)
-    function = LOAD if request.function == LOAD_FUNCTION else operator.function(request.function)
+    loads = request.function == LOAD_FUNCTION
+    function = load_function(operator) if loads else operator.function(request.function)
     key = operator.check_key(request.key)
     slot = operator.slot_of(key, n_slots)
     # A load's pairs are values by themselves; together they are bounded by the size of a request.
-    if len(request.params) > limits.value_bytes_max and function is not LOAD:
+    if len(request.params) > limits.value_bytes_max and not loads:
         raise _too_large(f"params of {operator.name}.{function.name}", request.params, limits, "send less")
-    return Target(operator, function, key, slot)
+    return Target(function, key, slot)
 
 
 def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[Any, Any, Any]:

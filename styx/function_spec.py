@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.codec import decode_plain, holds_sets, pack_strict
+from styx.codec import decode_plain, encode_strict, holds_sets, pack_strict
+from styx.key_space import KeySpace
 from styx.signature import Signature
 
 UserFunction = Callable[..., Coroutine[Any, Any, Any]]
@@ -18,7 +19,8 @@ LOAD_FUNCTION: Final = "<load>"
 class FunctionSpec:
     """One registered function: its name, its code and its signature (resolved when the app is built).
 
-    `decode_state` and `pack_state` are its operator's: every call needs them. `decode` makes (positional, keyword)
+    `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
+    needs them. `loads`: it is the engine's own function that loads many entities. `decode` makes (positional, keyword)
     arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists,
     by their first byte; they raise what msgspec raises.
     """
@@ -28,7 +30,10 @@ class FunctionSpec:
         "_signature",
         "decode",
         "decode_state",
+        "encode_state",
         "func",
+        "keys",
+        "loads",
         "name",
         "operator",
         "pack_state",
@@ -39,15 +44,19 @@ class FunctionSpec:
 
     def __init__(
         self,
-        operator: str,
+        keys: KeySpace,
         name: str,
         func: UserFunction,
+        encode_state: Callable[[Any], bytes] = encode_strict,
         decode_state: Callable[[bytes], Any] = decode_plain,
         pack_state: Callable[[Any], bytes] = pack_strict,
     ) -> None:
-        self.operator = operator
+        self.operator = keys.operator
+        self.keys = keys
         self.name = name
         self.func = func
+        self.loads = name == LOAD_FUNCTION
+        self.encode_state = encode_state
         self.decode_state = decode_state
         self.pack_state = pack_state
         self._signature: Signature | None = None

@@ -9,20 +9,17 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
-from zlib import crc32
-
-import msgspec
 
 from styx.codec import TypedState, decode_plain, encode_strict, pack_strict, shown
-from styx.errors import BadKey, ConfigurationError, UnknownFunction
+from styx.errors import ConfigurationError, UnknownFunction
 from styx.function_spec import LOAD_FUNCTION, FunctionSpec, UserFunction
+from styx.key_space import KeySpace
 from styx.limits import NAME_CHARS_MAX
-from styx.partitioning import Key, KeyType, partition_function, stable_hash
+from styx.partitioning import Key, KeyType
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 PARTITIONS_MAX = 65_536
 
-_encode = msgspec.msgpack.Encoder().encode
 F = TypeVar("F", bound=UserFunction)
 
 
@@ -67,8 +64,7 @@ class Operator:
         self.state_type = state_type
         self.functions: dict[str, FunctionSpec] = {}
         self._by_callable: dict[Any, FunctionSpec] = {}
-        self._partition_hash = partition_function(partition_key)
-        self._plain_hash = self._partition_hash is stable_hash
+        self.key_space = KeySpace(name, self.key_type, n_partitions, partition_key)
         self.encode_state: Callable[[Any], bytes] = encode_strict
         self.pack_state: Callable[[Any], bytes] = pack_strict
         self.decode_state: Callable[[bytes], Any] = decode_plain
@@ -106,7 +102,7 @@ class Operator:
         if name in self.functions:
             raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
         self.functions[name] = self._by_callable[func] = FunctionSpec(
-            self.name, name, func, self.decode_state, self.pack_state
+            self.key_space, name, func, self.encode_state, self.decode_state, self.pack_state
         )
         return func
 
@@ -127,25 +123,15 @@ class Operator:
 
     def partition_of(self, key: Key, n_slots: int) -> int:
         """Partition index of a checked key: `hash(partition_key(key)) % n_partitions`, None meaning `n_slots`."""
-        try:
-            value = self._partition_hash(key)
-        except Exception as error:  # noqa: BLE001 - the app's own function
-            raise BadKey(f"partition_key of operator {self.name!r} failed for {shown(key)}: {error}") from None
-        return value % (self.n_partitions or n_slots)
+        return self.key_space.partition_of(key, n_slots)
 
     def slot_of(self, key: Key, n_slots: int) -> int:
         """The slot of a checked key: that of its partition, `partition_of(key) % n_slots`. Raises as `partition_of`."""
-        if self._plain_hash:
-            return crc32(_encode(key)) % (self.n_partitions or n_slots) % n_slots
-        return self.partition_of(key, n_slots) % n_slots
+        return self.key_space.slot_of(key, n_slots)
 
     def slots_of(self, keys: Sequence[Key], n_slots: int) -> list[int]:
         """The slot of each checked key, at a smaller cost than key by key; raises as `partition_of`."""
-        n_partitions = self.n_partitions or n_slots
-        try:
-            return [value % n_partitions % n_slots for value in map(self._partition_hash, keys)]
-        except Exception:  # noqa: BLE001 - the app's own function; key by key, the error names the one it failed for
-            return [self.partition_of(key, n_slots) % n_slots for key in keys]
+        return self.key_space.slots_of(keys, n_slots)
 
     def __repr__(self) -> str:
         return f"Operator({self.name!r})"

@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from styx.call_spec import CallSpec
+from styx.made_call import MadeCall
 
 if TYPE_CHECKING:
     from styx.context import Context
@@ -17,7 +17,7 @@ class SyncCall(NamedTuple):
 
     context: Context
     number: int
-    spec: CallSpec
+    call: MadeCall
 
 
 class ExternalCall(NamedTuple):

@@ -45,7 +45,7 @@ def request(operator: str = "node", key: Any = None, function: str = "nothing", 
 
 def test_a_request_is_resolved_to_its_function_key_and_slot() -> None:
     target = resolve_request(app, request(key=[1, 2]), LIMITS, 4)
-    assert (target.operator, target.function, target.key) == (node, node.functions["nothing"], (1, 2))
+    assert (target.function, target.key) == (node.functions["nothing"], (1, 2))
     assert target.slot == node.partition_of((1, 2), 4) % 4
     assert target.slot == resolve_request(app, request(key=[1, 3]), LIMITS, 4).slot
 
@@ -83,7 +83,7 @@ def test_an_outcome_keeps_text_only() -> None:
 
 
 def test_a_swallowed_engine_error_wins() -> None:
-    context = Context(node, (1, 2), Environment(), node.functions["nothing"], Cell(), b"", b"", 1)
+    context = Context((1, 2), Environment(), node.functions["nothing"], Cell(), b"", b"", 1)
     other = ValueError()
     assert failure_of(context, None) is None
     assert failure_of(context, other) is other
@@ -93,7 +93,7 @@ def test_a_swallowed_engine_error_wins() -> None:
 
 
 def test_what_a_function_runs_on_cannot_be_changed() -> None:
-    context = Context(node, (1, 2), Environment(), node.functions["nothing"], Cell(), b"", b"", 1)
+    context = Context((1, 2), Environment(), node.functions["nothing"], Cell(), b"", b"", 1)
     for name in ("key", "operator", "transaction_id", "partition", "state", "other"):
         with pytest.raises(AttributeError):
             setattr(context, name, (1, 3))

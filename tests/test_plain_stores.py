@@ -50,7 +50,7 @@ def test_what_the_collector_must_know_is_known_from_its_making() -> None:
     cell = EntityCell(here, "key", {})
     assert gc.is_tracked(here)
     nothing = entity.functions["nothing"]
-    assert gc.is_tracked(Invocation(entity, "key", here, nothing, cell, b"", b"", 1, b"", b"", 0, 1, 0, here))
+    assert gc.is_tracked(Invocation("key", here, nothing, cell, b"", b"", 1, b"", b"", 0, 1, 0, here))
 
 
 def test_the_collector_is_told_of_each_reference_once() -> None:
@@ -58,7 +58,7 @@ def test_the_collector_is_told_of_each_reference_once() -> None:
     here = footprint()
     cell = EntityCell(here, "key", {})
     nothing = entity.functions["nothing"]
-    invocation = Invocation(entity, "key", here, nothing, cell, b"path", b"", 1, b"", b"", 0, 1, 0, here)
+    invocation = Invocation("key", here, nothing, cell, b"path", b"", 1, b"", b"", 0, 1, 0, here)
     assert [known is here.app for known in gc.get_referents(here)].count(True) == 1
     assert [known is here.limits for known in gc.get_referents(here)].count(True) == 1
     assert [known is here for known in gc.get_referents(invocation)].count(True) == 2, "environment and footprint"

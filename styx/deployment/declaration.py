@@ -5,7 +5,6 @@ An operator itself holds decoders, which cannot be stored. Never looks into func
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ def declaration(operator: Operator) -> Declaration:
         operator.n_partitions,
         key_type.scalar or key_type.parts,
         operator.state_type,
-        partition_key(operator),
+        operator.key_space.partition_key,
         [function.func for function in operator.functions.values()],
     )
 
@@ -48,9 +47,3 @@ def declare(operator: Operator, declared: Declaration) -> None:
     )
     for function in declared.functions:
         operator.register(function)
-
-
-def partition_key(operator: Operator) -> Callable[[Any], Any] | None:
-    """The partition key an operator was declared with, which only its partition function remembers."""
-    captured = inspect.getclosurevars(operator._partition_hash).nonlocals
-    return captured.get("partition_key")

@@ -18,7 +18,6 @@ from typing import Final
 import msgspec
 
 from styx.app import App
-from styx.deployment.declaration import partition_key
 from styx.errors import UnknownOperator
 from styx.operator import Operator
 from styx.partitioning import Key, KeyType, stable_hash
@@ -155,7 +154,7 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
     return OperatorDescription(
         n_partitions=operator.n_partitions,
         key_type=operator.key_type.name,
-        partition_key=partition_key(operator) is not None,
+        partition_key=operator.key_space.partition_key is not None,
         functions={
             name: [_described(parameter) for parameter in function.signature.parameters]
             for name, function in sorted(operator.functions.items())

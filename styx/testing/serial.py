@@ -12,7 +12,6 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from styx.app import App
-from styx.call_spec import CallSpec
 from styx.context import PATH_STEP_BYTES, Cell, Context, Environment
 from styx.errors import InTransactionError
 from styx.execution import (
@@ -29,8 +28,8 @@ from styx.execution import (
 )
 from styx.function_spec import FunctionSpec
 from styx.limits import Limits
+from styx.made_call import MadeCall
 from styx.messages import Request
-from styx.operator import Operator
 from styx.partitioning import Key
 from styx.waiting import ExternalCall, SyncCall
 
@@ -89,7 +88,7 @@ class SerialReference:
         except InTransactionError as error:
             return Outcome(None, rejection(error))
         transaction = _Transaction(self, tid, timestamp_us)
-        root = _Call(b"", target.operator, target.function, target.key, request.params)
+        root = _Call(b"", target.function, target.key, request.params)
         try:
             result = transaction.execute(root)
         except _Ended as end:
@@ -122,7 +121,6 @@ class _Ended(Exception):
 
 class _Call(NamedTuple):
     path: bytes
-    operator: Operator
     function: FunctionSpec
     key: Key
     params: bytes
@@ -225,9 +223,9 @@ class _Transaction(Environment):
         return calls
 
     def _start(self, call: _Call) -> None:
-        path, operator, function, key, params = call
-        overlay = _Overlay(self.state, self.writes, (operator.name, key), self.entities)
-        context = Context(operator, key, self, function, overlay, path, self.chain, self.limits.operations_max)
+        path, function, key, params = call
+        overlay = _Overlay(self.state, self.writes, (function.operator, key), self.entities)
+        context = Context(key, self, function, overlay, path, self.chain, self.limits.operations_max)
         try:
             coroutine = start(function, context, params)
         except InTransactionError as error:
@@ -251,9 +249,9 @@ class _Transaction(Environment):
                 raise _Ended(aborted(error)) from None
             if not context._path:
                 self.result = data
-        for index, spec in enumerate(context._calls):
-            if not spec.synchronous:
-                calls.append(self._call(context, index, spec))
+        for index, call in enumerate(context._calls):
+            if not call.synchronous:
+                calls.append(self._call(context, index, call))
         return data
 
     def _serve(self, running: _Running, waits_for: Any) -> bytes | None:
@@ -263,7 +261,7 @@ class _Transaction(Environment):
         if doom is not None:
             raise _Ended(aborted(doom))
         if type(waits_for) is SyncCall and waits_for.context is context:
-            self._start(self._call(context, waits_for.number, waits_for.spec))
+            self._start(self._call(context, waits_for.number, waits_for.call))
             return None
         if type(waits_for) is ExternalCall and waits_for.context is context:
             return self._external(waits_for)
@@ -277,7 +275,6 @@ class _Transaction(Environment):
             raise _Ended(("aborted", *found))
         return found
 
-    def _call(self, context: Context, index: int, spec: CallSpec) -> _Call:
-        operator = self.app.operators[spec.operator]
+    def _call(self, context: Context, index: int, call: MadeCall) -> _Call:
         path = context._path + index.to_bytes(PATH_STEP_BYTES, "big")
-        return _Call(path, operator, operator.functions[spec.function], spec.key, spec.params)
+        return _Call(path, call.function, call.key, call.params)

@@ -6,13 +6,18 @@ Paper sections 5.1 and 7.2.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
+from msgspec.structs import astuple
 
 from styx.app import App
 from styx.errors import InTransactionError, WrongPartition, describe
-from styx.execution import ErrorTriple, rejection, resolve_request
+from styx.execution import Target, rejection, resolve_request
+from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.messages import Request, decode_reply, decode_request
+from styx.protocol import PendingTransaction
 from styx.sequencer.arrival import Arrival
 from styx.worker.events import ReportPoison
 from styx.worker.messages import Failure
@@ -46,54 +51,78 @@ class Admission:
             request = decode_request(payload)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             return ReportPoison(slot, arrival.offset, f"not a request: {error}")
-        root = RootTransaction(tid, slot, arrival.offset, arrival.timestamp_us, payload, request)
+        # At once: compiled code reaches a Struct's fields one by one slowly.
+        fields: tuple[Any, ...] = astuple(request)
+        request_id, operator, key, name, params, idempotency_key, reply_to = fields
+        function: FunctionSpec | None = None
         try:
-            resolved = self._resolved.get((request.operator, request.function))
-            operator, _ = resolved or self._app.resolve(request.operator, request.function)
-            check = operator.key_type.check
-            entity = check(request.key, request.operator)
-            usual = operator.slot_of(entity, self._n_slots) == slot and len(payload) <= self._small_max
+            function = self._resolved.get((operator, name)) or self._app.resolve(operator, name)
+            keys = function.keys
+            key = keys.check(key)
+            usual = keys.slot_of(key, self._n_slots) == slot and len(payload) <= self._small_max
         except InTransactionError:
             usual = False
+        failure: Failure | None = None
         if not usual:
-            # `_refused` says what is wrong, if anything is.
-            refused = self._refused(slot, request, len(payload))
-            if refused is not None:
-                root.done = True
-                root.failure = Failure(b"", b"", False, *refused)
-                return root
-        if request.idempotency_key:
-            key = idempotency_id(request)
-            earlier = self.waiting.get((slot, key))
+            # `_target` says what is wrong, if anything is.
+            target = self._target(slot, request, len(payload))
+            if isinstance(target, Failure):
+                failure, function = target, None
+            else:
+                function, key = target.function, target.key
+        root = RootTransaction(
+            tid, slot, arrival.offset, arrival.timestamp_us, payload, request_id, reply_to, function, key, params
+        )
+        if failure is not None:
+            root.done = True
+            root.failure = failure
+            return root
+        if idempotency_key:
+            repeated = idempotency_id(request)
+            earlier = self.waiting.get((slot, repeated))
             if earlier is not None:
                 if earlier.repeats is None:
                     earlier.repeats = []
-                earlier.repeats.append((request.request_id, tid, request.reply_to))
+                earlier.repeats.append((request_id, tid, reply_to))
                 return None
-            root.idempotency = key
-            known = memory.recall(key)
+            root.idempotency = repeated
+            known = memory.recall(repeated)
             if known is not None:
                 root.done = True
                 root.remembered = decode_reply(known)
             else:
-                self.waiting[slot, key] = root
+                self.waiting[slot, repeated] = root
         return root
 
-    def readmit(self, root: RootTransaction) -> None:
+    def readmit(self, slot: int, pending: PendingTransaction) -> RootTransaction:
         """A transaction that a snapshot held goes on, unless the app of today does not have what it is for."""
-        refused = self._refused(root.slot, root.request, len(root.payload))
-        if refused is not None:
-            root.refused = Failure(b"", b"", False, *refused)
-        elif root.request.idempotency_key:
-            root.idempotency = idempotency_id(root.request)
-            self.waiting[root.slot, root.idempotency] = root
+        request, payload = decode_request(pending.payload), pending.payload
+        target = self._target(slot, request, len(payload))
+        root = RootTransaction(
+            pending.tid,
+            slot,
+            pending.offset,
+            pending.timestamp_us,
+            payload,
+            request.request_id,
+            request.reply_to,
+            None if isinstance(target, Failure) else target.function,
+            None if isinstance(target, Failure) else target.key,
+            request.params,
+        )
+        if isinstance(target, Failure):
+            root.refused = target
+        elif request.idempotency_key:
+            root.idempotency = idempotency_id(request)
+            self.waiting[slot, root.idempotency] = root
+        return root
 
     def ended(self, root: RootTransaction) -> None:
         """Its reply is given: repetitions find it remembered from now on."""
         if root.idempotency is not None:
             self.waiting.pop((root.slot, root.idempotency), None)
 
-    def _refused(self, slot: int, request: Request, size: int) -> ErrorTriple | None:
+    def _target(self, slot: int, request: Request, size: int) -> Target | Failure:
         try:
             target = resolve_request(self._app, request, self._limits, self._n_slots)
             if target.slot != slot:
@@ -102,13 +131,13 @@ class Admission:
                     f"partition {target.slot}"
                 )
         except InTransactionError as error:
-            return rejection(error)
+            return Failure(b"", b"", False, *rejection(error))
         except Exception as error:  # noqa: BLE001 - a request costs only itself
-            return ("bad_request", *describe(error))
+            return Failure(b"", b"", False, "bad_request", *describe(error))
         if size > self._limits.request_bytes_max:
             text = f"the request has {size} bytes; the limit is {self._limits.request_bytes_max}"
-            return ("too_large", "ValueTooLarge", text)
-        return None
+            return Failure(b"", b"", False, "too_large", "ValueTooLarge", text)
+        return target
 
 
 def idempotency_id(request: Request) -> bytes:

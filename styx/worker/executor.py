@@ -12,8 +12,6 @@ from collections.abc import Coroutine
 from typing import Any
 
 from styx.app import App
-from styx.bulk_load import LOAD
-from styx.call_spec import CallSpec
 from styx.context import CLOSED
 from styx.errors import CallLimitExceeded, InTransactionError
 from styx.execution import (
@@ -24,9 +22,9 @@ from styx.execution import (
     rejection,
     start,
 )
+from styx.function_spec import FunctionSpec
 from styx.limits import Limits
-from styx.messages import Request
-from styx.partitioning import Key
+from styx.made_call import MadeCall
 from styx.waiting import ExternalCall, SyncCall
 from styx.worker.ack_share import split
 from styx.worker.external_calls import EXTERNAL_CODE, known_outcome, pending
@@ -34,7 +32,7 @@ from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
 from styx.worker.invocation import FIRST_STEP, Invocation, abandon, external_failure, failure_at
 from styx.worker.messages import Ack, Call, Drop, Failure, Result
-from styx.worker.outgoing_call import outgoing_call
+from styx.worker.outgoing_call import outgoing_call, reported
 from styx.worker.root import RootTransaction
 from styx.worker.root_accounts import RootAccounts
 from styx.worker.slot import Slot
@@ -53,7 +51,6 @@ class Executor(RootAccounts):
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
         super().__init__(worker, app, limits, n_slots)
-        self._operators = dict(app.operators)
         self._operations_max = limits.operations_max
         self.invocation: type[Invocation] = Invocation
         self._ready: deque[Invocation] = deque()
@@ -74,8 +71,8 @@ class Executor(RootAccounts):
             if root.done:
                 continue
             self.open_roots += 1
-            request, slot, tid = root.request, root.slot, root.tid
-            key = tuple(request.key) if isinstance(request.key, list) else request.key
+            slot, tid, function = root.slot, root.tid, root.function
+            assert function is not None, "a request that was refused is to run"
             here = slots[slot]
             footprint = here.footprints[tid] = Footprint(
                 app,
@@ -88,7 +85,7 @@ class Executor(RootAccounts):
                 root.sequential,
                 root.externals,
             )
-            self._enqueue(footprint, here, request, key, b"", b"", 0, 1, slot)
+            self._enqueue(footprint, here, function, root.key, root.params, b"", b"", 0, 1, slot)
 
     def end(self) -> None:
         """Forgets the epoch: closes what dropped transactions left waiting."""
@@ -159,14 +156,18 @@ class Executor(RootAccounts):
             return
         footprint.collided |= call.collided
         key = tuple(call.key) if isinstance(call.key, list) else call.key  # msgpack has arrays only
-        self._enqueue(footprint, slot, call, key, call.path, call.chain, call.share, call.count, call.from_slot)
+        function = self.app.resolve(call.operator, call.function)
+        self._enqueue(
+            footprint, slot, function, key, call.params, call.path, call.chain, call.share, call.count, call.from_slot
+        )
 
     def _enqueue(
         self,
         footprint: Footprint,
         slot: Slot,
-        called: CallSpec | Call | Request,
-        key: Key,
+        function: FunctionSpec,
+        key: Any,
+        params: bytes,
         path: bytes,
         chain: bytes,
         share: int,
@@ -174,31 +175,27 @@ class Executor(RootAccounts):
         from_slot: int,
     ) -> Invocation:
         """An invocation on this worker, to be started when its turn comes."""
-        operator_name = called.operator
-        operator = self._operators[operator_name]
-        spec = operator.functions.get(called.function)
-        if spec is None:
-            spec = LOAD  # a call to anything else would have been refused
+        operator = function.operator
+        if function.loads:
             slot.loads.append(footprint)
-        cells = slot.cells[operator_name]
+        cells = slot.cells[operator]
         cell = cells.get(key)
         if cell is None:
-            table = slot.tables.get(operator_name)
-            cell = cells[key] = EntityCell(footprint, key, slot.table(operator_name) if table is None else table)
+            table = slot.tables.get(operator)
+            cell = cells[key] = EntityCell(footprint, key, slot.table(operator) if table is None else table)
         elif cell.footprint is not footprint:
-            cell = slot.shared_cell(cell, footprint, operator_name)
+            cell = slot.shared_cell(cell, footprint, operator)
         kind = self.invocation
         invocation = kind(
-            operator,
             key,
             footprint,
-            spec,
+            function,
             cell,
             path,
             SEQUENTIAL_CHAIN if footprint.sequential else chain,
             self._operations_max,
             chain,
-            called.params,
+            params,
             share,
             count,
             from_slot,
@@ -277,7 +274,7 @@ class Executor(RootAccounts):
 
     def _call(self, invocation: Invocation, request: SyncCall) -> None:
         path = invocation.step_path(request.number)
-        called = self.send_call(invocation._footprint, path, request.spec, -1, invocation._called, invocation._chain_id)
+        called = self.send_call(invocation._footprint, path, request.call, -1, invocation._called, invocation._chain_id)
         if called is not None:
             called._caller = invocation
         else:
@@ -312,18 +309,19 @@ class Executor(RootAccounts):
         self,
         footprint: Footprint,
         path: bytes,
-        spec: CallSpec,
+        made: MadeCall,
         share: int,
         count: int,
         chain: bytes,
     ) -> Invocation | None:
         """A call to the worker that owns its slot; the invocation, if that is this worker."""
-        owner = self.owners[spec.slot]
+        call_slot = made.slot
+        owner = self.owners[call_slot]
         if owner != self.worker:
-            self.outbox.send(owner, outgoing_call(footprint, path, spec, share, count, chain))
+            self.outbox.send(owner, outgoing_call(footprint, path, made, share, count, chain))
             return None
-        here, slot = footprint, self.slots[spec.slot]
-        if spec.slot != footprint.slot:
+        here, slot = footprint, self.slots[call_slot]
+        if call_slot != footprint.slot:
             tid = footprint.tid
             known = slot.footprints.get(tid)
             if known is None:
@@ -333,7 +331,7 @@ class Executor(RootAccounts):
                     self.n_slots,
                     tid,
                     footprint.timestamp_us,
-                    spec.slot,
+                    call_slot,
                     footprint.root_slot,
                     footprint.sequential,
                     footprint.externals,
@@ -342,7 +340,9 @@ class Executor(RootAccounts):
                 here = known
             if footprint.collided:
                 here.collided = True
-        return self._enqueue(here, slot, spec, spec.key, path, chain, share, count, footprint.slot)
+        return self._enqueue(
+            here, slot, made.function, made.key, made.params, path, chain, share, count, footprint.slot
+        )
 
     # Ends of invocations and chains ------------------------------------------------------------------------
 
@@ -388,9 +388,9 @@ class Executor(RootAccounts):
             # Each of them would run, so it is over its limit already: better told than queued.
             self._over_limit(invocation)
         else:
-            for share, (path, spec) in zip(split(invocation._share, len(calls)), calls, strict=True):
+            for share, (path, made) in zip(split(invocation._share, len(calls)), calls, strict=True):
                 # The way's count so far travels with one of the calls only, so that the root's sum is exact.
-                self.send_call(footprint, path, spec, share, count, path)
+                self.send_call(footprint, path, made, share, count, path)
                 count = 0
 
     def _failed(self, invocation: Invocation, failure: Failure) -> None:
@@ -410,7 +410,7 @@ class Executor(RootAccounts):
         self,
         invocation: Invocation,
         value: bytes | None,
-        calls: list[tuple[bytes, CallSpec]],
+        calls: list[tuple[bytes, MadeCall]],
         failure: Failure | None,
     ) -> None:
         footprint = invocation._footprint
@@ -420,7 +420,7 @@ class Executor(RootAccounts):
             invocation.path,
             value,
             invocation._called,
-            calls,
+            reported(calls),
             footprint.collided,
             failure,
         )
@@ -430,7 +430,7 @@ class Executor(RootAccounts):
             self.outbox.send(self.owners[invocation._from_slot], result)
 
     def _chain_ended(
-        self, invocation: Invocation, calls: list[tuple[bytes, CallSpec]], failure: Failure | None
+        self, invocation: Invocation, calls: list[tuple[bytes, MadeCall]], failure: Failure | None
     ) -> None:
         footprint = invocation._footprint
         external = failure is not None and failure.code == EXTERNAL_CODE
@@ -446,7 +446,7 @@ class Executor(RootAccounts):
                 False,
                 external,
                 None if external else failure,
-                calls,
+                reported(calls),
             ),
         )
 

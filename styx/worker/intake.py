@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from styx.app import App
 from styx.limits import Limits
-from styx.messages import decode_request
 from styx.protocol import PendingTransaction
 from styx.sequencer import tid
 from styx.sequencer.arrival import Arrival
@@ -49,12 +48,10 @@ class Intake:
             self._readmit(slot, transaction)
 
     def _readmit(self, slot: int, pending: PendingTransaction) -> None:
-        request = decode_request(pending.payload)
-        root = RootTransaction(pending.tid, slot, pending.offset, pending.timestamp_us, pending.payload, request)
+        root = self._admission.readmit(slot, pending)
         root.sequential = pending.sequential
         root.externals = pending.externals
         root.repeats = list(pending.repeats)
-        self._admission.readmit(root)
         if pending.parked:
             self.parked[root.tid] = root
             self._unstarted.add(root.tid)

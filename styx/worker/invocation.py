@@ -6,20 +6,23 @@ Paper sections 5.2 and 6.3 (call-graph caching).
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, cast
 
-from styx.call_spec import CallSpec
 from styx.context import CLOSED, PATH_STEP_BYTES, Context
 from styx.execution import ErrorTriple, close_quietly
+from styx.made_call import MadeCall
 from styx.plain_stores import plain_stores
 from styx.worker.messages import Failure, Result
+from styx.worker.outgoing_call import made_call
 
 if TYPE_CHECKING:
     from styx.worker.footprint import Footprint
 
 
 FIRST_STEP: Final = (0).to_bytes(PATH_STEP_BYTES, "big")
-_NO_CALLS: Final[list[tuple[bytes, CallSpec]]] = []
+_NO_CALLS: Final[list[tuple[bytes, MadeCall]]] = []
+_by_path = itemgetter(0)
 
 
 @plain_stores
@@ -53,7 +56,7 @@ class Invocation(Context, eq=False):
         """Where it stands now in serial order: after everything it has called so far."""
         return self._path + len(self._calls).to_bytes(PATH_STEP_BYTES, "big")
 
-    def asynchronous_calls(self) -> list[tuple[bytes, CallSpec]]:
+    def asynchronous_calls(self) -> list[tuple[bytes, MadeCall]]:
         """Its chain's asynchronous calls in call-path order."""
         calls, path = self._calls, self._path
         if not calls and self._below is None:
@@ -62,7 +65,7 @@ class Invocation(Context, eq=False):
         for index, call in enumerate(calls):
             if not call.synchronous:
                 own.append((path + index.to_bytes(PATH_STEP_BYTES, "big"), call))
-        return own if self._below is None else sorted([*own, *self._below])
+        return own if self._below is None else sorted([*own, *self._below], key=_by_path)
 
     def resumed_with(self, result: Result) -> None:
         """Remembers a synchronous call's result and the asynchronous calls made below it."""
@@ -70,7 +73,8 @@ class Invocation(Context, eq=False):
         if result.calls:
             if self._below is None:
                 self._below = []
-            self._below.extend(result.calls)
+            app = self._env.app
+            self._below.extend([(path, made_call(app, spec)) for path, spec in result.calls])
         if self._results is None:
             self._results = {}
         self._results[int.from_bytes(result.path[-2:], "big")] = result.value

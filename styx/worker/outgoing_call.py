@@ -1,23 +1,27 @@
-"""A call as it travels to the worker that owns its slot. A record only; never sends it. Paper section 5.2."""
+"""A call as it travels to the worker that owns its slot, or back to who will send it. Records only; never sends them.
+Paper section 5.2.
+"""
 
 from __future__ import annotations
 
+from styx.app import App
 from styx.call_spec import CallSpec
+from styx.made_call import MadeCall
 from styx.worker.footprint import Footprint
 from styx.worker.messages import Call
 
 
-def outgoing_call(footprint: Footprint, path: bytes, spec: CallSpec, share: int, count: int, chain: bytes) -> Call:
+def outgoing_call(footprint: Footprint, path: bytes, made: MadeCall, share: int, count: int, chain: bytes) -> Call:
     """The message; `footprint` is the calling transaction's on the caller's slot."""
     return Call(
         footprint.tid,
         footprint.root_slot,
         footprint.slot,
-        spec.slot,
-        spec.operator,
-        spec.function,
-        spec.key,
-        spec.params,
+        made.slot,
+        made.function.operator,
+        made.function.name,
+        made.key,
+        made.params,
         path,
         chain,
         share,
@@ -27,3 +31,17 @@ def outgoing_call(footprint: Footprint, path: bytes, spec: CallSpec, share: int,
         footprint.externals,
         footprint.collided,
     )
+
+
+def reported(calls: list[tuple[bytes, MadeCall]]) -> list[tuple[bytes, CallSpec]]:
+    """Calls by their paths, for whoever will send them."""
+    return [
+        (path, CallSpec(made.synchronous, made.slot, made.function.operator, made.function.name, made.key, made.params))
+        for path, made in calls
+    ]
+
+
+def made_call(app: App, spec: CallSpec) -> MadeCall:
+    """A call that was reported, to be sent here."""
+    function = app.resolve(spec.operator, spec.function)
+    return MadeCall(spec.synchronous, spec.slot, function, spec.key, spec.params)

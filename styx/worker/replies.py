@@ -34,9 +34,9 @@ class Replies:
         """Answers transactions and the repetitions that waited for them; call in serial order."""
         epoch, by_slot, answered = self._epoch, self._by_slot, self.answered
         for root in roots:
-            request, tid, slot = root.request, root.tid, root.slot
+            request_id, tid, slot, reply_to = root.request_id, root.tid, root.slot, root.reply_to
             if root.remembered is not None:
-                self._repeat(slot, root.remembered, request.request_id, tid, request.reply_to)
+                self._repeat(slot, root.remembered, request_id, tid, reply_to)
                 continue
             failure = root.failure
             if failure is None:
@@ -44,7 +44,7 @@ class Replies:
                 assert result is not None, "a transaction ended without a result or an error"
             else:
                 result, error = b"", (failure.code, failure.type, failure.message)
-            reply = ReplyRecord(request.request_id, tid, tid, epoch, phase, result, error, request.reply_to)
+            reply = ReplyRecord(request_id, tid, tid, epoch, phase, result, error, reply_to)
             if root.idempotency is not None:
                 self._memories[slot].remember(root.idempotency, reply)
             given = by_slot.get(slot)

@@ -13,8 +13,6 @@ from typing import Any
 
 import msgspec
 
-from styx.bulk_load import LOAD
-from styx.call_spec import CallSpec
 from styx.context import Cell
 from styx.errors import CallLimitExceeded, InTransactionError
 from styx.execution import (
@@ -25,6 +23,8 @@ from styx.execution import (
     rejection,
     start,
 )
+from styx.function_spec import FunctionSpec
+from styx.made_call import MadeCall
 from styx.partitioning import Key
 from styx.waiting import ExternalCall, SyncCall
 from styx.worker.footprint import Footprint
@@ -87,8 +87,7 @@ class _Due(msgspec.Struct, eq=False, frozen=True):
 
     chain: bytes
     path: bytes
-    operator: str
-    function: str
+    function: FunctionSpec
     key: Any
     params: bytes
     share: int
@@ -141,8 +140,7 @@ class Rerun:
                 due = _Due(
                     invocation._chain_id,
                     path,
-                    invocation._operator.name,
-                    invocation._spec.name,
+                    invocation._spec,
                     invocation._key,
                     invocation._params,
                     invocation._share,
@@ -186,13 +184,11 @@ class Rerun:
 
     def _push(self, due: _Due) -> None:
         footprint = self._footprint
-        operator = footprint.app.operators[due.operator]
-        spec = operator.functions.get(due.function, LOAD)
-        cell = CurrentCell(self.writes, self._current, self._slot.table(due.operator), due.operator, due.key)
+        spec, operator = due.function, due.function.operator
+        cell = CurrentCell(self.writes, self._current, self._slot.table(operator), operator, due.key)
         # What was measured in the execution step is measured here as well.
         kind = Invocation if due.cached is None else type(due.cached)
         invocation = kind(
-            operator,
             due.key,
             footprint,
             spec,
@@ -244,21 +240,20 @@ class Rerun:
     # Comparing with the cached call graph ------------------------------------------------------------------
 
     def _synchronous_call(self, frame: _Frame, request: SyncCall) -> None:
-        index, spec = request.number, request.spec
+        index, call = request.number, request.call
         path = frame.invocation.step_path(index)
         if not self._within_allowance(frame):
             raise _deviation(frame.invocation, path)
         self._compare_calls(frame)
-        if spec.slot == self._slot.index:
+        if call.slot == self._slot.index:
             cached = self._cached.get(path) if frame.same[index] else None
             self._push(
                 _Due(
                     frame.due.chain,
                     path,
-                    spec.operator,
-                    spec.function,
-                    spec.key,
-                    spec.params,
+                    call.function,
+                    call.key,
+                    call.params,
                     _SYNCHRONOUS,
                     cached,
                     False,
@@ -284,20 +279,20 @@ class Rerun:
         for index in range(len(frame.same), len(calls)):
             frame.same.append(self._compare(frame, index, calls[index]))
 
-    def _compare(self, frame: _Frame, index: int, spec: CallSpec) -> bool:
+    def _compare(self, frame: _Frame, index: int, call: MadeCall) -> bool:
         """Whether call `index` is the cached one; a difference that another slot would notice deviates."""
         cached = frame.due.cached
         before = cached._calls[index] if cached is not None and index < len(cached._calls) else None
-        if before == spec:
+        if before == call:
             return True
         path = frame.invocation.step_path(index)
         if before is not None and not self._wholly_here(path, before):
             raise _deviation(frame.invocation, path)
-        if spec.slot != self._slot.index:
+        if call.slot != self._slot.index:
             raise _deviation(frame.invocation, path)
         return False
 
-    def _wholly_here(self, path: bytes, call: CallSpec) -> bool:
+    def _wholly_here(self, path: bytes, call: MadeCall) -> bool:
         """The cached call and everything below it ran on this slot, so that dropping it concerns no other."""
         below = [(path, call)]
         while below:
@@ -330,16 +325,15 @@ class Rerun:
     def _asynchronous_calls(self, frame: _Frame) -> None:
         invocation, cached = frame.invocation, frame.due.cached
         self._compare_calls(frame)
-        for index, spec in enumerate(invocation._calls):
-            if not spec.synchronous and spec.slot == self._slot.index:
+        for index, call in enumerate(invocation._calls):
+            if not call.synchronous and call.slot == self._slot.index:
                 path = invocation.step_path(index)
                 due = _Due(
                     path,
                     path,
-                    spec.operator,
-                    spec.function,
-                    spec.key,
-                    spec.params,
+                    call.function,
+                    call.key,
+                    call.params,
                     _ASYNCHRONOUS,
                     self._cached.get(path) if frame.same[index] else None,
                     False,

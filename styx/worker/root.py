@@ -6,10 +6,13 @@ Paper sections 5.2 and 5.3.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from styx.call_spec import CallSpec
-from styx.messages import ReplyRecord, Request
+from styx.function_spec import FunctionSpec
+from styx.messages import ReplyRecord
 from styx.plain_stores import plain_stores
 from styx.worker.ack_share import Outstanding
 from styx.worker.messages import Failure
@@ -17,11 +20,12 @@ from styx.worker.messages import Failure
 
 @plain_stores
 class RootTransaction(msgspec.Struct, eq=False, gc=False):
-    """`tid` and the request stay over epochs; `outstanding`, the ack shares that are missing (None: all of them), and
-    what follows it belong to one epoch.
+    """`tid` and what was asked for stay over epochs; `outstanding`, the ack shares that are missing (None: all),
+    and what follows it belong to one epoch.
 
-    `offset` is the request's place in its slot's stream. `sequential` is set once its branches collided or it
-    needs an exact count or an outside call, and makes its calls run one after the other in call-path order.
+    `payload` is the request as it stands in the log, at `offset` of its slot's stream; `function`, `key` and `params`
+    are what it asks to run, no function if it is refused. `sequential` is set once its branches collided or it needs
+    an exact count or an outside call, and makes its calls run one after the other in call-path order.
     `externals` are the encoded outcomes of outside calls by key, attached when an epoch record resumes it.
     `repeats` are requests with the same idempotency key that wait for this one's reply: (request id, their own
     TID, where they are answered). `remembered` is the reply it repeats itself. `refused`: why it cannot run at all, as
@@ -33,7 +37,11 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     offset: int
     timestamp_us: int
     payload: bytes
-    request: Request
+    request_id: str
+    reply_to: int
+    function: FunctionSpec | None
+    key: Any
+    params: bytes
     sequential: bool = False
     externals: dict[bytes, bytes] | None = None
     repeats: list[tuple[str, int, int]] | None = None

@@ -9,12 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from styx.app import App
-from styx.call_spec import CallSpec
 from styx.limits import Limits
+from styx.made_call import MadeCall
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon
 from styx.worker.messages import Ack, Drop
 from styx.worker.outbox import Outbox
+from styx.worker.outgoing_call import made_call
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
 
@@ -44,7 +45,7 @@ class RootAccounts(ABC):
 
     @abstractmethod
     def send_call(
-        self, footprint: Footprint, path: bytes, spec: CallSpec, share: int, count: int, chain: bytes
+        self, footprint: Footprint, path: bytes, made: MadeCall, share: int, count: int, chain: bytes
     ) -> Invocation | None:
         """A call to the worker that owns its slot; the invocation, if that is this worker."""
 
@@ -88,7 +89,7 @@ class RootAccounts(ABC):
             return
         path, spec = todo.pop()
         footprint = self.slots[root.slot].footprints[root.tid]
-        self.send_call(footprint, path, spec, 0, root.count, path)
+        self.send_call(footprint, path, made_call(self.app, spec), 0, root.count, path)
 
     def _finish(self, root: RootTransaction) -> None:
         root.done = True

@@ -85,7 +85,7 @@ def unchanged_rerun(
 
 
 def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:
-    operator = cached._operator.name
+    operator = cached._spec.operator
     return _Cell((operator, cached._key), current, slot.tables[operator])
 
 
@@ -99,7 +99,6 @@ def _again(
     # What was measured in the execution step is measured here as well.
     kind = type(cached)
     invocation = kind(
-        cached._operator,
         cached._key,
         footprint,
         spec,

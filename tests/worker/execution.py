@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from styx.codec import decode_plain, encode_strict
 from styx.limits import Limits
-from styx.messages import Request
 from styx.worker.executor import Executor
 from styx.worker.footprint import Footprint
 from styx.worker.root import RootTransaction
@@ -58,9 +57,9 @@ class Execution:
         }
 
 
-def scripted_root(tid: int, key: str, script: str, idempotency_key: str = "") -> RootTransaction:
-    request = Request(f"r{tid}", OPERATOR, key, run.__name__, encode_strict([script]), idempotency_key)
-    return RootTransaction(tid, slot_digit(key), 0, 0, b"", request)
+def scripted_root(tid: int, key: str, script: str) -> RootTransaction:
+    function = app.resolve(OPERATOR, run)
+    return RootTransaction(tid, slot_digit(key), 0, 0, b"", f"r{tid}", 0, function, key, encode_strict([script]))
 
 
 def written_by(slot: Slot, tid: int) -> set[tuple[str, object]]:

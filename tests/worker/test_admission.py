@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from styx.codec import encode_strict
 from styx.limits import Limits
 from styx.messages import ReplyRecord, Request, encode_request
+from styx.protocol import PendingTransaction
 from styx.sequencer.arrival import Arrival
 from styx.worker.admission import Admission, idempotency_id
 from styx.worker.events import ReportPoison
@@ -44,7 +45,8 @@ class Door:
 def test_a_request_becomes_a_transaction() -> None:
     root = Door().root(GOOD)
     assert (root.tid, root.slot, root.offset, root.timestamp_us) == (1, 0, 7, 123)
-    assert (root.request, root.payload) == (GOOD, encode_request(GOOD))
+    assert (root.request_id, root.reply_to, root.payload) == (GOOD.request_id, GOOD.reply_to, encode_request(GOOD))
+    assert (root.function, root.key, root.params) == (app.resolve(GOOD.operator, GOOD.function), GOOD.key, GOOD.params)
     assert not root.done
     assert root.idempotency is None
 
@@ -114,7 +116,7 @@ def test_a_repetition_of_a_finished_request_is_done_at_once() -> None:
     again = door.root(replace(ONCE, request_id="again"))
     assert again.done
     assert again.remembered == reply
-    assert again.request.request_id == "again"
+    assert again.request_id == "again"
 
 
 def test_a_forgotten_request_runs_again() -> None:
@@ -152,8 +154,7 @@ def test_a_refused_request_does_not_take_the_key() -> None:
 
 def test_a_transaction_from_a_snapshot_is_waited_for_again() -> None:
     door = Door()
-    root = RootTransaction(1, 0, 7, 123, encode_request(ONCE), ONCE)
-    door.admission.readmit(root)
+    root = door.admission.readmit(0, PendingTransaction(1, 7, 123, encode_request(ONCE), False, False, None, []))
     assert door.admit(replace(ONCE, request_id="again")) is None
     assert root.repeats == [("again", 1, 0)]
     door.admission.ended(root)

@@ -14,7 +14,7 @@ import pytest
 
 from styx import App, Context, Limits, Operator
 from styx.codec import encode_strict
-from styx.messages import Reply, Request
+from styx.messages import Reply
 from styx.testing import embedded_cluster
 from styx.worker.executor import Executor
 from styx.worker.messages import Ack, Call, Drop, ExternalOutcome, Result
@@ -251,8 +251,8 @@ def single(app: App, function: str, params: Sequence[object] = ()) -> tuple[Exec
     """An executor with one transaction of `function` on one slot, not yet run."""
     executor = Executor(0, app, Limits(), 1)
     executor.owners, executor.slots = {0: 0}, {0: Slot(0)}
-    request = Request("r", "operator", "key", function, encode_strict(list(params)))
-    root = RootTransaction(1, 0, 0, 0, b"", request)
+    found = app.resolve("operator", function)
+    root = RootTransaction(1, 0, 0, 0, b"", "r", 0, found, "key", encode_strict(list(params)))
     executor.begin([root])
     return executor, root
 

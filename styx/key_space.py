@@ -1,0 +1,76 @@
+"""An operator's keys as the engine uses them: which are its keys, and on which slot each of them lives.
+
+What `styx.partitioning` defines, without a detour. Never holds a key. Paper section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from zlib import crc32
+
+import msgspec
+
+from styx.codec import shown
+from styx.errors import BadKey
+from styx.partitioning import Key, KeyType, partition_function, stable_hash
+
+_SMALL: Final = 2**61
+"""Of integers so far from nothing nobody has to ask whether they fit 64 bits."""
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class KeySpace:
+    """The keys of `operator`: of `key_type`, spread over `n_partitions`, or over all slots if that is None, by the hash
+    of what `partition_key` makes of them.
+    """
+
+    __slots__ = ("_check", "_hash", "_integers", "_n_partitions", "_plain", "operator", "partition_key")
+
+    def __init__(
+        self,
+        operator: str,
+        key_type: KeyType,
+        n_partitions: int | None,
+        partition_key: Callable[[Any], Any] | None,
+    ) -> None:
+        self.operator = operator
+        self._check = key_type.check
+        self._integers = key_type.scalar is int
+        self._n_partitions = n_partitions or 0
+        self.partition_key = partition_key
+        self._hash = partition_function(partition_key)
+        self._plain = self._hash is stable_hash
+
+    def check(self, key: Any) -> Any:
+        """`key` as the engine holds it; raises `BadKey` for what is none."""
+        if self._integers and type(key) is int:
+            number: int = key
+            if -_SMALL < number < _SMALL:
+                return key
+        check = self._check
+        return check(key, self.operator)
+
+    def partition_of(self, key: Any, n_slots: int) -> int:
+        """Partition index of a checked key. Raises `BadKey` if the app's `partition_key` fails."""
+        find = self._hash
+        try:
+            value = find(key)
+        except Exception as error:  # noqa: BLE001 - the app's own function
+            raise BadKey(f"partition_key of operator {self.operator!r} failed for {shown(key)}: {error}") from None
+        return value % (self._n_partitions or n_slots)
+
+    def slot_of(self, key: Any, n_slots: int) -> int:
+        """The slot of a checked key: that of its partition, `partition_of(key) % n_slots`. Raises as `partition_of`."""
+        if self._plain:
+            value: int = crc32(_encode(key))
+            return value % (self._n_partitions or n_slots) % n_slots
+        return self.partition_of(key, n_slots) % n_slots
+
+    def slots_of(self, keys: Sequence[Key], n_slots: int) -> list[int]:
+        """The slot of each checked key, at a smaller cost than key by key; raises as `partition_of`."""
+        n_partitions = self._n_partitions or n_slots
+        try:
+            return [value % n_partitions % n_slots for value in map(self._hash, keys)]
+        except Exception:  # noqa: BLE001 - the app's own function; key by key, the error names the one it failed for
+            return [self.partition_of(key, n_slots) % n_slots for key in keys]
