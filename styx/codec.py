@@ -132,17 +132,22 @@ class TypedState:
     A type with sets in it is encoded in sorted order, so that equal states are equal bytes everywhere.
     """
 
-    __slots__ = ("_ordered", "_type", "decode")
+    __slots__ = ("_encode", "_ordered", "_type", "decode")
 
     def __init__(self, state_type: Any) -> None:
         self._type = state_type
         self._ordered = holds_sets(state_type)
+        self._encode: Callable[[Any], bytes] = (_ordered_encoder if self._ordered else _encoder).encode
         self.decode: Callable[[bytes], Any] = msgspec.msgpack.Decoder(state_type).decode
 
     def encode(self, value: Any) -> bytes:
-        data = encode_any(value, "the state", ordered=self._ordered)
+        encode, decode = self._encode, self.decode
         try:
-            self.decode(data)
+            data = encode(value)
+        except Exception:  # noqa: BLE001 - raised again, and told in a way that helps
+            data = encode_any(value, "the state", ordered=self._ordered)
+        try:
+            decode(data)
         except msgspec.ValidationError as error:
             name = getattr(self._type, "__name__", str(self._type))
             raise UnsupportedValue(f"{shown(value)} does not fit the state_type {name}: {error}") from None

@@ -28,11 +28,12 @@ from styx.errors import (
     ValueTooLarge,
 )
 from styx.function_spec import FunctionSpec
-from styx.limits import CALLS_PER_FUNCTION_MAX, Limits
+from styx.limits import CALLS_PER_FUNCTION_MAX
 from styx.made_call import MadeCall
 from styx.operator import Operator
 from styx.partitioning import Key
 from styx.signature import NO_ARGUMENTS
+from styx.transaction_limits import TransactionLimits
 from styx.waiting import DONE, ExternalCall, SyncCall, suspend
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -66,7 +67,7 @@ class Environment:
     __slots__ = ()
 
     app: App
-    limits: Limits
+    limits: TransactionLimits
     n_slots: int
     tid: int
     timestamp_us: int
@@ -80,7 +81,10 @@ def encode_params(function: FunctionSpec, params: Any) -> bytes:
         )
     if not params:
         return NO_ARGUMENTS
-    ordered = function.takes_sets or not SETS.isdisjoint(map(type, params))
+    ordered = function.takes_sets
+    for param in params:
+        if type(param) in SETS:
+            ordered = True
     if not ordered:
         try:
             return _encode(params)
@@ -89,7 +93,7 @@ def encode_params(function: FunctionSpec, params: Any) -> bytes:
     return encode_any(params, "params of", function.operator, function.name, ordered=ordered)
 
 
-def call_limit_error(limits: Limits) -> CallLimitExceeded:
+def call_limit_error(limits: TransactionLimits) -> CallLimitExceeded:
     """What a call raises that would be one more than `Limits.invocations_max`, the root included."""
     return CallLimitExceeded(
         f"the transaction calls more than {limits.invocations_max} functions (Limits.invocations_max): "

@@ -34,6 +34,7 @@ from styx.function_spec import LOAD_FUNCTION, FunctionSpec
 from styx.limits import Limits
 from styx.messages import Request
 from styx.partitioning import Key
+from styx.transaction_limits import TransactionLimits
 from styx.waiting import ExternalCall, SyncCall
 
 ErrorTriple = tuple[str, str, str]
@@ -83,13 +84,16 @@ def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) ->
     slot = operator.slot_of(key, n_slots)
     # A load's pairs are values by themselves; together they are bounded by the size of a request.
     if len(request.params) > limits.value_bytes_max and not loads:
-        raise _too_large(f"params of {operator.name}.{function.name}", request.params, limits, "send less")
+        raise _too_large(
+            f"params of {operator.name}.{function.name}", request.params, limits.value_bytes_max, "send less"
+        )
     return Target(function, key, slot)
 
 
 def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[Any, Any, Any]:
     """The invocation's coroutine, not yet run, with its own copy of the arguments; raises `BadArguments`."""
     try:
+        func = function.func  # as a variable: `function.func(…)` is taken for a method, and looked up the slow way
         decode = function.usual.get(params[0]) if params else None
         if decode is not None:
             try:
@@ -97,9 +101,9 @@ def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[
             except Exception:  # noqa: BLE001 - `function.decode` below raises it anew, and says what does not fit
                 pass
             else:
-                return function.func(*((context,) + arguments))  # noqa: RUF005 - a list less than with a second star
+                return func(*((context,) + arguments))  # noqa: RUF005 - a list less than with a second star
         positional, named = function.decode(params)
-        return function.func(context, *positional, **named) if named else function.func(context, *positional)
+        return func(context, *positional, **named) if named else func(context, *positional)
     except InTransactionError:
         raise
     except BaseException as error:  # noqa: BLE001 - a Struct's __post_init__ is user code: it can raise anything
@@ -109,7 +113,7 @@ def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[
         ) from None
 
 
-def external_limit_error(limits: Limits) -> CallLimitExceeded:
+def external_limit_error(limits: TransactionLimits) -> CallLimitExceeded:
     """What ends a transaction that would make one more outside call than `Limits.external_calls_max`."""
     return CallLimitExceeded(
         f"the transaction made {limits.external_calls_max} outside calls (Limits.external_calls_max), those of earlier "
@@ -120,7 +124,7 @@ def external_limit_error(limits: Limits) -> CallLimitExceeded:
 # Ending ----------------------------------------------------------------------------------------------------
 
 
-def encode_result(function: FunctionSpec, value: Any, limits: Limits) -> bytes:
+def encode_result(function: FunctionSpec, value: Any, limits: TransactionLimits) -> bytes:
     """The msgpack of a root's or synchronous callee's result; what asynchronous calls return is not encoded.
 
     Raises `UnsupportedValue` or `ValueTooLarge`, which count as raised by the function itself.
@@ -131,7 +135,9 @@ def encode_result(function: FunctionSpec, value: Any, limits: Limits) -> bytes:
     except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit
         data = _encoded(function, value, ordered)
     if len(data) > limits.value_bytes_max:
-        raise _too_large(f"the result of {function.operator}.{function.name}", data, limits, "return less")
+        raise _too_large(
+            f"the result of {function.operator}.{function.name}", data, limits.value_bytes_max, "return less"
+        )
     return data
 
 
@@ -171,8 +177,8 @@ def close_quietly(coroutine: Coroutine[Any, Any, Any]) -> None:
         return
 
 
-def _too_large(what: str, data: bytes, limits: Limits, advice: str) -> ValueTooLarge:
-    return ValueTooLarge(f"{what} has {len(data)} bytes; the limit is {limits.value_bytes_max}: {advice}")
+def _too_large(what: str, data: bytes, limit: int, advice: str) -> ValueTooLarge:
+    return ValueTooLarge(f"{what} has {len(data)} bytes; the limit is {limit}: {advice}")
 
 
 # Foreign awaits --------------------------------------------------------------------------------------------

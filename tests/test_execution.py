@@ -23,6 +23,7 @@ from styx.execution import (
     resolve_request,
 )
 from styx.messages import Request
+from styx.transaction_limits import transaction_limits
 
 node = Operator("node", key_type=(int, int), partition_key=lambda key: key[0])
 
@@ -70,12 +71,13 @@ def test_a_request_that_cannot_run_is_rejected_by_code(wrong: Request, error: ty
 
 
 def test_results_are_encoded_up_to_the_limit() -> None:
-    assert encode_result(node.functions["nothing"], None, LIMITS) == b"\xc0"
-    assert len(encode_result(node.functions["nothing"], "x" * 9, LIMITS)) == 10
+    limits = transaction_limits(LIMITS)
+    assert encode_result(node.functions["nothing"], None, limits) == b"\xc0"
+    assert len(encode_result(node.functions["nothing"], "x" * 9, limits)) == 10
     with pytest.raises(ValueTooLarge, match=r"the result of node\.nothing has 11 bytes; the limit is 10"):
-        encode_result(node.functions["nothing"], "x" * 10, LIMITS)
+        encode_result(node.functions["nothing"], "x" * 10, limits)
     with pytest.raises(UnsupportedValue, match=r"the result of node\.nothing"):
-        encode_result(node.functions["nothing"], object(), LIMITS)
+        encode_result(node.functions["nothing"], object(), limits)
 
 
 def test_an_outcome_keeps_text_only() -> None:

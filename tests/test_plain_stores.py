@@ -10,6 +10,7 @@ import pytest
 from styx import App, Operator
 from styx.limits import Limits
 from styx.plain_stores import plain_stores
+from styx.transaction_limits import transaction_limits
 from styx.worker.footprint import EntityCell, Footprint
 from styx.worker.invocation import Invocation
 from styx.worker.root import RootTransaction
@@ -23,7 +24,7 @@ async def nothing(ctx: object) -> None:
 
 
 def footprint() -> Footprint:
-    return Footprint(App("app", [entity]), Limits(), 1, 1, 0, 0, 0, False, None)
+    return Footprint(App("app", [entity]), transaction_limits(Limits()), 1, 1, 0, 0, 0, False, None)
 
 
 @plain_stores

@@ -42,6 +42,7 @@ MODULES: Final = (
     "made_call",
     "sequencer/sequencer",
     "sequencer/tid",
+    "transaction_limits",
     "worker/ack_share",
     "worker/admission",
     "worker/done_report",

@@ -27,16 +27,19 @@ class SlotSequencer:
 
     def arrive(self, arrivals: Iterable[Arrival]) -> None:
         """Takes records in log order; those taken before are ignored, gaps (log control records) are fine."""
+        append = self.waiting.append
         for arrival in arrivals:
-            if arrival.offset >= self.expected:
-                self.expected = arrival.offset + 1
-                self.waiting.append(arrival)
+            offset = arrival.offset
+            if offset >= self.expected:
+                self.expected = offset + 1
+                append(arrival)
 
     def batch(self, limit: int, outcome_bytes_max: int) -> tuple[SlotBatch, list[Arrival]]:
         """The next batch of at most `limit` requests, and resumed transactions whose outcomes fit, the others later."""
         first = self.next_offset
         count = min(limit, len(self.waiting))
-        taken = [self.waiting.popleft() for _ in range(count)]
+        popleft = self.waiting.popleft
+        taken = [popleft() for _ in range(count)]
         if taken:
             self.next_offset = taken[-1].offset + 1
         resumed = []

@@ -31,6 +31,7 @@ from styx.limits import Limits
 from styx.made_call import MadeCall
 from styx.messages import Request
 from styx.partitioning import Key
+from styx.transaction_limits import transaction_limits
 from styx.waiting import ExternalCall, SyncCall
 
 Entity = tuple[str, Key]
@@ -169,7 +170,7 @@ class _Transaction(Environment):
 
     def __init__(self, reference: SerialReference, tid: int, timestamp_us: int) -> None:
         self.app = reference.app
-        self.limits = reference.limits
+        self.limits = transaction_limits(reference.limits)
         self.n_slots = reference.n_slots
         self.externals = reference.externals
         self.state = reference.state

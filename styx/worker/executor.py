@@ -45,15 +45,17 @@ class Executor(RootAccounts):
     """One epoch's first execution on one worker. `owners` maps every slot to its worker.
 
     `invocation` is the kind of context that functions get, which a shell may replace between epochs by one that
-    measures. Of this epoch: `_waiting` are the invocations that wait for another worker, by TID, slot and call path;
-    `_suspended` all that ever waited for anything, with what their coroutines need to go on.
+    measures. Of this epoch: `_ready` are the invocations to start, of which the first `_started` have been; `_waiting`
+    those that wait for another worker, by TID, slot and call path; `_suspended` all that ever waited for anything, with
+    what their coroutines need to go on.
     """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
         super().__init__(worker, app, limits, n_slots)
         self._operations_max = limits.operations_max
         self.invocation: type[Invocation] = Invocation
-        self._ready: deque[Invocation] = deque()
+        self._ready: list[Invocation] = []
+        self._started = 0
         self._waiting: dict[tuple[int, int, bytes], Invocation] = {}
         self._suspended: dict[Invocation, Steps] = {}
         self._first_steps = FirstSteps()
@@ -66,6 +68,7 @@ class Executor(RootAccounts):
         assert self.idle, "an epoch began while the last one's work was not done"
         assert self.open_roots == 0, "an epoch began while the last one's transactions were open"
         self.roots = {root.tid: root for root in roots}
+        self._in_order = None
         app, limits, n_slots, slots = self.app, self.limits, self.n_slots, self.slots
         for root in roots:
             if root.done:
@@ -101,8 +104,10 @@ class Executor(RootAccounts):
         self._waiting.clear()
         self._suspended.clear()
         self._ready.clear()
+        self._started = 0
         self._resumptions.clear()
         self.roots = {}
+        self._in_order = None
         self.open_roots = 0
 
     @property
@@ -112,15 +117,21 @@ class Executor(RootAccounts):
 
     def run(self, invocations: int) -> None:
         """Runs at most so many invocations (or continuations of them)."""
-        ready, resumptions = self._ready, self._resumptions
+        ready, resumptions, started = self._ready, self._resumptions, self._started
         for _ in range(invocations):
             if resumptions:
                 waiting, result = resumptions.popleft()
                 self._resume(waiting, result)
-            elif ready:
-                self._start(ready.popleft())
+            elif started < len(ready):
+                invocation = ready[started]
+                started += 1
+                self._start(invocation)
             else:
-                return
+                break
+        if started == len(ready):
+            ready.clear()
+            started = 0
+        self._started = started
 
     def deliver(self, message: Call | Result | Ack | Drop) -> None:
         """Takes one message of this epoch from a peer."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from styx.execution import aborted, external_limit_error
-from styx.limits import Limits
+from styx.transaction_limits import TransactionLimits
 from styx.waiting import ExternalCall
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, failure_at
@@ -26,7 +26,7 @@ def known_outcome(footprint: Footprint, request: ExternalCall) -> ExternalOutcom
     return None if known is None else decode_outcome(known)
 
 
-def pending(invocation: Invocation, request: ExternalCall, limits: Limits) -> Failure:
+def pending(invocation: Invocation, request: ExternalCall, limits: TransactionLimits) -> Failure:
     """Ends the chain until the call has been made; in sequential mode it will be, since all before it has run.
 
     State that others keep changing can change a call's arguments at every return, which makes it another call: the

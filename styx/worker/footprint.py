@@ -16,9 +16,9 @@ import msgspec
 
 from styx.app import App
 from styx.context import PATH_STEP_BYTES, Cell, Environment
-from styx.limits import Limits
 from styx.partitioning import Key
 from styx.plain_stores import plain_stores
+from styx.transaction_limits import TransactionLimits
 from styx.waiting import ExternalCall
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     """
 
     app: App
-    limits: Limits
+    limits: TransactionLimits
     n_slots: int
     tid: int
     timestamp_us: int

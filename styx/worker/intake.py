@@ -151,10 +151,10 @@ class Intake:
         memory = self._memories[slot]
         if not arrivals:
             return
-        admit, n_slots = self._admission.admit, self._n_slots
+        admission, n_slots = self._admission, self._n_slots
         first, last = tid.tid(slot, counter, n_slots), tid.tid(slot, counter + len(arrivals) - 1, n_slots)
         for sequence, arrival in zip(range(first, last + 1, n_slots), arrivals, strict=True):
-            admitted = admit(slot, sequence, arrival, memory)
+            admitted = admission.admit(slot, sequence, arrival, memory)
             if type(admitted) is RootTransaction:
                 roots.append(admitted)
             elif type(admitted) is ReportPoison:

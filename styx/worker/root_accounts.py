@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from styx.app import App
 from styx.limits import Limits
 from styx.made_call import MadeCall
+from styx.transaction_limits import transaction_limits
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon
 from styx.worker.messages import Ack, Drop
@@ -29,19 +30,22 @@ class RootAccounts(ABC):
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
         self.worker = worker
         self.app = app
-        self.limits = limits
+        self.limits = transaction_limits(limits)
         self.n_slots = n_slots
         self.owners: dict[int, int] = {}
         self.slots: dict[int, Slot] = {}
         self.roots: dict[int, RootTransaction] = {}
         self.open_roots = 0
+        self._in_order: list[RootTransaction] | None = None
         self.outbox = Outbox()
         self._invocations_max = limits.invocations_max
 
     def roots_in_order(self) -> list[RootTransaction]:
         """The epoch's own transactions by TID."""
-        roots = self.roots
-        return [roots[tid] for tid in sorted(roots)]
+        if self._in_order is None:
+            roots = self.roots
+            self._in_order = [roots[tid] for tid in sorted(roots)]
+        return self._in_order
 
     @abstractmethod
     def send_call(

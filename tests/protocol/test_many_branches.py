@@ -8,6 +8,7 @@ import pytest
 
 from styx import App, Context, Operator
 from styx.limits import Limits
+from styx.transaction_limits import transaction_limits
 from styx.worker.footprint import EntityCell, Footprint
 from tests.protocol.deployment import Deployment
 
@@ -47,7 +48,9 @@ def _deployment() -> Deployment:
 def _held(deployment: Deployment) -> int:
     """Calls that wait to be run, whatever holds them."""
     return sum(
-        len(worker.executor._ready) + sum(len(root.todo or ()) for root in worker.executor.roots.values())
+        len(worker.executor._ready)
+        - worker.executor._started
+        + sum(len(root.todo or ()) for root in worker.executor.roots.values())
         for worker in deployment.workers
     )
 
@@ -88,7 +91,7 @@ class CountedChain(bytes):
 
 def test_branches_that_have_collided_are_not_compared_any_more() -> None:
     CountedChain.compared = 0
-    footprint = Footprint(App("cells", [entity]), LIMITS, 1, 1, 0, 0, 0, False, None)
+    footprint = Footprint(App("cells", [entity]), transaction_limits(LIMITS), 1, 1, 0, 0, 0, False, None)
     cell = EntityCell(footprint, "hot", {"hot": b"start"})
     cell.write(CountedChain(b""), b"root")
     for number in range(1_000):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from styx.limits import Limits
+from styx.transaction_limits import transaction_limits
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
 from tests.protocol.scripted_app import app
 from tests.worker.execution import Execution
@@ -19,7 +20,7 @@ chains = st.text("01", max_size=3)
 
 
 def footprint(slot: int = 0, root_slot: int = 0) -> Footprint:
-    return Footprint(app, Limits(), 4, 1, 0, slot, root_slot, False, None)
+    return Footprint(app, transaction_limits(Limits()), 4, 1, 0, slot, root_slot, False, None)
 
 
 class Entity:
