@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FACTOR: Final = 1.06
+FACTOR: Final = 1.03
 """Between two rungs: how exact the answer is."""
 STEPS_MAX: Final = 14
 

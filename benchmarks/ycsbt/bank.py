@@ -28,28 +28,25 @@ class InsufficientFunds(Exception):
 account = Operator("account", key_type=int, state_type=Account)
 
 
-async def opened(ctx: Context) -> Account:
-    """The state of the account that `ctx` is at."""
-    state: Account | None = await ctx.get()
+def opened(ctx: Context, state: Account | None) -> Account:
+    """The state of the account that `ctx` is at, if it is one."""
     if state is None:
         raise NoSuchAccount(f"there is no account {ctx.key}")
     return state
 
 
-async def debit(ctx: Context, amount: int) -> int:
-    """Takes `amount` from the account that `ctx` is at; its balance afterwards."""
-    debtor = await opened(ctx)
+def debited(ctx: Context, debtor: Account, amount: int) -> Account:
+    """The account that `ctx` is at, without `amount`."""
     if debtor.balance < amount:
         raise InsufficientFunds(f"account {ctx.key} has {debtor.balance} and cannot pay {amount}")
     debtor.balance -= amount
-    await ctx.put(debtor)
-    return debtor.balance
+    return debtor
 
 
 @account.register
 async def credit(ctx: Context, amount: int) -> None:
     """Adds `amount` to this account."""
-    creditor = await opened(ctx)
+    creditor = opened(ctx, await ctx.get())
     creditor.balance += amount
     await ctx.put(creditor)
 
@@ -57,29 +54,31 @@ async def credit(ctx: Context, amount: int) -> None:
 @account.register
 async def transfer(ctx: Context, to: int, amount: int) -> int:
     """Moves `amount` from this account to the account `to`, without waiting for it; this one's balance afterwards."""
-    left = await debit(ctx, amount)
+    debtor = debited(ctx, opened(ctx, await ctx.get()), amount)
+    await ctx.put(debtor)
     ctx.call_async(account, credit, to, (amount,))
-    return left
+    return debtor.balance
 
 
 @account.register
 async def transfer_and_wait(ctx: Context, to: int, amount: int) -> int:
     """As `transfer`, but this function ends after the creditor's has."""
-    left = await debit(ctx, amount)
+    debtor = debited(ctx, opened(ctx, await ctx.get()), amount)
+    await ctx.put(debtor)
     await ctx.call(account, credit, to, (amount,))
-    return left
+    return debtor.balance
 
 
 @account.register
 async def read(ctx: Context) -> int:
     """This account's balance."""
-    return (await opened(ctx)).balance
+    return opened(ctx, await ctx.get()).balance
 
 
 @account.register
 async def read_many(ctx: Context, others: list[int]) -> list[int]:
     """The balances of this account and of the accounts `others`, all at one point in the serial order."""
-    balances = [(await opened(ctx)).balance]
+    balances = [opened(ctx, await ctx.get()).balance]
     for other in others:
         balances.append(await ctx.call(account, read, other))
     return balances

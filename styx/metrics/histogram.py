@@ -48,6 +48,18 @@ class Histogram:
         counts[-1] += len(values) - before
         self.total += sum(values)
 
+    def observe_since(self, since_us: list[int], now_us: float) -> None:
+        """Seconds since each of these times, which it sorts; what is ahead of now, by another clock, counts as now."""
+        since_us.sort()
+        counts, before = self.counts, len(since_us)
+        for index, bound in enumerate(self.bounds):
+            at = bisect_left(since_us, now_us - bound * 1e6, 0, before)
+            counts[index] += before - at
+            before = at
+        counts[-1] += before
+        past = bisect_right(since_us, now_us)
+        self.total += (past * now_us - sum(since_us[:past])) / 1e6
+
     @property
     def count(self) -> int:
         """How many values there were."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from styx.metrics.exposition import Exposition, counters, histograms
-from styx.metrics.histogram import Histogram
+from styx.metrics.histogram import REQUEST_SECONDS, Histogram
 
 BOUNDS = (0.0, 1.0, 2.5)
 
@@ -28,6 +29,16 @@ def test_a_batch_is_its_values_one_by_one(values: list[float]) -> None:
         single.observe(value)
     batch.observe_all(list(values))
     assert (batch.counts, batch.total) == (single.counts, single.total)
+
+
+@given(st.lists(st.integers(0, 200_000_000)), st.integers(0, 150_000_000))
+def test_times_are_counted_as_seconds_since_then(since_us: list[int], now_us: int) -> None:
+    single, batch = Histogram(REQUEST_SECONDS), Histogram(REQUEST_SECONDS)
+    for at_us in since_us:
+        single.observe(max(0, now_us - at_us) / 1e6)
+    batch.observe_since(list(since_us), now_us)
+    assert batch.counts == single.counts
+    assert batch.total == pytest.approx(single.total)
 
 
 def test_text() -> None:

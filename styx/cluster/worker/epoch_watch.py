@@ -118,7 +118,8 @@ class EpochWatch:
         roots = self._roots
         if not any(reply.sequence in roots for reply in replies):  # the first one, as a rule
             roots = self._roots_before
-        self._sent_us += [roots[reply.sequence].timestamp_us for reply in replies if reply.sequence in roots]
+        found = map(roots.get, [reply.sequence for reply in replies])
+        self._sent_us += [root.timestamp_us for root in found if root is not None]
 
     def pass_ended(self, executor: Executor, runnable: bool) -> list[int]:
         """The worker has nothing more to do for now. Returns when the requests that were answered entered the log,
@@ -137,6 +138,4 @@ class EpochWatch:
 
     def durable(self, sent_us: list[int]) -> None:
         """The replies to requests of these times are durable."""
-        now_us = self._wall_clock() * 1e6
-        # The broker's clock may be ahead of this one.
-        self.latency.observe_all([max(0.0, now_us - at_us) / 1e6 for at_us in sent_us])
+        self.latency.observe_since(sent_us, self._wall_clock() * 1e6)

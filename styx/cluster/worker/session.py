@@ -289,13 +289,11 @@ class WorkerSession:
         self._current.replies.emit(effect.replies)
         self._watch.replied(effect.replies, self._watch.clock() - started_s)
         counters = self.node.counters
-        for reply in effect.replies:
-            if reply.error is None:
-                counters.committed += 1
-            elif reply.error[0] == "aborted":
-                counters.aborted += 1
-            else:
-                counters.rejected += 1
+        failed = [reply.error[0] for reply in effect.replies if reply.error is not None]
+        aborted = failed.count("aborted")
+        counters.committed += len(effect.replies) - len(failed)
+        counters.aborted += aborted
+        counters.rejected += len(failed) - aborted
 
     def _load(self, wanted: LoadState) -> None:
         self._current.load(wanted)
