@@ -10,6 +10,7 @@ import pytest
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Mark
 from benchmarks.driver.reports import RunReport
+from benchmarks.driver.search import THROUGHPUT_SHARE_MIN
 from benchmarks.experiments.bench import Bench, StepFailed
 from benchmarks.experiments.climb import FACTOR
 from benchmarks.experiments.settings import Common
@@ -36,7 +37,7 @@ def test_the_highest_rate_is_found_anew_from_where_it_was() -> None:
 
     asyncio.run(scenario())
     assert len(bench.steps) == len(session.plans)
-    assert len(session.plans) <= 9
+    assert len(session.plans) <= 11
 
 
 def test_the_more_it_answers_the_more_are_under_way_when_it_is_saturated() -> None:
@@ -64,8 +65,11 @@ def test_nothing_at_all_is_no_rate() -> None:
 def test_with_a_rate_to_expect_the_search_needs_nothing_else() -> None:
     subject, session, _ = subject_of()
     subject.expect(CAPACITY)
-    assert asyncio.run(subject.highest_rate()) == CAPACITY
-    assert [plan.rate for plan in session.plans] == [CAPACITY, CAPACITY * FACTOR]
+    found = asyncio.run(subject.highest_rate())
+    assert CAPACITY <= found <= CAPACITY / THROUGHPUT_SHARE_MIN
+    rates = [plan.rate for plan in session.plans]
+    assert rates[:2] == [CAPACITY, CAPACITY * FACTOR]
+    assert len(rates) <= 4
 
 
 def test_a_step_that_may_fail_gives_what_it_found() -> None:
