@@ -28,5 +28,8 @@ class MadeCall(msgspec.Struct, eq=False, gc=False):
             and bool(self.key == other.key)
         )
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a Struct's own one compares identity, whatever `__eq__` does
+
     def __hash__(self) -> int:
         return hash((self.slot, self.params))

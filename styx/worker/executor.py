@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any
 
+from msgspec.structs import astuple
+
 from styx.app import App
 from styx.context import CLOSED
 from styx.errors import CallLimitExceeded, InTransactionError
@@ -53,6 +55,7 @@ class Executor(RootAccounts):
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
         super().__init__(worker, app, limits, n_slots)
         self._operations_max = limits.operations_max
+        self._resolved = app.resolved
         self.invocation: type[Invocation] = Invocation
         self._ready: list[Invocation] = []
         self._started = 0
@@ -149,28 +152,31 @@ class Executor(RootAccounts):
     # Invocations -------------------------------------------------------------------------------------------
 
     def _take_call(self, call: Call) -> None:
-        slot = self.slots[call.slot]
-        footprint = slot.footprints.get(call.tid)
+        fields: tuple[Any, ...] = astuple(call)  # at once: compiled code reaches a Struct's fields slowly
+        tid, root_slot, from_slot, at, operator, name, key, params, path, chain, *others = fields
+        share, count, timestamp_us, sequential, externals, collided = others
+        slot = self.slots[at]
+        footprint = slot.footprints.get(tid)
         if footprint is None:
-            footprint = slot.footprints[call.tid] = Footprint(
+            footprint = slot.footprints[tid] = Footprint(
                 self.app,
                 self.limits,
                 self.n_slots,
-                call.tid,
-                call.timestamp_us,
-                call.slot,
-                call.root_slot,
-                call.sequential,
-                call.externals,
+                tid,
+                timestamp_us,
+                at,
+                root_slot,
+                sequential,
+                externals,
             )
         if footprint.dead:
             return
-        footprint.collided |= call.collided
-        key = tuple(call.key) if isinstance(call.key, list) else call.key  # msgpack has arrays only
-        function = self.app.resolve(call.operator, call.function)
-        self._enqueue(
-            footprint, slot, function, key, call.params, call.path, call.chain, call.share, call.count, call.from_slot
-        )
+        if collided:
+            footprint.collided = True
+        if isinstance(key, list):
+            key = tuple(key)  # msgpack has arrays only
+        function = self._resolved.get((operator, name)) or self.app.resolve(operator, name)
+        self._enqueue(footprint, slot, function, key, params, path, chain, share, count, from_slot)
 
     def _enqueue(
         self,

@@ -7,6 +7,9 @@ Paper section 5.3.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
+
+from msgspec.structs import astuple
 
 from styx.app import App
 from styx.limits import Limits
@@ -61,22 +64,26 @@ class RootAccounts(ABC):
             self.outbox.acknowledge(owner, ack)
 
     def _credit(self, ack: Ack) -> None:
-        root = self.roots.get(ack.tid)
+        fields: tuple[Any, ...] = astuple(ack)  # at once: compiled code reaches a Struct's fields slowly
+        tid, _, share, scale, count, collided, overflow, external, failure, _ = fields
+        root = self.roots.get(tid)
         if root is None or root.done:
             return
-        root.collided |= ack.collided
-        root.external |= ack.external
-        if ack.failure is not None:
-            root.fail(ack.failure)
+        if collided:
+            root.collided = True
+        if external:
+            root.external = True
+        if failure is not None:
+            root.fail(failure)
         if root.sequential:
-            if ack.share:
-                root.count = ack.count
+            if share:
+                root.count = count
                 self._next_in_order(root, ack)
             return
-        root.count += ack.count
-        if ack.overflow:
+        root.count += count
+        if overflow:
             self._drop(root)
-        elif ack.share and root.give_back(ack.share, ack.scale):
+        elif share and root.give_back(share, scale):
             if root.count > self._invocations_max:
                 self._drop(root)
             else:

@@ -202,17 +202,15 @@ class Worker:
     def _take_frame(self, frame: Frame) -> None:
         if frame.generation != self.generation or self.reached is Step.LOADING:
             return
-        open_epoch = self.reached is Step.EXECUTING
+        open_epoch, epoch = self.reached is Step.EXECUTING, frame.epoch
         for message in frame.messages:
             if isinstance(message, ExternalDone):
                 self._external_done(message)
-            elif open_epoch and frame.epoch == self.epoch:
+            elif open_epoch and epoch == self.epoch:
                 self.executor.deliver(message)
-            elif frame.epoch > self.epoch:
+            elif epoch > self.epoch:
                 # The sender has closed this epoch already and begun the next.
-                self._early.setdefault(frame.epoch, []).append(
-                    Frame(frame.generation, frame.epoch, frame.sender, [message])
-                )
+                self._early.setdefault(epoch, []).append(Frame(frame.generation, epoch, frame.sender, [message]))
 
     def _take_message(self, message: ToWorker) -> None:
         if isinstance(message, Recover):

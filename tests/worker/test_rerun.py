@@ -162,6 +162,10 @@ def test_the_caller_of_a_callee_that_failed_elsewhere_cannot_go_on() -> None:
     assert verdict("ask b1 (fail no); put 1", {}, {}, slot=1) == "Failed"
 
 
+def test_an_exception_behind_the_same_wait_as_before_counts() -> None:
+    assert verdict("get; ask b1 (get); need 5", {"a0": 9}, {"a0": 1}) == "Short"
+
+
 def test_an_exception_is_void_if_a_wait_before_it_is_none_any_more() -> None:
     # b1 was asked and has run, perhaps to a failure of its own, at a place that this execution does not come to.
     script = "get; if 5 (ask b1 (get)) (send b1 (get)); fail no"
