@@ -8,11 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from styx.cli.serving import SWITCH_INTERVAL_S, run_loop
+from styx.cli.serving import run_loop
 from styx.cli.supervised import end_with_supervisor
 from styx.garbage import tune_collector
 
@@ -22,8 +21,6 @@ def run_process(name: str, main: Coroutine[Any, Any, None]) -> None:
     end_with_supervisor()
     log_to_stderr(name)
     tune_collector()
-    # Threads that write and read wait this long for the interpreter beside a busy event loop.
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
     run_loop(main)
 
 
