@@ -48,7 +48,14 @@ _packer = msgpack.Packer(strict_types=True, use_bin_type=True, default=_strict_d
 _decoder = msgspec.msgpack.Decoder(ext_hook=ext_hook)
 _encoder = msgspec.msgpack.Encoder()
 _ordered_encoder = msgspec.msgpack.Encoder(order="deterministic")
-SETS: Final = frozenset({set, frozenset})
+_UNENCODABLE: Final = (TypeError, ValueError, OverflowError, RecursionError)
+"""What msgspec raises for what it cannot encode."""
+
+
+def is_set(value: Any) -> bool:
+    """Whether its order differs between processes. Asks nothing of the type: it may be one that cannot be hashed."""
+    kind = type(value)
+    return kind is set or kind is frozenset
 
 
 def shown(value: Any) -> str:
@@ -99,9 +106,12 @@ def encode_any(value: Any, what: str, *names: str, ordered: bool = False) -> byt
     """
     try:
         return (_ordered_encoder if ordered else _encoder).encode(value)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        place = " ".join([what, ".".join(names)]) if names else what
-        raise UnsupportedValue(f"{place} cannot be encoded: {error} (value: {shown(value)})") from None
+    except _UNENCODABLE as error:
+        raise _unencodable(value, " ".join([what, ".".join(names)]) if names else what, error) from None
+
+
+def _unencodable(value: Any, place: str, error: Exception) -> UnsupportedValue:
+    return UnsupportedValue(f"{place} cannot be encoded: {error} (value: {shown(value)})")
 
 
 def holds_sets(declared: Any) -> bool:
@@ -132,20 +142,19 @@ class TypedState:
     A type with sets in it is encoded in sorted order, so that equal states are equal bytes everywhere.
     """
 
-    __slots__ = ("_encode", "_ordered", "_type", "decode")
+    __slots__ = ("_encode", "_type", "decode")
 
     def __init__(self, state_type: Any) -> None:
         self._type = state_type
-        self._ordered = holds_sets(state_type)
-        self._encode: Callable[[Any], bytes] = (_ordered_encoder if self._ordered else _encoder).encode
+        self._encode: Callable[[Any], bytes] = (_ordered_encoder if holds_sets(state_type) else _encoder).encode
         self.decode: Callable[[bytes], Any] = msgspec.msgpack.Decoder(state_type).decode
 
     def encode(self, value: Any) -> bytes:
         encode, decode = self._encode, self.decode
         try:
             data = encode(value)
-        except Exception:  # noqa: BLE001 - raised again, and told in a way that helps
-            data = encode_any(value, "the state", ordered=self._ordered)
+        except _UNENCODABLE as error:
+            raise _unencodable(value, "the state", error) from None
         try:
             decode(data)
         except msgspec.ValidationError as error:

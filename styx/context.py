@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from styx.app import App
-from styx.codec import decode_plain, encode_any, shown
+from styx.codec import decode_plain, encode_any, is_set, shown
 from styx.errors import (
     CallDepthExceeded,
     CallLimitExceeded,
@@ -82,11 +82,8 @@ def encode_params(function: FunctionSpec, params: Any) -> bytes:
     if not params:
         return NO_ARGUMENTS
     ordered = function.takes_sets
-    if not ordered:
-        for param in params:
-            kind = type(param)
-            if kind is set or kind is frozenset:
-                ordered = True
+    for param in params:
+        ordered = ordered or is_set(param)
     if not ordered:
         try:
             return _encode(params)

@@ -18,7 +18,7 @@ import msgspec
 
 from styx.app import App
 from styx.bulk_load import load_function
-from styx.codec import SETS, encode_any
+from styx.codec import encode_any, is_set
 from styx.context import Context
 from styx.errors import (
     BadArguments,
@@ -129,7 +129,7 @@ def encode_result(function: FunctionSpec, value: Any, limits: TransactionLimits)
 
     Raises `UnsupportedValue` or `ValueTooLarge`, which count as raised by the function itself.
     """
-    ordered = function.returns_sets or type(value) in SETS
+    ordered = function.returns_sets or is_set(value)
     try:
         data = _encode_ordered(value) if ordered else _encode(value)
     except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit

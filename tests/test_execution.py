@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from styx import App, Context, Limits, Operator
-from styx.context import Cell, Environment
+from styx.context import Cell, Environment, encode_params
 from styx.errors import BadKey, UnknownFunction, UnknownOperator, UnsupportedValue, ValueTooLarge
 from styx.execution import (
     aborted,
@@ -78,6 +78,23 @@ def test_results_are_encoded_up_to_the_limit() -> None:
         encode_result(node.functions["nothing"], "x" * 10, limits)
     with pytest.raises(UnsupportedValue, match=r"the result of node\.nothing"):
         encode_result(node.functions["nothing"], object(), limits)
+
+
+class Unhashable(type):
+    """A type of types that compare, and so have no hash."""
+
+    def __eq__(cls, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_a_result_of_a_type_without_a_hash_is_an_error_like_any() -> None:
+    strange = Unhashable("Strange", (), {})()
+    with pytest.raises(UnsupportedValue, match=r"the result of node\.nothing"):
+        encode_result(node.functions["nothing"], strange, transaction_limits(LIMITS))
+    with pytest.raises(UnsupportedValue, match=r"params of node\.nothing"):
+        encode_params(node.functions["nothing"], (strange,))
 
 
 def test_an_outcome_keeps_text_only() -> None:
