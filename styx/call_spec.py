@@ -1,4 +1,4 @@
-"""What one call asks for."""
+"""What one call asks for, as workers tell each other of it; `styx.made_call` is what they make of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from styx.partitioning import Key
 
 
 class CallSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What one call asks for; two executions made the same call exactly if these are equal."""
+    """What one call asks for, by names."""
 
     synchronous: bool
     slot: int

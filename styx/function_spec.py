@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.codec import decode_plain, encode_strict, holds_sets, pack_strict
+from styx.codec import decode_plain, holds_sets
 from styx.key_space import KeySpace
 from styx.signature import Signature
 
@@ -47,9 +47,9 @@ class FunctionSpec:
         keys: KeySpace,
         name: str,
         func: UserFunction,
-        encode_state: Callable[[Any], bytes] = encode_strict,
-        decode_state: Callable[[bytes], Any] = decode_plain,
-        pack_state: Callable[[Any], bytes] = pack_strict,
+        encode_state: Callable[[Any], bytes],
+        decode_state: Callable[[bytes], Any],
+        pack_state: Callable[[Any], bytes],
     ) -> None:
         self.operator = keys.operator
         self.keys = keys

@@ -119,7 +119,8 @@ class Operator:
 
     def check_key(self, key: Any) -> Key:
         """`key` if it is of the key type, else `BadKey`."""
-        return self.key_type.check(key, self.name)
+        checked: Key = self.key_space.check(key)
+        return checked
 
     def partition_of(self, key: Key, n_slots: int) -> int:
         """Partition index of a checked key: `hash(partition_key(key)) % n_partitions`, None meaning `n_slots`."""

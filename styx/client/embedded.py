@@ -151,7 +151,7 @@ class _EngineTarget(LoadTarget):
         declared, n_slots = self._declared, self._n_slots
         checked = declared.key_type.check(key, self.operator)
         encoded = encode_pair(checked, encode_value(declared, checked, value))
-        return declared.partition_of(checked, n_slots) % n_slots, checked, encoded
+        return declared.slot_of(checked, n_slots), checked, encoded
 
     async def send(self, chunk: Chunk) -> None:
         engine = self._engine

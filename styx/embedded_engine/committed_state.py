@@ -19,6 +19,6 @@ def entity(worker: Worker, operator: str, key: Any) -> Any:
     """One entity's state, decoded; None if it has none. Raises `UnknownOperator`, `BadKey`."""
     declared = worker.app.operator(operator)
     checked = declared.check_key(key)
-    slot = worker.slots.get(declared.partition_of(checked, worker.n_slots) % worker.n_slots)
+    slot = worker.slots.get(declared.slot_of(checked, worker.n_slots))
     data = None if slot is None else slot.table(declared.name).get(checked)
     return None if data is None else declared.decode_state(data)

@@ -107,7 +107,7 @@ class Intake:
         if operator is None:
             return 0
         try:
-            return operator.partition_of(operator.check_key(request.key), self._n_slots) % self._n_slots
+            return operator.slot_of(operator.check_key(request.key), self._n_slots)
         except InTransactionError:
             return 0
 

@@ -139,7 +139,7 @@ class _EngineTarget(LoadTarget):
     def place(self, pair: Any) -> tuple[int, Key, bytes]:
         key, value = self.read(pair)
         n_slots = self._engine.n_slots
-        return self._declared.partition_of(key, n_slots) % n_slots, key, encode_pair(key, value)
+        return self._declared.slot_of(key, n_slots), key, encode_pair(key, value)
 
     @abstractmethod
     def read(self, pair: Any) -> tuple[Key, bytes]:

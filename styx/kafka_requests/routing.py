@@ -88,5 +88,6 @@ class TableRouter(Router):
 
 def place(operator: Operator, key: Any, n_slots: int) -> tuple[Key, int]:
     """The checked key and its slot; raises `BadKey`."""
-    checked = operator.key_type.check(key, operator.name)
-    return checked, operator.slot_of(checked, n_slots)
+    keys = operator.key_space
+    checked = keys.check(key)
+    return checked, keys.slot_of(checked, n_slots)
