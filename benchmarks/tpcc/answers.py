@@ -1,0 +1,89 @@
+"""What the five transactions are asked with and what they answer: the columns that a terminal would show (clauses 2.4.3
+to 2.8.3). Declarations only.
+
+`warehouse.delivery` answers with a list: for each district the number of the order that it delivered, None if there was
+none. `district.stock_level` answers with a number: how many of the items in the district's last 20 orders are short.
+"""
+
+from __future__ import annotations
+
+from benchmarks.tpcc.tables import Row
+
+
+class Wanted(Row, frozen=True):
+    """A line of an order that is to be made: an item, the warehouse that supplies it, and how many."""
+
+    i_id: int
+    supply_w_id: int
+    quantity: int
+
+
+class OrderedLine(Row, frozen=True):
+    """A line of an order that was made. `stock` is what is left; `brand_generic` is B or G (clause 2.4.2.2)."""
+
+    i_name: str
+    stock: int
+    brand_generic: str
+    price: int
+    amount: int
+
+
+class NewOrderAnswer(Row, frozen=True):
+    """Of `district.new_order`. `total` in cents, after discount and taxes, rounded half up."""
+
+    o_id: int
+    entry_d: int
+    c_last: str
+    c_credit: str
+    c_discount: int
+    w_tax: int
+    d_tax: int
+    total: int
+    lines: list[OrderedLine]
+
+
+class PaidCustomer(Row, frozen=True):
+    """Of the customer's own part of a payment. `payment_cnt` numbers the row of HISTORY; `data` only for bad credit."""
+
+    c_id: int
+    first: str
+    middle: str
+    last: str
+    credit: str
+    discount: int
+    balance: int
+    payment_cnt: int
+    data: str
+
+
+class PaymentAnswer(Row, frozen=True):
+    """Of `warehouse.payment`."""
+
+    w_name: str
+    d_name: str
+    date: int
+    customer: PaidCustomer
+
+
+class StatusLine(Row, frozen=True):
+    """A line of an order, as its customer sees it."""
+
+    i_id: int
+    supply_w_id: int
+    quantity: int
+    amount: int
+    delivery_d: int | None
+
+
+class OrderStatusAnswer(Row, frozen=True):
+    """Of `customer.order_status` and `customer_name.order_status`: the customer's last order."""
+
+    c_id: int
+    first: str
+    middle: str
+    last: str
+    balance: int
+    o_id: int
+    entry_d: int
+    carrier_id: int | None
+    lines: list[StatusLine]
