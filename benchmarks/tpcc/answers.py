@@ -10,7 +10,7 @@ from __future__ import annotations
 from benchmarks.tpcc.tables import Row
 
 
-class Wanted(Row, frozen=True):
+class Wanted(Row):
     """A line of an order that is to be made: an item, the warehouse that supplies it, and how many."""
 
     i_id: int
@@ -18,7 +18,7 @@ class Wanted(Row, frozen=True):
     quantity: int
 
 
-class OrderedLine(Row, frozen=True):
+class OrderedLine(Row):
     """A line of an order that was made. `stock` is what is left; `brand_generic` is B or G (clause 2.4.2.2)."""
 
     i_name: str
@@ -28,7 +28,7 @@ class OrderedLine(Row, frozen=True):
     amount: int
 
 
-class NewOrderAnswer(Row, frozen=True):
+class NewOrderAnswer(Row):
     """Of `district.new_order`. `total` in cents, after discount and taxes, rounded half up."""
 
     o_id: int
@@ -42,7 +42,7 @@ class NewOrderAnswer(Row, frozen=True):
     lines: list[OrderedLine]
 
 
-class PaidCustomer(Row, frozen=True):
+class PaidCustomer(Row):
     """Of the customer's own part of a payment. `payment_cnt` numbers the row of HISTORY; `data` only for bad credit."""
 
     c_id: int
@@ -56,7 +56,7 @@ class PaidCustomer(Row, frozen=True):
     data: str
 
 
-class PaymentAnswer(Row, frozen=True):
+class PaymentAnswer(Row):
     """Of `warehouse.payment`."""
 
     w_name: str
@@ -65,7 +65,7 @@ class PaymentAnswer(Row, frozen=True):
     customer: PaidCustomer
 
 
-class StatusLine(Row, frozen=True):
+class StatusLine(Row):
     """A line of an order, as its customer sees it."""
 
     i_id: int
@@ -75,7 +75,7 @@ class StatusLine(Row, frozen=True):
     delivery_d: int | None
 
 
-class OrderStatusAnswer(Row, frozen=True):
+class OrderStatusAnswer(Row):
     """Of `customer.order_status` and `customer_name.order_status`: the customer's last order."""
 
     c_id: int

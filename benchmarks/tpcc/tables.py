@@ -28,7 +28,7 @@ class Row(msgspec.Struct, array_like=True):
     """What all rows have in common: nothing but their form."""
 
 
-class Address(Row, frozen=True):
+class Address(Row):
     """Of a warehouse, a district or a customer."""
 
     street_1: str
