@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from benchmarks.driver.deployment.own_cluster import deployment_of
+from benchmarks.driver.zipf import EXPONENT_MAX
 from benchmarks.experiments.bench import Bench
 from benchmarks.experiments.medians import median
 from benchmarks.experiments.numbers import numbers_of, workers_of, workers_shown
@@ -27,7 +28,6 @@ from benchmarks.experiments.subject import Load, Subject, subjects
 from benchmarks.experiments.text_table import text_table
 from benchmarks.experiments.turns import turns
 from benchmarks.ycsbt.settings import Settings
-from benchmarks.ycsbt.zipf import EXPONENT_MAX
 
 EXPONENTS: Final = "0,0.5,0.8,0.9,0.99,0.999"
 LATENCY_SHARE: Final = 0.5

@@ -7,23 +7,18 @@ run, there is only the sum of all accounts to look at.
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from benchmarks.driver.reading import Unread, read_each
 from benchmarks.driver.workload import Audit
 from benchmarks.ycsbt.bank import read
 from benchmarks.ycsbt.ledger import Balance, Ledger
 from benchmarks.ycsbt.settings import Settings
 from styx.client.base import Client
-from styx.messages import Reply
 from styx.operator import Operator
 
-READS_IN_FLIGHT_MAX: Final = 500
-"""Accounts that are asked for at once."""
-READ_ATTEMPTS_MAX: Final = 3
-"""How often an account is asked for if there is no answer, or no room for the request."""
 SAMPLE_SEED: Final = 20250622
 
 
@@ -53,34 +48,13 @@ def accounts_to_read(settings: Settings, touched: Sequence[int]) -> Sequence[int
 
 async def read_balances(client: Client, operator: Operator, keys: Sequence[int]) -> dict[int, Balance]:
     """The balances of these accounts."""
-    balances: dict[int, Balance] = {}
-    for first in range(0, len(keys), READS_IN_FLIGHT_MAX):
-        left = list(keys[first : first + READS_IN_FLIGHT_MAX])
-        for _ in range(READ_ATTEMPTS_MAX):
-            answers = await asyncio.gather(
-                *(client.submit(operator, key, read) for key in left), return_exceptions=True
-            )
-            balances.update((key, _balance(answer)) for key, answer in zip(left, answers, strict=True))
-            left = [key for key, answer in zip(left, answers, strict=True) if _worth_repeating(answer)]
-            if not left:
-                break
-    return balances
+    return {key: _balance(answer) for key, answer in (await read_each(client, operator, keys, read)).items()}
 
 
-def _balance(answer: Reply | BaseException) -> Balance:
-    if isinstance(answer, Reply):
-        if answer.error is not None:
-            return f"{answer.error.type}: {answer.error.message}"
-        return answer.result if type(answer.result) is int else f"its balance is {answer.result!r}"
-    if isinstance(answer, TimeoutError | ConnectionError):
-        return f"could not be read: {answer}"
-    raise answer
-
-
-def _worth_repeating(answer: Reply | BaseException) -> bool:
-    if isinstance(answer, Reply):
-        return answer.error is not None and answer.error.code in ("overloaded", "unavailable")
-    return True
+def _balance(answer: Any) -> Balance:
+    if isinstance(answer, Unread):
+        return answer.why
+    return answer if type(answer) is int else f"its balance is {answer!r}"
 
 
 def _checked(settings: Settings, ledger: Ledger, n_read: int) -> list[str]:

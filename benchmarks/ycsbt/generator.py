@@ -11,12 +11,12 @@ import random
 from collections.abc import Callable
 from typing import Any, Final
 
+from benchmarks.driver.share import Share
 from benchmarks.driver.workload import Planned
+from benchmarks.driver.zipf import zipf_ranks
 from benchmarks.ycsbt.homes import Homes
 from benchmarks.ycsbt.settings import AMOUNT_MAX, Settings
-from benchmarks.ycsbt.share import Share
 from benchmarks.ycsbt.witness import READ, TRANSFER, Witness
-from benchmarks.ycsbt.zipf import zipf_ranks
 from styx.messages import Reply
 from styx.operator import Operator
 

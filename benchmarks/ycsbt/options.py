@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from benchmarks.driver.zipf import EXPONENT_MAX
 from benchmarks.ycsbt.settings import Settings
 from benchmarks.ycsbt.workload import YcsbT
-from benchmarks.ycsbt.zipf import EXPONENT_MAX
 from styx.errors import ConfigurationError
 
 

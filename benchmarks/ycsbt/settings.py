@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.ycsbt.zipf import EXPONENT_MAX
+from benchmarks.driver.zipf import EXPONENT_MAX
 from styx.errors import ConfigurationError
 from styx.operator import PARTITIONS_MAX
 

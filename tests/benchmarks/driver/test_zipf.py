@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from benchmarks.ycsbt.zipf import EXPONENT_MAX, zipf_ranks
+from benchmarks.driver.zipf import EXPONENT_MAX, zipf_ranks
 
 DRAWS = 20_000
 

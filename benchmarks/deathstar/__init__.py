@@ -1,0 +1,1 @@
+"""Two applications of DeathStarBench, each a transaction across many of its services: hotel reservation, movie review."""
