@@ -1,1 +1,1 @@
-"""Two applications of DeathStarBench, each a transaction across many of its services: hotel reservation, movie review."""
+"""Two applications of DeathStarBench, each request a transaction across its services: hotel and movie."""
