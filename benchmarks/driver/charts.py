@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
 from benchmarks.driver.probe import Mark
-from benchmarks.driver.result import Point, Result, SearchResult, read
+from benchmarks.driver.result import Result, SearchResult, read
+from benchmarks.driver.timeline import Point
 from styx.errors import ConfigurationError
 
 FORMATS: Final = {".svg": "svg", ".png": "png"}

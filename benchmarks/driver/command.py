@@ -15,21 +15,24 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from benchmarks.driver import options as driver_options
+from benchmarks.driver.accompanied import Company
 from benchmarks.driver.clients import ClientFailed
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.deployment.choose import deployed
-from benchmarks.driver.probe import Probe
+from benchmarks.driver.probe import COORDINATOR, Probe
 from benchmarks.driver.reports import Progress
 from benchmarks.driver.result import Result, SearchResult, write
 from benchmarks.driver.search import RateSearch
 from benchmarks.driver.session import Generators, MakeWorkload, Session, search
 from benchmarks.driver.summary import ProgressLine, audit_lines, search_summary, summary
+from benchmarks.driver.worker_death import WorkerDeath, kill_and_replace
 from benchmarks.driver.workload import Workload
 from styx.cli.serving import run_loop
 from styx.errors import ConfigurationError, StyxError
@@ -74,13 +77,13 @@ def main(
 
 
 async def _run(options: argparse.Namespace, workload: Workload, make_workload: MakeWorkload) -> int:
-    plan = driver_options.plan_of(options, options.rate)
+    plan, death = driver_options.plan_of(options, options.rate), driver_options.worker_death_of(options)
     async with deployed(options, workload) as deployment:
         session = _session(options, workload, make_workload, deployment)
         await _load_unless_there(session, options)
         async with session.clients(plan, options.timeout) as clients:
             since = await session.replies_end()
-            result = await session.measure(clients, plan)
+            result = await session.measure(clients, plan, _company(deployment, death))
             witnesses = await clients.witnesses()
         if options.witness is not None:
             options.witness.write_bytes(msgspec.msgpack.encode(witnesses))
@@ -170,6 +173,14 @@ def _session(
     )
 
 
+def _company(deployment: Deployment, death: WorkerDeath | None) -> Company | None:
+    if death is None:
+        return None
+    assert deployment.workers is not None, "options refuse it where workers cannot be killed"
+    (coordinator_url,) = deployment.urls()[COORDINATOR]
+    return partial(kill_and_replace, deployment.workers, coordinator_url, death)
+
+
 def _must_stay(options: argparse.Namespace, command: str) -> None:
     if options.on == "cluster" or (options.on == "embedded" and options.data_dir is None):
         raise ConfigurationError(
@@ -198,7 +209,6 @@ def _parser(name: str, add_options: AddOptions) -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="load, run at one rate, audit")
-    driver_options.add_run_options(run)
     look_for = commands.add_parser("search", help="load, find the highest rate with p99 under a bound, audit")
     driver_options.add_search_options(look_for)
     load = commands.add_parser("load", help="only put the data in")
@@ -206,6 +216,7 @@ def _parser(name: str, add_options: AddOptions) -> argparse.ArgumentParser:
     driver_options.add_audit_options(audit)
     for command in (run, look_for):
         driver_options.add_load_options(command)
+    driver_options.add_run_options(run)
     for command in (load, audit):
         driver_options.add_load_command_options(command)
     for command in (run, look_for, load, audit):

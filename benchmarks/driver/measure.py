@@ -11,7 +11,7 @@ from benchmarks.driver.calibration import Calibration, calibrate
 from benchmarks.driver.clients import Clients
 from benchmarks.driver.environment import Environment, environment
 from benchmarks.driver.plan import LoadPlan
-from benchmarks.driver.probe import Probe
+from benchmarks.driver.probe import Mark, Probe
 from benchmarks.driver.reports import Progress, RunReport
 
 START_LEAD_SECONDS: Final = 0.2
@@ -22,13 +22,14 @@ Tell = Callable[[Progress, Probe], None]
 
 
 class Measurement(NamedTuple):
-    """What was seen; `calibration` before the run and after it."""
+    """What was seen; `calibration` before the run and after it, `marks` by whoever looked most closely."""
 
     plan: LoadPlan
     report: RunReport
     probe: Probe
     environment: Environment
     calibration: tuple[Calibration, Calibration]
+    marks: list[Mark]
 
 
 async def measure(clients: Clients, plan: LoadPlan, probe: Probe, tell: Tell = lambda _, __: None) -> Measurement:
@@ -49,7 +50,7 @@ async def measure(clients: Clients, plan: LoadPlan, probe: Probe, tell: Tell = l
         await asyncio.wait([running, watching])
     if watching.cancelled():
         await probe.cut_short()
-    return Measurement(plan, report, probe, where, (before, calibrate()))
+    return Measurement(plan, report, probe, where, (before, calibrate()), probe.marks)
 
 
 async def _watch(probe: Probe, from_s: float, duration_s: float) -> None:

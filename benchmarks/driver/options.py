@@ -7,6 +7,12 @@ from pathlib import Path
 
 from benchmarks.driver.plan import IN_FLIGHT_MAX_DEFAULT, TIMEOUT_SECONDS_DEFAULT, LoadPlan
 from benchmarks.driver.search import PRECISION_DEFAULT, STEPS_MAX
+from benchmarks.driver.worker_death import (
+    INTERVAL_SECONDS,
+    PATIENCE_SECONDS,
+    REPLACE_AFTER_SECONDS_DEFAULT,
+    WorkerDeath,
+)
 from styx.embedded_engine.options import N_SLOTS_DEFAULT
 from styx.errors import ConfigurationError
 
@@ -87,7 +93,7 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=_PLAN.drain_s,
         metavar="SECONDS",
-        help="how long replies are waited for after the window (default %(default)g)",
+        help=f"how long replies are waited for after the window (default {_PLAN.drain_s:g})",
     )
     add("--clients", type=int, default=1, metavar="N", help="client processes, which share the rate (default 1)")
     add(
@@ -108,7 +114,7 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=_PLAN.interval_s,
         metavar="SECONDS",
-        help="resolution of the time line; 0.1 shows single snapshots (default %(default)g)",
+        help=f"resolution of the time line; 0.1 shows single snapshots (default {_PLAN.interval_s:g})",
     )
     add(
         "--in-flight",
@@ -123,7 +129,7 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=TIMEOUT_SECONDS_DEFAULT,
         metavar="SECONDS",
-        help="a reply that takes longer counts as missed (default %(default)g)",
+        help=f"a reply that takes longer counts as missed (default {TIMEOUT_SECONDS_DEFAULT:g})",
     )
     add("--seed", type=int, default=1, metavar="N", help="the same seed gives the same requests (default 1)")
     add("--loaded", action="store_true", help="the data is there already, as `load` left it, and nothing changed since")
@@ -133,12 +139,28 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Of `run` alone."""
+    """Of `run` alone; after `add_load_options`, some of whose defaults depend on `--kill-worker` here."""
+    parser.set_defaults(drain=None, interval=None, timeout=None)
     parser.add_argument(
         "--rate", type=float, default=1000.0, metavar="N", help="requests a second, over all clients (default 1000)"
     )
     parser.add_argument(
         "--witness", type=Path, metavar="FILE", help="write what the clients have seen there, for a later `audit`"
+    )
+    parser.add_argument(
+        "--kill-worker",
+        type=float,
+        metavar="SECONDS",
+        help="with --on cluster: so long after the window's start a worker is killed (SIGKILL); every request must be "
+        f"answered all the same, and once. --timeout and --drain are {PATIENCE_SECONDS:g} s then, and --interval "
+        f"{INTERVAL_SECONDS:g} s",
+    )
+    parser.add_argument(
+        "--replace-after",
+        type=float,
+        metavar="SECONDS",
+        help="so long after that a new worker is started, which joins the others "
+        f"(default {REPLACE_AFTER_SECONDS_DEFAULT:g})",
     )
 
 
@@ -233,6 +255,40 @@ def check(options: argparse.Namespace) -> None:
         raise ConfigurationError("--gateway needs --on cluster; a gateway that runs already is --on http://HOST:PORT")
     if options.data_dir is not None and options.on != "embedded":
         raise ConfigurationError("--data-dir is an embedded engine's: it does not go with --on")
+    if hasattr(options, "kill_worker"):
+        _fill_in_patience(options)
+
+
+def _fill_in_patience(options: argparse.Namespace) -> None:
+    """What is under way when a worker dies is answered after the recovery, and the pause is to be seen exactly."""
+    killed = options.kill_worker is not None
+    for name, value, value_if_killed in (
+        ("drain", _PLAN.drain_s, PATIENCE_SECONDS),
+        ("interval", _PLAN.interval_s, INTERVAL_SECONDS),
+        ("timeout", TIMEOUT_SECONDS_DEFAULT, PATIENCE_SECONDS),
+    ):
+        if getattr(options, name) is None:
+            setattr(options, name, value_if_killed if killed else value)
+
+
+def worker_death_of(options: argparse.Namespace) -> WorkerDeath | None:
+    """Of `--kill-worker`, None without it; raises `ConfigurationError`."""
+    if options.kill_worker is None:
+        if options.replace_after is not None:
+            raise ConfigurationError("--replace-after needs --kill-worker: only a worker that was killed is replaced")
+        return None
+    if options.on != "cluster":
+        raise ConfigurationError(
+            f"--kill-worker needs --on cluster, whose workers are this command's own to kill; got --on {options.on}"
+        )
+    after_s = REPLACE_AFTER_SECONDS_DEFAULT if options.replace_after is None else options.replace_after
+    replaced_s = options.kill_worker + after_s
+    if not (options.kill_worker >= 0 and after_s >= 0 and replaced_s < options.duration):
+        raise ConfigurationError(
+            f"--kill-worker and --replace-after are numbers of seconds from 0 on, and both happen within the window "
+            f"(--duration {options.duration:g}); got {options.kill_worker:g} and {after_s:g}"
+        )
+    return WorkerDeath(options.workers - 1, options.kill_worker, replaced_s)
 
 
 def pairs(option: str, words: list[str]) -> dict[str, list[str]]:

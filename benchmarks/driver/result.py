@@ -22,6 +22,8 @@ from benchmarks.driver.measure import Measurement
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Mark
 from benchmarks.driver.target import ANSWERED, Outcome
+from benchmarks.driver.timeline import Point, timeline_of
+from benchmarks.driver.worker_death import Death, death_of
 from benchmarks.driver.workload import Audit
 from styx.errors import ConfigurationError
 
@@ -44,20 +46,6 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     hdr: str = ""
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One interval of the time line, which begins `at_s` seconds after the window's start (before it: warm-up).
-
-    `sent` requests left in it; `outcomes` and latencies are those of the replies that came in it.
-    """
-
-    at_s: float
-    sent: int
-    outcomes: dict[Outcome, int]
-    p50_us: int
-    p99_us: int
-    max_us: int
-
-
 class Result(msgspec.Struct, kw_only=True, tag="run"):
     """One run.
 
@@ -71,7 +59,8 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
 
     `duplicated` replies, over the warm-up too; None where they cannot be seen, since the way of a reply has no place
     for a second one. `overloaded`: more was due than clients could send or the target answered; then the latencies
-    describe a growing backlog. `gave_up`: why the run ended early; empty if it did not.
+    describe a growing backlog. `gave_up`: why the run ended early; empty if it did not. `death`: what clients saw of a
+    worker that was killed; None if none was.
 
     `cpu_us` is processor time per transaction by role, of the usage in `roles`. `counters` is what the processes
     counted of themselves in the window, by role (docs/metrics.md). `peer` is what workers sent to each other for one
@@ -98,6 +87,7 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     late: Latency
     timeline: list[Point]
     marks: list[Mark]
+    death: Death | None = None
     duplicated: int | None = None
     overloaded: bool
     gave_up: str
@@ -148,7 +138,7 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
     for by_outcome in report.latency.values():
         for outcome in ANSWERED:
             merge(answered, by_outcome.get(outcome, {}))
-    roles, counters = probe.roles, probe.counters
+    roles, counters, timeline = probe.roles, probe.counters, timeline_of(measured)
     return Result(
         workload=workload,
         settings=settings,
@@ -170,8 +160,9 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
             for kind, by_outcome in sorted(report.latency.items())
         },
         late=latency_of(report.late),
-        timeline=_timeline(measured),
-        marks=probe.marks,
+        timeline=timeline,
+        marks=measured.marks,
+        death=death_of(timeline, measured.marks, plan.interval_s),
         overloaded=bool(report.shed) or bool(report.gave_up),
         gave_up=report.gave_up,
         # By the second: samples are taken when the parent gets round to it, so not exactly at the window's ends.
@@ -212,21 +203,6 @@ def read(path: Path) -> Result | SearchResult:
 
 
 _results: Final[msgspec.json.Decoder[Result | SearchResult]] = msgspec.json.Decoder(Result | SearchResult)
-
-
-def _timeline(measured: Measurement) -> list[Point]:
-    plan = measured.plan
-    return [
-        Point(
-            at_s=round(number * plan.interval_s - plan.warm_up_s, 6),
-            sent=interval.sent,
-            outcomes=interval.outcomes,
-            p50_us=percentile_us(interval.latency, 50),
-            p99_us=percentile_us(interval.latency, 99),
-            max_us=cell_end(max(interval.latency)) if interval.latency else 0,
-        )
-        for number, interval in sorted(measured.report.intervals.items())
-    ]
 
 
 def _peer(workers: Scrape) -> dict[str, float]:

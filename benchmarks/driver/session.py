@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from benchmarks.driver.accompanied import Accompanied, Company
 from benchmarks.driver.clients import ClientHere, ClientProcesses, Clients
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.measure import Tell, measure
@@ -81,9 +82,15 @@ class Session:
         ) as clients:
             yield clients
 
-    async def measure(self, clients: Clients, plan: LoadPlan) -> Result:
-        """One run."""
-        measured = await measure(clients, plan, self.probe(clients), self._tell)
+    async def measure(self, clients: Clients, plan: LoadPlan, company: Company | None = None) -> Result:
+        """One run; with `company`, it makes the marks."""
+        if company is None:
+            measured = await measure(clients, plan, self.probe(clients), self._tell)
+        else:
+            accompanied = Accompanied(clients, company)
+            measured = await measure(accompanied, plan, self.probe(clients), self._tell)
+            marks = sorted(accompanied.marks, key=lambda mark: mark.at_s)
+            measured = measured._replace(marks=marks)
         for outcomes in (measured.report.outcomes, measured.report.outside):
             self._answered += sum(outcomes.get(outcome, 0) for outcome in ANSWERED)
         return result_of(measured, self.workload.name, self.workload.settings, dict(self.deployment.facts))

@@ -7,6 +7,7 @@ from benchmarks.driver.probe import Probe
 from benchmarks.driver.reports import Progress
 from benchmarks.driver.result import Latency, Result, SearchResult
 from benchmarks.driver.target import ANSWERED, Outcome
+from benchmarks.driver.worker_death import Death
 from benchmarks.driver.workload import Audit
 
 LATE_US_MAX = 20_000
@@ -54,6 +55,8 @@ def summary(result: Result) -> str:
         for outcome, latency in by_outcome.items():
             if outcome in ANSWERED:
                 lines.append(f"  {kind + ' ' + outcome:<24} {latency.count:>9}  {_latency(latency)}")
+    if result.death is not None:
+        lines.append(f"worker       {_death(result.death, result.plan.interval_s)}")
     if result.errors:
         lines.append("errors       " + ", ".join(f"{count} {name}" for name, count in sorted(result.errors.items())))
     if result.cpu_us:
@@ -129,6 +132,17 @@ def _latency(latency: Latency) -> str:
         f"p50 {_ms(latency.p50_us)}  p90 {_ms(latency.p90_us)}  p99 {_ms(latency.p99_us)}  "
         f"p99.9 {_ms(latency.p999_us)}  max {_ms(latency.max_us)}"
     )
+
+
+def _death(death: Death, interval_s: float) -> str:
+    pause = "no reply came after that" if death.pause_s is None else f"no reply for {death.pause_s:.1f} s"
+    words = [f"killed {death.killed_s:.1f} s after the window's start: {pause} (within {interval_s:g} s)"]
+    if death.back_s is not None:
+        words.append(f"p99 as before after {death.back_s:.1f} s")
+    if death.replaced_s is not None:
+        joined = "" if death.joined_s is None else f", with slots from {death.joined_s:.1f} s on"
+        words.append(f"another one was started at {death.replaced_s:.1f} s{joined}")
+    return "; ".join(words)
 
 
 def _ms(microseconds: float) -> str:

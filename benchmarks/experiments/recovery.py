@@ -8,9 +8,7 @@ worker. All replies are waited for, and the state is audited in the end.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import statistics
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -18,12 +16,13 @@ from typing import Final
 import msgspec
 
 from benchmarks.driver.charts import latency_over_time
-from benchmarks.driver.deployment.own_cluster import BenchmarkCluster, deployment_of
+from benchmarks.driver.deployment.own_cluster import deployment_of
+from benchmarks.driver.interruption import Interruption, interruption, normal_p99_us
 from benchmarks.driver.probe import Mark
-from benchmarks.driver.result import Point, Result
+from benchmarks.driver.result import Result
+from benchmarks.driver.timeline import Point
+from benchmarks.driver.worker_death import KILLED, REPLACED, TOOK_OVER, WorkerDeath, kill_and_replace
 from benchmarks.experiments.bench import Bench, StepFailed
-from benchmarks.experiments.coordinator_watch import recovered, watch
-from benchmarks.experiments.interruption import Interruption, interruption, normal_p99_us
 from benchmarks.experiments.numbers import add_rate_option, rate_of, seconds_of
 from benchmarks.experiments.place import SNAPSHOT_SECONDS, place
 from benchmarks.experiments.report import Shown, carry_out
@@ -34,10 +33,6 @@ from benchmarks.experiments.text_table import text_table
 from benchmarks.ycsbt.settings import Settings
 from styx.errors import ConfigurationError
 
-KILLED: Final = "worker killed"
-REPLACED: Final = "replacement started"
-TOOK_OVER: Final = recovered("planned")
-"""The replacement, once it is there, gets its share of the slots by a recovery that is planned."""
 KILLED_AT: Final = 0.25
 """Of the window."""
 REPLACED_AT: Final = 0.5
@@ -99,7 +94,8 @@ async def _measure(bench: Bench, options: argparse.Namespace, found: list[Measur
         async with subjects(bench, deployment_of(cluster), [load], check=cluster.check) as (subject,):
             rate = rate or float(f"{RATE_SHARE * await subject.warmed():.3g}")
             for number in range(bench.common.runs):
-                company = partial(_kill_and_replace, cluster, number % options.workers, seconds)
+                death = WorkerDeath(number % options.workers, KILLED_AT * seconds, REPLACED_AT * seconds)
+                company = partial(kill_and_replace, cluster, cluster.urls()["coordinator"][0], death)
                 result = await subject.over_time(rate, seconds, company)
                 found.append(measured(result, rate, seconds))
                 pause_s = found[-1].death.pause_s
@@ -107,33 +103,6 @@ async def _measure(bench: Bench, options: argparse.Namespace, found: list[Measur
                 bench.say(f"run {number + 1}: no reply {how_long} after the death")
                 if result.missed:
                     raise StepFailed(f"{result.missed} requests were never answered")
-
-
-async def _kill_and_replace(
-    cluster: BenchmarkCluster, place: int, seconds: float, from_s: float, marks: list[Mark]
-) -> None:
-    """Never ends by itself: it goes on watching the coordinator."""
-
-    def mark(what: str) -> None:
-        marks.append(Mark(at_s=time.monotonic() - from_s, what=what))
-
-    watching = asyncio.create_task(watch(cluster.urls()["coordinator"][0], from_s, marks))
-    try:
-        await _sleep_until(from_s + KILLED_AT * seconds)
-        victim, cluster.workers[place] = cluster.workers[place], None
-        assert victim is not None
-        mark(KILLED)
-        await victim.kill()
-        await _sleep_until(from_s + REPLACED_AT * seconds)
-        mark(REPLACED)
-        await cluster.start_worker(place)
-        await watching
-    finally:
-        watching.cancel()
-
-
-async def _sleep_until(at_s: float) -> None:
-    await asyncio.sleep(max(at_s - time.monotonic(), 0))
 
 
 def measured(result: Result, rate: float, seconds: float) -> Measured:

@@ -18,11 +18,12 @@ from typing import Final
 import msgspec
 
 from benchmarks.driver.charts import grouped_bars, latency_over_time
+from benchmarks.driver.coordinator_watch import SNAPSHOT, watch
 from benchmarks.driver.deployment.own_cluster import BenchmarkCluster, deployment_of
 from benchmarks.driver.probe import Mark
-from benchmarks.driver.result import Point, Result
+from benchmarks.driver.result import Result
+from benchmarks.driver.timeline import Point
 from benchmarks.experiments.bench import Bench
-from benchmarks.experiments.coordinator_watch import SNAPSHOT, watch
 from benchmarks.experiments.numbers import add_rate_option, rate_of, seconds_of
 from benchmarks.experiments.place import NEVER_SECONDS, place
 from benchmarks.experiments.report import Shown, carry_out

@@ -7,20 +7,19 @@ loses money are worth nothing.
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from benchmarks.driver.accompanied import Company
 from benchmarks.driver.clients import Clients
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.plan import TIMEOUT_SECONDS_DEFAULT, LoadPlan
-from benchmarks.driver.probe import Mark
 from benchmarks.driver.result import Result
 from benchmarks.driver.search import THROUGHPUT_SHARE_MIN, reasons_against
 from benchmarks.driver.session import Generators, Session
 from benchmarks.driver.workload import Workload
-from benchmarks.experiments.accompanied import Accompanied
 from benchmarks.experiments.bench import Bench, Step, StepFailed
 from benchmarks.experiments.climb import Climb
 from benchmarks.experiments.spread.workload import Spread
@@ -47,15 +46,6 @@ GUESS_SHARE: Final = 0.9
 """Of the saturated throughput: where the search for the highest rate begins."""
 FINE_SECONDS: Final = 0.1
 """The resolution of a window that is shown over time."""
-
-Company = Callable[[float, list[Mark]], Coroutine[Any, Any, None]]
-"""What goes on beside a window that begins at this time (`time.monotonic` seconds): it adds marks, and is cancelled at
-the end.
-"""
-
-
-async def _alone(_from_s: float, _marks: list[Mark]) -> None:
-    """No company."""
 
 
 class Load(NamedTuple):
@@ -94,13 +84,13 @@ class Subject:
             in_flight_max=in_flight,
             give_up_s=give_up_s,
         )
-        result = await self._measured(self._clients, plan)
+        result = await self._measured(plan)
         for mark in result.marks:
             if mark.what == "recovery":
                 self._bench.say(f"{self.name}: a worker was given up and came back in this step")
         return result
 
-    async def over_time(self, rate: float, seconds: float, company: Company = _alone) -> Result:
+    async def over_time(self, rate: float, seconds: float, company: Company) -> Result:
         """One window of `seconds` at `rate` with a fine time line. Its marks are those of `company`."""
         common = self._bench.common
         plan = LoadPlan(
@@ -111,14 +101,12 @@ class Subject:
             clients=common.clients,
             in_flight_max=IN_FLIGHT_MAX,
         )
-        marks: list[Mark] = []
-        result = await self._measured(Accompanied(self._clients, lambda from_s: company(from_s, marks)), plan)
-        result.marks = sorted(marks, key=lambda mark: mark.at_s)
+        result = await self._measured(plan, company)
         self._bench.say(f"{self.name} at {rate:.0f}/s for {seconds:g} s: {shown(result)}")
         return result
 
-    async def _measured(self, clients: Clients, plan: LoadPlan) -> Result:
-        result = await self._session.measure(clients, plan)
+    async def _measured(self, plan: LoadPlan, company: Company | None = None) -> Result:
+        result = await self._session.measure(self._clients, plan, company)
         self._check()
         self._bench.steps.append(Step(subject=self.name, result=result))
         return result

@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.driver.deployment.replies import RepliesSeen
 from benchmarks.driver.probe import Pids, Urls
 from benchmarks.driver.target import Target, TargetFactory
+from benchmarks.driver.worker_death import Workers
 from styx.client.base import Client
 
 
@@ -19,7 +20,8 @@ class Deployment:
 
     `facts` describe it in results. `open_client` is for loading and auditing. `make_target` is for client processes;
     None if the deployment lives in this process, where `target_here` is the only target. `pids` and `urls` are by
-    role. `replies`: None where a second reply to a request has no place.
+    role. `replies`: None where a second reply to a request has no place. `workers`: None if they
+    cannot be killed and started.
     """
 
     facts: dict[str, Any]
@@ -29,3 +31,4 @@ class Deployment:
     make_target: TargetFactory | None = None
     target_here: Callable[[float], Target] | None = None
     replies: RepliesSeen | None = None
+    workers: Workers | None = None

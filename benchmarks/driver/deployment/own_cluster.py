@@ -61,6 +61,12 @@ class BenchmarkCluster(ClusterUnderTest):
         )
         self.worker_ports[place] = port
 
+    async def kill_worker(self, place: int) -> None:
+        """As `Workers.kill_worker`."""
+        victim, self.workers[place] = self.workers[place], None
+        assert victim is not None
+        await victim.kill()
+
     def pids(self) -> Mapping[str, Sequence[int]]:
         """Of the processes that run now, by role."""
         roles = {
@@ -139,6 +145,7 @@ def deployment_of(cluster: BenchmarkCluster) -> Deployment:
         pids=cluster.pids,
         urls=cluster.urls,
         replies=RepliesTopic(cluster.url, options.name),
+        workers=cluster,
     )
 
 

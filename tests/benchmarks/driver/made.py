@@ -59,6 +59,6 @@ def result(rate: float = 100, latency_us: int = 5000, **changes: Any) -> Result:
     probe._after = {"w": {transactions: 110.0, messages: 250.0}}
     calibration = Calibration(cpu_ms=40, wall_ms=41)
     measured = Measurement(
-        LoadPlan(rate=rate), report(rate, latency_us, **changes), probe, ENVIRONMENT, (calibration, calibration)
+        LoadPlan(rate=rate), report(rate, latency_us, **changes), probe, ENVIRONMENT, (calibration, calibration), []
     )
     return result_of(measured, "counting", {"keys": 20}, {"kind": "cluster", "workers": 1})

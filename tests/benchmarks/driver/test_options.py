@@ -7,7 +7,16 @@ import argparse
 import pytest
 
 from benchmarks.driver.command import USAGE, main
-from benchmarks.driver.options import add_deployment_options, add_load_options, check, pids_of, plan_of
+from benchmarks.driver.options import (
+    add_deployment_options,
+    add_load_options,
+    add_run_options,
+    check,
+    pids_of,
+    plan_of,
+    worker_death_of,
+)
+from benchmarks.driver.worker_death import WorkerDeath
 from styx.errors import ConfigurationError
 from tests.benchmarks.driver.counting import add_options, make_workload
 
@@ -16,6 +25,7 @@ def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_deployment_options(parser)
     add_load_options(parser)
+    add_run_options(parser)
     return parser.parse_args(words)
 
 
@@ -41,14 +51,48 @@ def test_options_that_do_not_fit_are_refused(words: list[str], why: str) -> None
         check(parsed(*words))
 
 
+def checked(*words: str) -> argparse.Namespace:
+    options = parsed(*words)
+    check(options)
+    return options
+
+
 def test_the_plan_is_in_seconds() -> None:
-    plan = plan_of(parsed("--on", "cluster", "--tick", "2", "--clients", "3", "--warm-up", "1"), 500, give_up_s=1.0)
+    plan = plan_of(checked("--on", "cluster", "--tick", "2", "--clients", "3", "--warm-up", "1"), 500, give_up_s=1.0)
     assert (plan.tick_s, plan.clients, plan.warm_up_s, plan.rate, plan.give_up_s) == (0.002, 3, 1, 500, 1)
 
 
 def test_a_rate_of_nothing_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="--rate"):
-        plan_of(parsed(), 0)
+        plan_of(checked(), 0)
+
+
+def test_a_worker_is_killed_within_the_window_and_replaced_there() -> None:
+    cluster = ["--on", "cluster", "--workers", "3"]
+    assert worker_death_of(checked()) is None
+    assert worker_death_of(checked(*cluster, "--kill-worker", "4")) == WorkerDeath(2, 4.0, 6.0)
+    assert worker_death_of(checked(*cluster, "--kill-worker", "0", "--replace-after", "5")) == WorkerDeath(2, 0.0, 5.0)
+    for words, why in (
+        (["--kill-worker", "4"], "--on cluster"),
+        (["--replace-after", "1"], "needs --kill-worker"),
+        ([*cluster, "--kill-worker", "8"], "within the window"),
+        ([*cluster, "--kill-worker", "-1"], "within the window"),
+        ([*cluster, "--kill-worker", "nan"], "within the window"),
+        ([*cluster, "--kill-worker", "4", "--replace-after", "6"], "within the window"),
+    ):
+        with pytest.raises(ConfigurationError, match=why):
+            worker_death_of(checked(*words))
+
+
+def test_replies_are_waited_for_longer_if_a_worker_is_killed() -> None:
+    def patience(*words: str) -> tuple[float, float, float]:
+        options = checked(*words)
+        return options.timeout, options.drain, options.interval
+
+    assert patience() == (30, 30, 1)
+    assert patience("--on", "cluster", "--kill-worker", "4") == (120, 120, 0.1)
+    asked = ["--timeout", "7", "--drain", "8", "--interval", "2"]
+    assert patience("--on", "cluster", "--kill-worker", "4", *asked) == patience(*asked) == (7, 8, 2)
 
 
 def test_named_processes_are_by_role() -> None:
@@ -69,6 +113,7 @@ def test_named_processes_are_by_role() -> None:
         ["audit", "--on", "cluster"],
         ["run", "--on", "nowhere"],
         ["run", "--rate", "-1"],
+        ["run", "--kill-worker", "1"],
         ["plot", "none.json", "--out", "chart.svg"],
     ],
 )

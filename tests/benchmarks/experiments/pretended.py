@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from benchmarks.driver.accompanied import Company
 from benchmarks.driver.clients import Clients
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.result import Result
@@ -24,20 +25,20 @@ class Answers:
     def __init__(self, capacity: float) -> None:
         self.capacity = capacity
         self.plans: list[LoadPlan] = []
+        self.companies: list[Company | None] = []
 
-    async def measure(self, clients: Clients | None, plan: LoadPlan) -> Result:
+    async def measure(self, _clients: Clients, plan: LoadPlan, company: Company | None = None) -> Result:
         self.plans.append(plan)
+        self.companies.append(company)
         made = result(rate=min(plan.rate, self.capacity))
-        if clients is not None:
-            await clients.run(plan, 0.0, lambda _: None)
         # Nobody else had the machine.
         quiet = msgspec.structs.replace(made.machine, others_s=0.0)
         return msgspec.structs.replace(made, plan=plan, offered_rate=plan.rate, machine=quiet)
 
 
-def subject_on(bench: Bench, name: str, answers: Answers, clients: Clients | None = None) -> Subject:
+def subject_on(bench: Bench, name: str, answers: Answers) -> Subject:
     """Measured on `answers`."""
-    return Subject(bench, name, cast(Session, answers), cast(Clients, clients), lambda: None)
+    return Subject(bench, name, cast(Session, answers), cast(Clients, None), lambda: None)
 
 
 def pretend(module: Any, capacity: Callable[[str], float], monkeypatch: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from benchmarks.driver.accompanied import Company
 from benchmarks.driver.clients import Clients
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.result import Result
@@ -45,8 +46,8 @@ class Busy(Answers):
         self._us = us
         self._refused = refused
 
-    async def measure(self, clients: Clients | None, plan: LoadPlan) -> Result:
-        made = await super().measure(clients, plan)
+    async def measure(self, clients: Clients, plan: LoadPlan, company: Company | None = None) -> Result:
+        made = await super().measure(clients, plan, company)
         if plan.rate < self.capacity and self._refused:
             self._refused -= 1
             made = msgspec.structs.replace(made, throughput=0.0)

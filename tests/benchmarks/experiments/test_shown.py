@@ -7,13 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from benchmarks.driver.interruption import Interruption
 from benchmarks.driver.probe import Mark
+from benchmarks.driver.worker_death import KILLED, REPLACED, TOOK_OVER
 from benchmarks.experiments import breakdown, recovery, snapshots
 from benchmarks.experiments.bench import StepFailed
-from benchmarks.experiments.interruption import Interruption
 from benchmarks.experiments.report import Shown
 from tests.benchmarks.driver.made import result
-from tests.benchmarks.experiments.test_interruption import NORMAL_US, line
+from tests.benchmarks.driver.test_interruption import NORMAL_US, line
 
 
 def drawn(shown: Shown, chart: str, tmp_path: Path) -> str:
@@ -69,11 +70,11 @@ def test_recovery_shows_the_run_with_the_median_pause(tmp_path: Path) -> None:
 def test_deaths_are_found_in_a_run() -> None:
     made = result()
     made.timeline = line([NORMAL_US] * 10 + [0] * 5 + [90_000] * 3 + [NORMAL_US] * 30)
-    made.marks = [Mark(at_s=0.95, what=recovery.KILLED), Mark(at_s=3.0, what=recovery.REPLACED)]
+    made.marks = [Mark(at_s=0.95, what=KILLED), Mark(at_s=3.0, what=REPLACED)]
     found = recovery.measured(made, 100, 5.0)
     assert found.death.pause_s == pytest.approx(0.5)
     assert (found.normal_us, found.replacement) == (NORMAL_US, None)
-    made.marks.append(Mark(at_s=3.5, what=recovery.TOOK_OVER))
+    made.marks.append(Mark(at_s=3.5, what=TOOK_OVER))
     joined = recovery.measured(made, 100, 5.0).replacement
     assert joined is not None
     assert joined.pause_s == 0

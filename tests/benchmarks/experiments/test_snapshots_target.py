@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from benchmarks.driver.accompanied import Company
 from benchmarks.driver.clients import Clients
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.result import Result
@@ -58,8 +59,8 @@ class Cluster(Answers):
         if not self.deaf:
             self.capacity = WITH if number == AGAIN else WITHOUT
 
-    async def measure(self, clients: Clients | None, plan: LoadPlan) -> Result:
-        made = await super().measure(clients, plan)
+    async def measure(self, clients: Clients, plan: LoadPlan, company: Company | None = None) -> Result:
+        made = await super().measure(clients, plan, company)
         taken = plan.duration_s if self.capacity == WITH else 0.0
         return msgspec.structs.replace(made, counters={"coordinator": {"styx_snapshots_total": taken}})
 

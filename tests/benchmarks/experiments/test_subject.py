@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Mark
-from benchmarks.driver.reports import RunReport
 from benchmarks.driver.search import THROUGHPUT_SHARE_MIN
 from benchmarks.experiments.bench import Bench, StepFailed
 from benchmarks.experiments.climb import FACTOR
@@ -78,31 +76,15 @@ def test_a_step_that_may_fail_gives_what_it_found() -> None:
     assert session.plans[0].give_up_s is not None
 
 
-class Clients:
-    """They take their time."""
+def test_a_window_over_time_is_fine_and_has_its_company() -> None:
+    subject, session, _ = subject_of()
 
-    @property
-    def pids(self) -> list[int]:
-        return []
+    async def company(_from_s: float, _marks: list[Mark]) -> None:
+        pass
 
-    async def run(self, _plan: LoadPlan, _start_s: float, _tell: Any) -> RunReport:
-        await asyncio.sleep(0)
-        return RunReport()
-
-    async def witnesses(self) -> list[Any]:
-        return []
-
-
-def test_a_window_over_time_is_fine_and_has_the_marks_of_its_company() -> None:
-    session, bench = Answers(CAPACITY), Bench(Common(warm_up_s=2.0))
-    subject = subject_on(bench, "it", session, Clients())
-
-    async def company(from_s: float, marks: list[Mark]) -> None:
-        marks += [Mark(at_s=from_s, what="late"), Mark(at_s=0.5, what="early")]
-
-    result = asyncio.run(subject.over_time(100, 7.0, company))
+    asyncio.run(subject.over_time(100, 7.0, company))
     assert (session.plans[0].duration_s, session.plans[0].interval_s) == (7.0, FINE_SECONDS)
-    assert [(mark.what, mark.at_s) for mark in result.marks] == [("early", 0.5), ("late", 2.0)]
+    assert session.companies == [company]
 
 
 def test_things_are_compared_in_turns() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.driver.result import Point
+from benchmarks.driver.interruption import NORMAL_INTERVALS, Interruption, interruption, normal_p99_us
 from benchmarks.driver.target import Outcome
-from benchmarks.experiments.interruption import NORMAL_INTERVALS, Interruption, interruption, normal_p99_us
+from benchmarks.driver.timeline import Point
 
 NORMAL_US = 10_000
 

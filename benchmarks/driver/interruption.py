@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.driver.result import Point
+from benchmarks.driver.timeline import Point
 
 NORMAL_TIMES: Final = 2.0
 """An interval is as before if its p99 is at most so many times the median one of before."""

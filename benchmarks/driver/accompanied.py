@@ -9,16 +9,20 @@ from typing import Any
 
 from benchmarks.driver.clients import Clients, Tell
 from benchmarks.driver.plan import LoadPlan
+from benchmarks.driver.probe import Mark
 from benchmarks.driver.reports import RunReport
 
-Company = Callable[[float], Coroutine[Any, Any, None]]
-"""Is given the window's start in `time.monotonic` seconds, which is to come. It is cancelled when the run has ended."""
+Company = Callable[[float, list[Mark]], Coroutine[Any, Any, None]]
+"""Is given the window's start in `time.monotonic` seconds, which is to come, and where to mark what happened. It is
+cancelled when the run has ended.
+"""
 
 
 class Accompanied:
-    """`Clients` that start `company` with each run."""
+    """`Clients` that start `company` with each run; `marks` are those of all runs."""
 
     def __init__(self, clients: Clients, company: Company) -> None:
+        self.marks: list[Mark] = []
         self._clients = clients
         self._company = company
 
@@ -29,7 +33,7 @@ class Accompanied:
 
     async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
         """As `Clients.run`; raises what the company raised, too."""
-        company = asyncio.create_task(self._company(start_s + plan.warm_up_s))
+        company = asyncio.create_task(self._company(start_s + plan.warm_up_s, self.marks))
         try:
             return await self._clients.run(plan, start_s, tell)
         finally:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.driver.accompanied import Accompanied, Company
 from benchmarks.driver.plan import LoadPlan
+from benchmarks.driver.probe import Mark
 from benchmarks.driver.reports import RunReport
-from benchmarks.experiments.accompanied import Accompanied, Company
 
 REPORT = RunReport(sent=3)
 
@@ -28,30 +29,34 @@ class Clients:
         return ["seen"]
 
 
-def ran(company: Company) -> RunReport:
+MARK = Mark(at_s=1.0, what="here")
+
+
+def ran(company: Company) -> tuple[RunReport, list[Mark]]:
     clients = Accompanied(Clients(), company)
     assert clients.pids == [7]
     assert asyncio.run(clients.witnesses()) == ["seen"]
-    return asyncio.run(clients.run(LoadPlan(rate=1, warm_up_s=2.0), 10.0, lambda _: None))
+    return asyncio.run(clients.run(LoadPlan(rate=1, warm_up_s=2.0), 10.0, lambda _: None)), clients.marks
 
 
 def test_it_is_told_when_the_window_begins_and_ends_with_the_run() -> None:
     seen: list[Any] = []
 
-    async def company(from_s: float) -> None:
+    async def company(from_s: float, marks: list[Mark]) -> None:
         seen.append(from_s)
+        marks.append(MARK)
         try:
             await asyncio.sleep(1000)
         except asyncio.CancelledError:
             seen.append("cancelled")
             raise
 
-    assert ran(company) is REPORT
+    assert ran(company) == (REPORT, [MARK])
     assert seen == [12.0, "cancelled"]
 
 
 def test_its_failure_is_not_lost() -> None:
-    async def company(_from_s: float) -> None:
+    async def company(_from_s: float, _marks: list[Mark]) -> None:
         raise OSError("no more processes")
 
     with pytest.raises(OSError, match="no more processes"):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from benchmarks.driver.coordinator_watch import CoordinatorEvents, recovered
 from benchmarks.driver.counters import Scrape
-from benchmarks.experiments.coordinator_watch import CoordinatorEvents, recovered
 
 
 def seen(*looks: Scrape) -> list[tuple[float, str]]:
