@@ -43,7 +43,10 @@ class NewOrderAnswer(Row):
 
 
 class PaidCustomer(Row):
-    """Of the customer's own part of a payment. `payment_cnt` numbers the row of HISTORY; `data` only for bad credit."""
+    """Of the customer's own part of a payment. `payment_cnt` numbers the row of HISTORY.
+
+    `data` are the first 200 characters of the customer's, only for bad credit.
+    """
 
     c_id: int
     first: str
