@@ -1,0 +1,44 @@
+"""Reservations: what was promised to whom. An entity is one of them, its key an id that `user.reserve` draws.
+
+It is written once and never changes. Whether there is a room and a seat is decided by the hotel and the flight.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+import msgspec
+
+from styx import Context, Operator
+
+
+class NoSuchReservation(Exception):
+    """Nobody has made it."""
+
+
+class Reservation(msgspec.Struct):
+    """A room from `in_date` to `out_date`, and a seat on the flight of `in_date`."""
+
+    user: str
+    hotel: int
+    in_date: date
+    out_date: date
+    flight: int
+
+
+reservation = Operator("reservation", state_type=Reservation)
+
+
+@reservation.register
+async def store(ctx: Context, made: Reservation) -> None:
+    """Keeps it."""
+    await ctx.put(made)
+
+
+@reservation.register
+async def read(ctx: Context) -> Reservation:
+    """What was reserved."""
+    made: Reservation | None = await ctx.get()
+    if made is None:
+        raise NoSuchReservation(f"there is no reservation {ctx.key}")
+    return made
