@@ -26,6 +26,7 @@ from benchmarks.driver.accompanied import Company
 from benchmarks.driver.clients import ClientFailed
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.deployment.choose import deployed
+from benchmarks.driver.lossy import LossyApp
 from benchmarks.driver.probe import COORDINATOR, Probe
 from benchmarks.driver.reports import Progress
 from benchmarks.driver.result import Result, SearchResult, write
@@ -78,7 +79,9 @@ def main(
 
 async def _run(options: argparse.Namespace, workload: Workload, make_workload: MakeWorkload) -> int:
     plan, death = driver_options.plan_of(options, options.rate), driver_options.worker_death_of(options)
-    async with deployed(options, workload) as deployment:
+    loss = driver_options.loss_of(options)
+    lossy = None if loss is None else LossyApp(workload.app, loss)
+    async with deployed(options, workload, lossy) as deployment:
         session = _session(options, workload, make_workload, deployment)
         await _load_unless_there(session, options)
         async with session.clients(plan, options.timeout) as clients:
@@ -87,6 +90,7 @@ async def _run(options: argparse.Namespace, workload: Workload, make_workload: M
             witnesses = await clients.witnesses()
         if options.witness is not None:
             options.witness.write_bytes(msgspec.msgpack.encode(witnesses))
+        result.lost = None if lossy is None else lossy.lost
         await _finish(session, result, witnesses, since, options)
     print(summary(result))
     return FAILED if _wrong(result) or result.missed else OK

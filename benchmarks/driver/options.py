@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from benchmarks.driver.lossy import SHARE_DEFAULT, Loss, parse
 from benchmarks.driver.plan import IN_FLIGHT_MAX_DEFAULT, TIMEOUT_SECONDS_DEFAULT, LoadPlan
 from benchmarks.driver.search import PRECISION_DEFAULT, STEPS_MAX
 from benchmarks.driver.worker_death import (
@@ -163,6 +164,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         f"(default {REPLACE_AFTER_SECONDS_DEFAULT:g})",
     )
 
+    parser.add_argument(
+        "--lose",
+        metavar="OPERATOR.FUNCTION[=SHARE]",
+        help="embedded: what this function writes is lost in so many of its invocations "
+        f"(default {SHARE_DEFAULT:g}), to show that the audit notices",
+    )
+
 
 def add_search_options(parser: argparse.ArgumentParser) -> None:
     """Of `search` alone."""
@@ -289,6 +297,19 @@ def worker_death_of(options: argparse.Namespace) -> WorkerDeath | None:
             f"(--duration {options.duration:g}); got {options.kill_worker:g} and {after_s:g}"
         )
     return WorkerDeath(options.workers - 1, options.kill_worker, replaced_s)
+
+
+def loss_of(options: argparse.Namespace) -> Loss | None:
+    """Of `--lose`, None without it; raises `ConfigurationError`."""
+    if options.lose is None:
+        return None
+    if options.on != "embedded":
+        raise ConfigurationError(
+            f"--lose needs an embedded engine, whose app is this command's own to break; got --on {options.on}"
+        )
+    if options.no_audit:
+        raise ConfigurationError("--lose shows that the audit notices: it does not go with --no-audit")
+    return parse(options.lose)
 
 
 def pairs(option: str, words: list[str]) -> dict[str, list[str]]:

@@ -18,6 +18,7 @@ from benchmarks.driver.calibration import Calibration
 from benchmarks.driver.counters import Scrape
 from benchmarks.driver.environment import Environment
 from benchmarks.driver.latency import Cells, cell_end, encode, merge, percentile_us
+from benchmarks.driver.lossy import Lost
 from benchmarks.driver.measure import Measurement
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Mark
@@ -60,7 +61,7 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     `duplicated` replies, over the warm-up too; None where they cannot be seen, since the way of a reply has no place
     for a second one. `overloaded`: more was due than clients could send or the target answered; then the latencies
     describe a growing backlog. `gave_up`: why the run ended early; empty if it did not. `death`: what clients saw of a
-    worker that was killed; None if none was.
+    worker that was killed; None if none was. `lost`: writes that were lost on purpose.
 
     `cpu_us` is processor time per transaction by role, of the usage in `roles`. `counters` is what the processes
     counted of themselves in the window, by role (docs/metrics.md). `peer` is what workers sent to each other for one
@@ -88,6 +89,7 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     timeline: list[Point]
     marks: list[Mark]
     death: Death | None = None
+    lost: Lost | None = None
     duplicated: int | None = None
     overloaded: bool
     gave_up: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.driver.latency import percentile_us
+from benchmarks.driver.lossy import Lost
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.reports import Progress
 from benchmarks.driver.result import Latency, Result, SearchResult
@@ -57,6 +58,8 @@ def summary(result: Result) -> str:
                 lines.append(f"  {kind + ' ' + outcome:<24} {latency.count:>9}  {_latency(latency)}")
     if result.death is not None:
         lines.append(f"worker       {_death(result.death, result.plan.interval_s)}")
+    if result.lost is not None:
+        lines.append(f"LOST         {_lost(result.lost)}")
     if result.errors:
         lines.append("errors       " + ", ".join(f"{count} {name}" for name, count in sorted(result.errors.items())))
     if result.cpu_us:
@@ -143,6 +146,11 @@ def _death(death: Death, interval_s: float) -> str:
         joined = "" if death.joined_s is None else f", with slots from {death.joined_s:.1f} s on"
         words.append(f"another one was started at {death.replaced_s:.1f} s{joined}")
     return "; ".join(words)
+
+
+def _lost(lost: Lost) -> str:
+    text = f"on purpose, what {lost.function} wrote in {lost.invocations} invocations, a share of {lost.share:g}: "
+    return text + ("the audit must fail" if lost.invocations else "there is nothing that the audit could find")
 
 
 def _ms(microseconds: float) -> str:

@@ -9,15 +9,22 @@ from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.deployment.embedded import embedded
 from benchmarks.driver.deployment.existing import existing
 from benchmarks.driver.deployment.own_cluster import ClusterShape, own_cluster
+from benchmarks.driver.lossy import LossyApp
 from benchmarks.driver.options import pairs, pids_of
 from benchmarks.driver.workload import Workload
 
 
-def deployed(options: argparse.Namespace, workload: Workload) -> AbstractAsyncContextManager[Deployment]:
-    """What `--on` asks for, while the context lasts; raises `ConfigurationError`."""
+def deployed(
+    options: argparse.Namespace, workload: Workload, lossy: LossyApp | None = None
+) -> AbstractAsyncContextManager[Deployment]:
+    """What `--on` asks for, while the context lasts; an embedded engine runs the `lossy` app if there is one.
+
+    Raises `ConfigurationError`.
+    """
     on = options.on
     if on == "embedded":
-        return embedded(workload.app, options.data_dir, options.slots, options.snapshot_interval, options.in_flight)
+        app = workload.app if lossy is None else lossy.app
+        return embedded(app, options.data_dir, options.slots, options.snapshot_interval, options.in_flight)
     if on == "cluster":
         shape = ClusterShape(options.workers, options.slots, options.snapshot_interval, options.gateway)
         return own_cluster(workload.app_target, workload.app.name, shape)

@@ -114,6 +114,10 @@ def test_named_processes_are_by_role() -> None:
         ["run", "--on", "nowhere"],
         ["run", "--rate", "-1"],
         ["run", "--kill-worker", "1"],
+        ["run", "--lose", "counter.ad"],
+        ["run", "--lose", "counter.add=2"],
+        ["run", "--lose", "counter.add", "--on", "cluster"],
+        ["run", "--lose", "counter.add", "--no-audit"],
         ["plot", "none.json", "--out", "chart.svg"],
     ],
 )

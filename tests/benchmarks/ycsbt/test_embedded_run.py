@@ -41,6 +41,14 @@ def test_a_run_passes_and_its_witness_is_what_the_audit_goes_by(
     assert "rather than" in capsys.readouterr().out
 
 
+def test_money_that_is_lost_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    brief = "--keys 50 --rate 400 --warm-up 0.1 --duration 0.4 --quiet"
+    assert run(f"run {brief} --lose account.credit=0.1") == 1
+    shown = capsys.readouterr().out
+    assert "LOST         on purpose, what account.credit wrote" in shown
+    assert "were lost" in shown.splitlines()[-2]
+
+
 def test_accounts_that_cannot_be_are_refused_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("run --partitions 1 --multi-partition 0.5") == 2
     assert "all 10000 accounts are in one partition" in capsys.readouterr().err

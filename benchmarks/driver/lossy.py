@@ -1,0 +1,146 @@
+"""An app one of whose functions loses writes, to show that a workload's audit notices. Everything else goes on as ever.
+
+The workload's own app is never changed: this is a copy of it. In a share of the function's invocations, drawn by
+transaction and key so that every execution of a transaction loses the same, its `put` and `delete` do nothing and say
+nothing; what it reads, calls and returns is as if they had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from functools import wraps
+from hashlib import blake2b
+from inspect import Signature, signature
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from styx.app import App
+from styx.context import Context
+from styx.errors import ConfigurationError
+from styx.function_spec import FunctionSpec
+from styx.operator import Operator
+from styx.partitioning import Key
+from styx.waiting import DONE
+
+SHARE_DEFAULT: Final = 0.01
+_DRAWN_BYTES: Final = 8
+
+
+class Loss(NamedTuple):
+    """What `--lose OPERATOR.FUNCTION[=SHARE]` asks for."""
+
+    operator: str
+    function: str
+    share: float
+
+
+class Lost(msgspec.Struct, frozen=True, kw_only=True):
+    """What was lost, for the result: writes of `function` in `invocations` of it, a `share` of all."""
+
+    function: str
+    share: float
+    invocations: int
+
+
+class LossyApp:
+    """`app` is `original` with the loss. Raises `ConfigurationError` if it has no such function."""
+
+    def __init__(self, original: App, loss: Loss) -> None:
+        self._loss = loss
+        self._lost: set[tuple[int, Key]] = set()
+        operator = original.operators.get(loss.operator)
+        if operator is None or loss.function not in operator.functions:
+            known = [f"{each.name}.{function}" for each in original.operators.values() for function in each.functions]
+            raise ConfigurationError(
+                f"--lose {loss.operator}.{loss.function}: app {original.name!r} has no such function; "
+                f"it has: {', '.join(known)}"
+            )
+        lossy = _Lossy(operator, self._losing(operator.functions[loss.function]))
+        self.app = App(original.name, [lossy if each is operator else each for each in original.operators.values()])
+
+    @property
+    def lost(self) -> Lost:
+        """So far; an invocation counts once, however often it was executed, and also if its transaction aborted."""
+        function = f"{self._loss.operator}.{self._loss.function}"
+        return Lost(function=function, share=self._loss.share, invocations=len(self._lost))
+
+    def _losing(self, original: FunctionSpec) -> FunctionSpec:
+        function, share, lost = original.func, self._loss.share, self._lost
+
+        @wraps(function)
+        async def losing(ctx: Context, *positional: Any, **named: Any) -> Any:
+            invocation = ctx.transaction_id, ctx.key
+            if _drawn(invocation) < share:
+                return await function(_LossyContext(ctx, invocation, lost), *positional, **named)
+            return await function(ctx, *positional, **named)
+
+        # Annotations that are text name things of the original's module, so they go along as what they mean there.
+        declared = original.signature
+        context = next(iter(signature(function).parameters.values()))
+        vars(losing)["__signature__"] = Signature(
+            [context, *declared.parameters], return_annotation=declared.result_type
+        )
+        return FunctionSpec(
+            original.keys,
+            original.name,
+            losing,
+            original.encode_state,
+            original.decode_state,
+            original.pack_state,
+        )
+
+
+class _Lossy(Operator):
+    """As `original`, but for one function, however callers name it: by its name or by the function that it replaces."""
+
+    def __init__(self, original: Operator, replacement: FunctionSpec) -> None:
+        vars(self).update(vars(original))
+        self.functions = {**original.functions, replacement.name: replacement}
+
+    def function(self, wanted: Any) -> FunctionSpec:
+        return self.functions[super().function(wanted).name]
+
+
+class _LossyContext:
+    """A context whose writes are lost, and noted in `lost`; all else is the context's own."""
+
+    def __init__(self, ctx: Context, invocation: tuple[int, Key], lost: set[tuple[int, Key]]) -> None:
+        self._ctx = ctx
+        self._invocation = invocation
+        self._lost = lost
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ctx, name)
+
+    @property
+    def state(self) -> _LossyContext:
+        return self
+
+    def put(self, _value: Any) -> Awaitable[None]:
+        return self.delete()
+
+    def delete(self) -> Awaitable[None]:
+        self._lost.add(self._invocation)
+        return DONE
+
+
+def parse(text: str) -> Loss:
+    """OPERATOR.FUNCTION[=SHARE]; raises `ConfigurationError`."""
+    name, _, share_text = text.partition("=")
+    operator, _, function = name.rpartition(".")
+    try:
+        share = float(share_text) if "=" in text else SHARE_DEFAULT
+    except ValueError:
+        share = float("nan")
+    if not operator or not function or not 0 < share <= 1:
+        raise ConfigurationError(
+            f"--lose {text}: it is OPERATOR.FUNCTION or OPERATOR.FUNCTION=SHARE, the share above 0 and up to 1"
+        )
+    return Loss(operator, function, share)
+
+
+def _drawn(invocation: tuple[int, Key]) -> float:
+    """From 0 to 1, always the same for the same invocation."""
+    digest = blake2b(repr(invocation).encode(), digest_size=_DRAWN_BYTES).digest()
+    return int.from_bytes(digest) / float(2 ** (8 * _DRAWN_BYTES))
