@@ -1,0 +1,43 @@
+"""The standard's arithmetic, as the audit works it out for itself: never with the functions that it audits.
+
+Amounts are in cents, taxes and discounts in ten-thousandths.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+RATE: Final = 10_000
+"""Of a tax or discount of 100 %."""
+QUANTITY_MIN: Final = 10
+QUANTITY_MAX: Final = 100
+"""S_QUANTITY begins within these bounds (clause 4.3.3.1), and stays there."""
+RESTOCKED: Final = 91
+"""What is added to S_QUANTITY whenever fewer than `QUANTITY_MIN` would be left."""
+CUSTOMER_DATA_MAX: Final = 500
+"""Characters of C_DATA."""
+BAD_CREDIT: Final = "BC"
+
+
+def total_of(amounts: int, discount: int, taxes: int) -> int:
+    """What an order costs, rounded half up: after the discount, with the taxes of warehouse and district."""
+    return (amounts * (RATE - discount) * (RATE + taxes) + RATE * RATE // 2) // (RATE * RATE)
+
+
+def left_of(quantity: int, taken: int) -> int:
+    """What is left of a stock after `taken` altogether, in whatever portions.
+
+    There are 91 numbers from the least to the most, and 91 are added at a time: so the order does not matter.
+    """
+    return QUANTITY_MIN + (quantity - taken - QUANTITY_MIN) % RESTOCKED
+
+
+def data_after(data: str, customer: tuple[int, int, int], w_id: int, d_id: int, amount: int) -> str:
+    """C_DATA of a customer with bad credit after one payment more, at that warehouse and district (clause 2.5.2.2)."""
+    c_w_id, c_d_id, c_id = customer
+    return f"{c_id} {c_d_id} {c_w_id} {d_id} {w_id} {amount / 100:.2f} | {data}"[:CUSTOMER_DATA_MAX]
+
+
+def middle(numbers: list[int]) -> int:
+    """Which of several customers of one name is meant (clause 2.5.2.2): the one at position n/2, rounded up."""
+    return numbers[(len(numbers) + 1) // 2 - 1]
