@@ -1,0 +1,80 @@
+"""The services `user_reviews` and `movie_reviews`: lists of reviews, in pages. They never hold a review itself.
+
+A list grows for ever and an entity may not, and whoever adds to an entity reads and writes all of it. So new reviews
+come to page 0, the list's head; when that is full, its older part becomes a page of its own, which is never written
+again. Page 1 is the oldest. The head keeps what is asked for most, the latest reviews, which are therefore in one page.
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+import msgspec
+
+from benchmarks.deathstar.movie.storage import Review, ReviewKey, read, review_storage
+from styx import Context, Operator
+
+HEAD: Final = 0
+"""The number of the page with the latest reviews."""
+LATEST: Final = 10
+"""So many of the latest reviews are in the head always, if the list has as many."""
+PAGE: Final = 50
+"""Reviews of every page but the head."""
+
+PageKey = tuple[int, int]
+"""The number of the user or movie whose list it is, and that of the page."""
+
+
+class Page(msgspec.Struct):
+    """A part of a list, oldest first; `older` is the number of the page before it, 0 if there is none."""
+
+    reviews: list[ReviewKey]
+    older: int = 0
+
+
+def owner_of(key: PageKey) -> int:
+    """The partition key: all pages of a list are on the slot of its user or movie."""
+    return key[0]
+
+
+user_reviews = Operator("user_reviews", key_type=tuple[int, int], state_type=Page, partition_key=owner_of)
+"""By the user's number and the page's: which reviews the user has written."""
+movie_reviews = Operator("movie_reviews", key_type=tuple[int, int], state_type=Page, partition_key=owner_of)
+"""By the movie's number and the page's: which reviews the movie has got."""
+
+
+@user_reviews.register
+@movie_reviews.register
+async def add(ctx: Context, review: ReviewKey) -> None:
+    """Puts a review at the end of the list whose head this is."""
+    head: Page = await ctx.get(Page([]))
+    head.reviews.append(review)
+    if len(head.reviews) == LATEST + PAGE:
+        full = Page(head.reviews[:PAGE], head.older)
+        head = Page(head.reviews[PAGE:], head.older + 1)
+        owner, _ = cast(PageKey, ctx.key)
+        ctx.call_async(ctx.operator, keep, (owner, head.older), (full,))
+    await ctx.put(head)
+
+
+@user_reviews.register
+@movie_reviews.register
+async def keep(ctx: Context, full: Page) -> None:
+    """Makes this page what was too much for the head."""
+    await ctx.put(full)
+
+
+@user_reviews.register
+@movie_reviews.register
+async def listed(ctx: Context) -> Page:
+    """Which reviews are on this page, and where the list goes on."""
+    page: Page = await ctx.get(Page([]))
+    return page
+
+
+@user_reviews.register
+@movie_reviews.register
+async def newest(ctx: Context, count: int) -> list[Review]:
+    """The newest reviews of this page, `count` or as many as it has, newest first."""
+    page: Page = await ctx.get(Page([]))
+    return [await ctx.call(review_storage, read, key) for key in reversed(page.reviews[-count:])]

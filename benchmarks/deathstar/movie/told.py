@@ -1,0 +1,30 @@
+"""What is known of a review, in a form that is small and can be compared: as it was asked for, and as it was found.
+
+The text is known by its CRC, for a run can write gigabytes of texts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from zlib import crc32
+
+
+class Wanted(NamedTuple):
+    """A review that was asked for, by the numbers of its user and movie."""
+
+    user: int
+    movie: int
+    stars: int
+    text: int
+
+
+class Written(NamedTuple):
+    """A review that there is. `timestamp` in milliseconds since 1970."""
+
+    wanted: Wanted
+    timestamp: int
+
+
+def text_mark(text: str) -> int:
+    """What stands for a text here."""
+    return crc32(text.encode())
