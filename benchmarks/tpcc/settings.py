@@ -36,9 +36,9 @@ class Settings:
     Payments and OrderStatuses that give a last name. The same `data_seed` makes the same rows.
     """
 
-    warehouses: int = 1
+    warehouses: int = 4
     items: int = 10_000
-    customers: int = 600
+    customers: int = 300
     mix: str = STANDARD
     remote_item: float = 0.01
     rollback: float = 0.01
