@@ -18,6 +18,7 @@ from benchmarks.deathstar.movie.parts import TEXT_CHARS_MAX
 from benchmarks.deathstar.movie.ratings import RATING_MAX
 from benchmarks.deathstar.movie.settings import COMPOSE, MIXES, READ_MOVIE, READ_USER, Settings
 from benchmarks.deathstar.movie.witness import Witness
+from benchmarks.driver.mixture import Mixture
 from benchmarks.driver.share import Share
 from benchmarks.driver.workload import Planned
 from benchmarks.driver.zipf import zipf_ranks
@@ -36,8 +37,7 @@ class MovieGenerator:
         self._settings = settings
         self._rng = rng
         self._movie = zipf_ranks(settings.movies, settings.zipf, rng)
-        mix = MIXES[settings.mix]
-        self._kinds, self._weights = list(mix), list(mix.values())
+        self._kinds = Mixture(MIXES[settings.mix], rng)
         self._script = "".join(rng.choices(string.ascii_letters + string.digits, k=SCRIPT_CHARS + TEXT_CHARS_MAX + 1))
         self._unknown_titles = Share(settings.unknown_title, rng)
         self._long_texts = Share(settings.long_text, rng)
@@ -57,7 +57,7 @@ class MovieGenerator:
         return self._witness.report()
 
     def _next_block(self) -> list[Planned]:
-        kinds = self._rng.choices(self._kinds, self._weights, k=BLOCK)
+        kinds = self._kinds.next_block(BLOCK)
         reviews = self._reviews(kinds.count(COMPOSE))
         reads = {READ_MOVIE: self._read_movie, READ_USER: self._read_user}
         return [reviews.pop() if kind == COMPOSE else reads[kind]() for kind in kinds]

@@ -104,7 +104,7 @@ def _wrongly_listed(
         for key in reviews:
             places.setdefault(key, []).append(number)
     return [
-        f"the review {key} stands in the lists of the {owner}s {places[key]} rather than of {[own]}"
+        f"the review {key} stands in the lists of {owner}s {places[key]} rather than in that of {owner} {own}"
         for key, review in expected.items()
         if places[key] != [own := getattr(review.wanted, owner)]
     ]

@@ -38,12 +38,9 @@ def test_a_kind_can_be_alone(kind: str) -> None:
     assert {request.kind for request in planned(mix=kind)} == {kind}
 
 
-def test_the_mixture_has_all_kinds() -> None:
+def test_the_mixture_is_exact() -> None:
     kinds = Counter(request.kind for request in planned(mix="mixed"))
-    # Standard deviations of 18 and 22 requests.
-    assert abs(kinds["compose"] - 400) < 120
-    assert abs(kinds["read-movie"] - 1200) < 120
-    assert kinds.total() == COUNT
+    assert kinds == {"compose": COUNT // 5, "read-movie": COUNT * 3 // 5, "read-user": COUNT // 5}
 
 
 @pytest.mark.parametrize("mix", ["compose", "mixed"])
@@ -52,9 +49,8 @@ def test_shares_of_bad_requests_are_exact_and_drawn_apart(mix: str) -> None:
     movies = {title(n) for n in range(1000)}
     of_no_movie = {at for at, request in enumerate(reviews) if request.arguments[0] not in movies}
     too_long = {at for at, request in enumerate(reviews) if len(request.arguments[2]) > TEXT_CHARS_MAX}
-    # A block's requests are taken from its end, so the last block may be a part.
-    assert abs(len(of_no_movie) - len(reviews) * 0.1) <= 1
-    assert abs(len(too_long) - len(reviews) * 0.2) <= 1
+    assert len(of_no_movie) == len(reviews) // 10
+    assert len(too_long) == len(reviews) // 5
     assert 0 < len(of_no_movie & too_long) < len(of_no_movie)
 
 

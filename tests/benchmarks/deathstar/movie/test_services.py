@@ -17,7 +17,7 @@ from benchmarks.deathstar.movie.parts import TEXT_CHARS_MAX
 from benchmarks.deathstar.movie.ratings import rating
 from benchmarks.deathstar.movie.storage import review_storage
 from styx.client.embedded import EmbeddedClient
-from tests.benchmarks.deathstar.movie.altered import counting
+from tests.benchmarks.deathstar.movie.counted import counting
 
 USER, TITLE = username(2), title(1)
 
