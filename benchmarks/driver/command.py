@@ -1,4 +1,4 @@
-"""The command line of a workload: `run`, `search`, `load`, `audit` and `plot`. Wires the other files together.
+"""The command line of a workload: `run`, `search`, `sweep`, `load`, `audit` and `plot`. Wires the other files together.
 
 A workload's `__main__` is
 
@@ -22,15 +22,17 @@ from typing import Final
 import msgspec
 
 from benchmarks.driver import options as driver_options
+from benchmarks.driver import sweep
 from benchmarks.driver.accompanied import Company
 from benchmarks.driver.clients import ClientFailed
 from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.deployment.choose import deployed
 from benchmarks.driver.lossy import LossyApp
+from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import COORDINATOR, Probe
 from benchmarks.driver.reports import Progress
 from benchmarks.driver.result import Result, SearchResult, write
-from benchmarks.driver.search import RateSearch
+from benchmarks.driver.search import THROUGHPUT_SHARE_MIN, Rates, RateSearch
 from benchmarks.driver.session import Generators, MakeWorkload, Session, search
 from benchmarks.driver.summary import ProgressLine, audit_lines, search_summary, summary
 from benchmarks.driver.worker_death import WorkerDeath, kill_and_replace
@@ -97,20 +99,33 @@ async def _run(options: argparse.Namespace, workload: Workload, make_workload: M
 
 
 async def _search(options: argparse.Namespace, workload: Workload, make_workload: MakeWorkload) -> int:
-    searching = RateSearch(options.first_rate, options.precision, options.tries)
-    first = driver_options.plan_of(options, options.first_rate)
+    rates = RateSearch(options.first_rate, options.precision, options.tries)
+    return await _steps(options, workload, make_workload, rates, give_up_s=options.bound)
+
+
+async def _sweep(options: argparse.Namespace, workload: Workload, make_workload: MakeWorkload) -> int:
+    rates = driver_options.sweep_of(options)
+    return await _steps(options, workload, make_workload, rates, throughput_share=sweep.THROUGHPUT_SHARE_MIN)
+
+
+async def _steps(
+    options: argparse.Namespace,
+    workload: Workload,
+    make_workload: MakeWorkload,
+    rates: Rates,
+    give_up_s: float | None = None,
+    throughput_share: float = THROUGHPUT_SHARE_MIN,
+) -> int:
+    def plan_at(rate: float) -> LoadPlan:
+        return driver_options.plan_of(options, rate, give_up_s)
+
+    first = plan_at(options.first_rate)
     async with deployed(options, workload) as deployment:
         session = _session(options, workload, make_workload, deployment)
         await _load_unless_there(session, options)
         async with session.clients(first, options.timeout) as clients:
             since = await session.replies_end()
-            result = await search(
-                session,
-                clients,
-                searching,
-                options.bound,
-                lambda rate: driver_options.plan_of(options, rate, give_up_s=options.bound),
-            )
+            result = await search(session, clients, rates, options.bound, plan_at, throughput_share)
             witnesses = await clients.witnesses()
         await _finish(session, result, witnesses, since, options)
     print(search_summary(result))
@@ -133,7 +148,7 @@ async def _audit(options: argparse.Namespace, workload: Workload, make_workload:
     return FAILED if audit.violations else OK
 
 
-_COMMANDS: Final = {"run": _run, "search": _search, "load": _load, "audit": _audit}
+_COMMANDS: Final = {"run": _run, "search": _search, "sweep": _sweep, "load": _load, "audit": _audit}
 
 
 async def _load_unless_there(session: Session, options: argparse.Namespace) -> None:
@@ -215,15 +230,17 @@ def _parser(name: str, add_options: AddOptions) -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="load, run at one rate, audit")
     look_for = commands.add_parser("search", help="load, find the highest rate with p99 under a bound, audit")
     driver_options.add_search_options(look_for)
+    sweep_over = commands.add_parser("sweep", help="load, measure at higher and higher rates until saturation, audit")
+    driver_options.add_sweep_options(sweep_over)
     load = commands.add_parser("load", help="only put the data in")
     audit = commands.add_parser("audit", help="only compare the state with what clients have seen")
     driver_options.add_audit_options(audit)
-    for command in (run, look_for):
+    for command in (run, look_for, sweep_over):
         driver_options.add_load_options(command)
     driver_options.add_run_options(run)
     for command in (load, audit):
         driver_options.add_load_command_options(command)
-    for command in (run, look_for, load, audit):
+    for command in (run, look_for, sweep_over, load, audit):
         driver_options.add_deployment_options(command)
         add_options(command)
     driver_options.add_plot_options(commands.add_parser("plot", help="draw a chart of results"))

@@ -8,6 +8,16 @@ from pathlib import Path
 from benchmarks.driver.lossy import SHARE_DEFAULT, Loss, parse
 from benchmarks.driver.plan import IN_FLIGHT_MAX_DEFAULT, TIMEOUT_SECONDS_DEFAULT, LoadPlan
 from benchmarks.driver.search import PRECISION_DEFAULT, STEPS_MAX
+from benchmarks.driver.sweep import (
+    FACTOR_DEFAULT,
+    FACTOR_MAX,
+    FACTOR_MIN,
+    FINER_DEFAULT,
+    FINER_MAX,
+    FIRST_RATE_DEFAULT,
+    THROUGHPUT_SHARE_MIN,
+    Sweep,
+)
 from benchmarks.driver.worker_death import (
     INTERVAL_SECONDS,
     PATIENCE_SECONDS,
@@ -194,6 +204,40 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     add("--tries", type=int, default=1, metavar="N", help="how often a rate must fail to be too high (default 1)")
 
 
+def add_sweep_options(parser: argparse.ArgumentParser) -> None:
+    """Of `sweep` alone."""
+    add = parser.add_argument
+    add(
+        "--first-rate",
+        type=float,
+        default=FIRST_RATE_DEFAULT,
+        metavar="N",
+        help="requests a second of the first step (default %(default)g)",
+    )
+    add(
+        "--factor",
+        type=float,
+        default=FACTOR_DEFAULT,
+        metavar="X",
+        help="from one step's rate to the next one's (default %(default)g)",
+    )
+    add(
+        "--bound",
+        type=float,
+        default=1.0,
+        metavar="SECONDS",
+        help=f"saturated is what has a higher p99, sheds requests, or answers less than a share of "
+        f"{THROUGHPUT_SHARE_MIN:g} in time (default 1)",
+    )
+    add(
+        "--finer",
+        type=int,
+        default=FINER_DEFAULT,
+        metavar="N",
+        help="steps between the highest rate that held and the one that did not (default %(default)s)",
+    )
+
+
 def add_load_command_options(parser: argparse.ArgumentParser) -> None:
     """Of `load` and `audit`, which measure nothing."""
     parser.set_defaults(in_flight=IN_FLIGHT_MAX_DEFAULT)
@@ -214,7 +258,9 @@ def add_audit_options(parser: argparse.ArgumentParser) -> None:
 def add_plot_options(parser: argparse.ArgumentParser) -> None:
     """Of `plot` alone."""
     add = parser.add_argument
-    add("results", type=Path, nargs="+", metavar="RESULT", help="files that `run --out` or `search --out` wrote")
+    add(
+        "results", type=Path, nargs="+", metavar="RESULT", help="files that `--out` of `run`, `search` or `sweep` wrote"
+    )
     add(
         "--kind",
         choices=CHART_KINDS,
@@ -310,6 +356,15 @@ def loss_of(options: argparse.Namespace) -> Loss | None:
     if options.no_audit:
         raise ConfigurationError("--lose shows that the audit notices: it does not go with --no-audit")
     return parse(options.lose)
+
+
+def sweep_of(options: argparse.Namespace) -> Sweep:
+    """Of the options of `sweep`; raises `ConfigurationError`."""
+    if not FACTOR_MIN <= options.factor <= FACTOR_MAX:
+        raise ConfigurationError(f"--factor is a number from {FACTOR_MIN:g} to {FACTOR_MAX:g}, got {options.factor:g}")
+    if not 0 <= options.finer <= FINER_MAX:
+        raise ConfigurationError(f"--finer is a number from 0 to {FINER_MAX}, got {options.finer}")
+    return Sweep(options.first_rate, options.factor, options.finer)
 
 
 def pairs(option: str, words: list[str]) -> dict[str, list[str]]:

@@ -107,7 +107,7 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
 
 
 class Step(msgspec.Struct, kw_only=True):
-    """One step of a search, which passed if there are no `reasons` against it."""
+    """One step of a search or a sweep, which passed if there are no `reasons` against it."""
 
     rate: float
     reasons: list[str]
@@ -115,7 +115,8 @@ class Step(msgspec.Struct, kw_only=True):
 
 
 class SearchResult(msgspec.Struct, kw_only=True, tag="search"):
-    """The highest `rate` (requests a second) that passed, 0 if none did; `ended` says why the search ended there.
+    """Of a search or a sweep: the highest `rate` (requests a second) that passed, 0 if none did; `ended` says why there
+    was no further step.
 
     `bound_s` is what p99 had to stay under. `audit` and `duplicated` are over all steps.
     """
@@ -201,7 +202,7 @@ def read(path: Path) -> Result | SearchResult:
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
     except msgspec.DecodeError as error:
-        raise ConfigurationError(f"{path} is no result of `run` or `search`: {error}") from None
+        raise ConfigurationError(f"{path} is no result of `run`, `search` or `sweep`: {error}") from None
 
 
 _results: Final[msgspec.json.Decoder[Result | SearchResult]] = msgspec.json.Decoder(Result | SearchResult)

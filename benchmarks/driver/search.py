@@ -7,7 +7,7 @@ machine one step may fail by chance.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from benchmarks.driver.result import Result
 from benchmarks.driver.target import Outcome
@@ -18,6 +18,24 @@ RATE_MIN: Final = 1.0
 PRECISION_DEFAULT: Final = 0.1
 THROUGHPUT_SHARE_MIN: Final = 0.96
 """Of the asked rate must have been answered within the window: less, and a backlog was growing."""
+
+
+class Rates(Protocol):
+    """What decides which rate comes next."""
+
+    @property
+    def passed(self) -> float:
+        """The highest rate that has passed; 0 if none has."""
+
+    @property
+    def ended(self) -> str:
+        """Why there is no next step; empty while there is one."""
+
+    def next_rate(self) -> float | None:
+        """Requests a second of the next step; None: there is none."""
+
+    def record(self, rate: float, passed: bool) -> None:
+        """What the step at `rate` gave."""
 
 
 class RateSearch:
@@ -74,8 +92,8 @@ class RateSearch:
         return _rounded((self.passed + self.failed) / 2)
 
 
-def reasons_against(result: Result, bound_s: float) -> list[str]:
-    """Why a step has failed; none if it has passed."""
+def reasons_against(result: Result, bound_s: float, throughput_share: float = THROUGHPUT_SHARE_MIN) -> list[str]:
+    """Why a step has failed; none if it has passed. `throughput_share` of what was due must have been answered."""
     found = []
     if result.gave_up:
         found.append("given up")
@@ -88,7 +106,7 @@ def reasons_against(result: Result, bound_s: float) -> list[str]:
     rejected = result.outcomes.get(Outcome.REJECTED, 0)
     if rejected:
         found.append(f"{rejected} rejected")
-    if not result.gave_up and result.throughput < THROUGHPUT_SHARE_MIN * result.offered_rate:
+    if not result.gave_up and result.throughput < throughput_share * result.offered_rate:
         found.append(f"only {result.throughput:.0f}/s answered")
     if not result.answered.count:
         found.append("nothing answered")

@@ -17,7 +17,7 @@ from benchmarks.driver.measure import Tell, measure
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.result import Result, SearchResult, Step, result_of
-from benchmarks.driver.search import RateSearch, reasons_against
+from benchmarks.driver.search import THROUGHPUT_SHARE_MIN, Rates, reasons_against
 from benchmarks.driver.target import ANSWERED
 from benchmarks.driver.workload import Audit, Generator, Workload
 
@@ -131,14 +131,22 @@ class Session:
 
 
 async def search(
-    session: Session, clients: Clients, searching: RateSearch, bound_s: float, plan_at: Callable[[float], LoadPlan]
+    session: Session,
+    clients: Clients,
+    rates: Rates,
+    bound_s: float,
+    plan_at: Callable[[float], LoadPlan],
+    throughput_share: float = THROUGHPUT_SHARE_MIN,
 ) -> SearchResult:
-    """Runs steps until the search ends; what is under way at a step's end is waited for before the next one."""
+    """Runs steps until there is no next rate; a step passes as `reasons_against` says.
+
+    What is under way at a step's end is waited for before the next one.
+    """
     steps: list[Step] = []
-    while (rate := searching.next_rate()) is not None:
+    while (rate := rates.next_rate()) is not None:
         result = await session.measure(clients, plan_at(rate))
-        step = Step(rate=rate, reasons=reasons_against(result, bound_s), result=result)
-        searching.record(rate, passed=not step.reasons)
+        step = Step(rate=rate, reasons=reasons_against(result, bound_s, throughput_share), result=result)
+        rates.record(rate, passed=not step.reasons)
         session.say(f"{rate:g}/s: {'; '.join(step.reasons) or 'passed'}")
         steps.append(step)
     return SearchResult(
@@ -146,8 +154,8 @@ async def search(
         settings=session.workload.settings,
         deployment=session.deployment.facts,
         bound_s=bound_s,
-        rate=searching.passed,
-        ended=searching.ended,
+        rate=rates.passed,
+        ended=rates.ended,
         steps=steps,
     )
 

@@ -51,6 +51,19 @@ def test_a_search_has_the_results_of_its_steps(tmp_path: Path) -> None:
     assert result.audit is not None
 
 
+def test_a_sweep_has_a_whole_window_at_each_rate(tmp_path: Path) -> None:
+    out = tmp_path / "sweep.json"
+    words = ["--first-rate", "20", "--factor", "4", "--finer", "1", "--bound", "0.000001", "--duration", "0.3"]
+    assert command("sweep", *words, "--warm-up", "0", "--quiet", "--out", str(out)) == OK
+    result = read(out)
+    assert isinstance(result, SearchResult)
+    # No reply comes within a microsecond, and no step is given up for that.
+    assert [step.rate for step in result.steps] == [20, 5, 1.25]
+    assert [step.result.sent for step in result.steps] == [6, 2, 1]
+    assert all(not step.result.gave_up for step in result.steps)
+    assert result.audit is not None
+
+
 def test_data_that_stays_can_be_loaded_run_on_and_audited_apart(tmp_path: Path) -> None:
     place = ["--data-dir", str(tmp_path / "data")]
     witness = str(tmp_path / "witness")

@@ -114,6 +114,9 @@ def test_named_processes_are_by_role() -> None:
         ["run", "--on", "nowhere"],
         ["run", "--rate", "-1"],
         ["run", "--kill-worker", "1"],
+        ["sweep", "--factor", "1"],
+        ["sweep", "--finer", "-1"],
+        ["sweep", "--first-rate", "0"],
         ["run", "--lose", "counter.ad"],
         ["run", "--lose", "counter.add=2"],
         ["run", "--lose", "counter.add", "--on", "cluster"],
@@ -126,7 +129,7 @@ def test_wrong_usage_is_told_without_a_traceback(words: list[str], capsys: pytes
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", ["run", "search", "load", "audit", "plot"])
+@pytest.mark.parametrize("command", ["run", "search", "sweep", "load", "audit", "plot"])
 def test_every_option_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main("counting", add_options, make_workload, [command, "--help"])

@@ -1,0 +1,69 @@
+"""A sweep over rates, for latency against throughput: which rate comes next. Pure.
+
+Rates grow by a factor from the first one until one does not hold; a few finer steps then come near the highest that
+does, where latency bends. Unlike a search, no step ends early: its latencies are those of a whole window.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Final
+
+from benchmarks.driver.search import RATE_MAX, RATE_MIN
+
+FIRST_RATE_DEFAULT: Final = 100.0
+FACTOR_DEFAULT: Final = 2.0
+FACTOR_MIN: Final = 1.05
+FACTOR_MAX: Final = 100.0
+FINER_DEFAULT: Final = 3
+FINER_MAX: Final = 20
+THROUGHPUT_SHARE_MIN: Final = 0.95
+"""Of the offered rate must have been answered within the window: with less, the target is saturated."""
+
+
+class Sweep:
+    """As `RateSearch`: ask `next_rate`, run it, tell `record`; until `next_rate` is None."""
+
+    def __init__(self, first_rate: float, factor: float = FACTOR_DEFAULT, finer: int = FINER_DEFAULT) -> None:
+        self.passed = 0.0
+        """The highest rate that has held; 0 if none has."""
+        self._failed: float | None = None
+        self._first_rate = first_rate
+        self._factor = factor
+        self._finer_left = finer
+
+    def next_rate(self) -> float | None:
+        """Requests a second of the next step."""
+        return None if self.ended else self._candidate()
+
+    def record(self, rate: float, passed: bool) -> None:
+        """What the step at `rate` gave."""
+        if self._enclosed:
+            self._finer_left -= 1
+        if passed:
+            self.passed = rate
+        else:
+            self._failed = rate
+
+    @property
+    def ended(self) -> str:
+        """Why there is no next step; empty while there is one."""
+        candidate = self._candidate()
+        if self._enclosed and (not self._finer_left or candidate in (self.passed, self._failed)):
+            return f"{self._failed:g}/s is too much"
+        if candidate < RATE_MIN:
+            return f"even {RATE_MIN:g}/s is too much"
+        return "" if candidate <= RATE_MAX else f"no rate up to {RATE_MAX:g}/s is too much"
+
+    @property
+    def _enclosed(self) -> bool:
+        return bool(self.passed) and self._failed is not None
+
+    def _candidate(self) -> float:
+        if self._failed is None:
+            rate = self.passed * self._factor or self._first_rate
+        elif not self.passed:
+            rate = self._failed / self._factor
+        else:
+            rate = sqrt(self.passed * self._failed)
+        return float(f"{rate:.3g}")
