@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.tpcc import by_name, delivery, new_order, order_status, payment, stock_level, tables
+from benchmarks.tpcc import by_name, delivery, new_order, order_status, payment, reads, stock_level, tables
 from styx import App
 
-TRANSACTIONS = (new_order, payment, order_status, delivery, stock_level, by_name)
+TRANSACTIONS = (new_order, payment, order_status, delivery, stock_level, by_name, reads)
 """Their files, each of which names its clause of the standard; without these imports there would be no functions."""
 
 app = App(

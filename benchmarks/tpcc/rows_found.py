@@ -1,0 +1,68 @@
+"""All rows of a table of a running deployment, in the order of their keys, by functions of `reads.py`. Judges none.
+
+Some hundreds of rows are held at a time: while they are looked at, the next ones are on their way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.driver.reading import Unread, read_each
+from styx.client.base import Client
+from styx.operator import Operator
+
+REQUESTS_AT_ONCE: Final = 8
+"""Each of which asks for up to some hundreds of rows."""
+
+
+class Unreadable(Exception):
+    """Rows could not be read; the message says which, and why."""
+
+
+async def rows_found(
+    client: Client, operator: Operator, prefix: tuple[int, ...], last: int, function: Any, each: int, kind: Any
+) -> AsyncIterator[tuple[int, Any]]:
+    """What `function` finds of the keys that begin with `prefix` and end in 1 to at least `last`, by that number.
+
+    A request asks for `each` of them; `kind` is the type of one. Raises `Unreadable`.
+    """
+    firsts = range(1, last + 1, each)
+    windows = [firsts[at : at + REQUESTS_AT_ONCE] for at in range(0, len(firsts), REQUESTS_AT_ONCE)]
+    reading = [
+        asyncio.ensure_future(_window(client, operator, prefix, window, function, each)) for window in windows[:1]
+    ]
+    try:
+        for number, window in enumerate(windows):
+            found = await reading.pop()
+            for later in windows[number + 1 : number + 2]:
+                reading.append(asyncio.ensure_future(_window(client, operator, prefix, later, function, each)))
+            for first, rows in zip(window, found, strict=True):
+                for at, row in enumerate(msgspec.convert(rows, list[kind])):
+                    yield first + at, row
+    finally:
+        for left in reading:
+            left.cancel()
+
+
+async def all_of(client: Client, operator: Operator, keys: Sequence[Any], function: Any, kind: Any) -> dict[Any, Any]:
+    """What `function` finds of each of these keys. Raises `Unreadable`."""
+    found = await read_each(client, operator, keys, function)
+    return {key: msgspec.convert(_there(operator, key, found[key]), kind) for key in keys}
+
+
+async def _window(
+    client: Client, operator: Operator, prefix: tuple[int, ...], firsts: Sequence[int], function: Any, each: int
+) -> list[Any]:
+    keys = [(*prefix, first) for first in firsts]
+    found = await read_each(client, operator, keys, function, each)
+    return [_there(operator, key, found[key]) for key in keys]
+
+
+def _there(operator: Operator, key: Any, result: Any) -> Any:
+    if isinstance(result, Unread):
+        raise Unreadable(f"{operator.name} {key}: {result}")
+    return result
