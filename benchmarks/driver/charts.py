@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
+from benchmarks.driver.chart_facts import facts
 from benchmarks.driver.probe import Mark
 from benchmarks.driver.result import Result, SearchResult, read
 from benchmarks.driver.timeline import Point
@@ -28,6 +29,11 @@ _SNAPSHOT_COLOR: Final = "#8c8c8c"
 _MARK_COLORS: Final = (COLORS[1], COLORS[2], COLORS[4], COLORS[5])
 """Of other marks, by their names."""
 _WIDTH_INCHES: Final = 6.4
+_HEIGHT_INCHES: Final = 3.6
+_BELOW_POINTS: Final = 6.5
+"""The size of what is written below a chart."""
+_LINE_INCHES: Final = 0.115
+_BELOW_COLOR: Final = "#555555"
 _LEGEND_COLUMNS_MAX: Final = 3
 _BAR_INCHES: Final = 0.36
 """Room for a bar's figure."""
@@ -36,10 +42,13 @@ STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "styx", "font.f
 
 
 def latency_by_throughput(
-    path: Path, series: Mapping[str, Sequence[tuple[float, float, float]]], title: str = ""
+    path: Path,
+    series: Mapping[str, Sequence[tuple[float, float, float]]],
+    title: str = "",
+    below: Sequence[str] = (),
 ) -> None:
     """Of each series, (transactions a second, p50, p99 in microseconds) of its runs, joined in their order."""
-    with _axes(path, title) as axes:
+    with _axes(path, title, below) as axes:
         for color, (label, points) in zip(_colors(len(series)), series.items(), strict=True):
             rates = [rate for rate, _, _ in points]
             axes.plot(rates, [p50 / 1e3 for _, p50, _ in points], "o--", color=color, label=f"{label} p50", ms=4)
@@ -51,9 +60,11 @@ def latency_by_throughput(
         legend_below(axes)
 
 
-def latency_over_time(path: Path, points: Sequence[Point], marks: Sequence[Mark], title: str = "") -> None:
+def latency_over_time(
+    path: Path, points: Sequence[Point], marks: Sequence[Mark], title: str = "", below: Sequence[str] = ()
+) -> None:
     """p50, p99 and replies a second over the time of one run, with a line at each mark; a gap where no reply came."""
-    with _axes(path, title) as axes:
+    with _axes(path, title, below) as axes:
         times = [point.at_s for point in points]
         for name, style in (("p99", "-"), ("p50", "--")):
             values = [getattr(point, f"{name}_us") / 1e3 if point.max_us else nan for point in points]
@@ -77,10 +88,15 @@ def latency_over_time(path: Path, points: Sequence[Point], marks: Sequence[Mark]
 
 
 def scaling(
-    path: Path, series: Mapping[str, Sequence[tuple[float, float]]], x_label: str, y_label: str, title: str = ""
+    path: Path,
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    x_label: str,
+    y_label: str,
+    title: str = "",
+    below: Sequence[str] = (),
 ) -> None:
     """Of each series, (x, y) points; a dotted line from the first one shows what linear would be."""
-    with _axes(path, title) as axes:
+    with _axes(path, title, below) as axes:
         for color, (label, points) in zip(_colors(len(series)), series.items(), strict=True):
             ordered = sorted(points)
             xs, ys = [x for x, _ in ordered], [y for _, y in ordered]
@@ -93,10 +109,15 @@ def scaling(
 
 
 def grouped_bars(
-    path: Path, groups: Sequence[str], series: Mapping[str, Sequence[float]], y_label: str, title: str = ""
+    path: Path,
+    groups: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    y_label: str,
+    title: str = "",
+    below: Sequence[str] = (),
 ) -> None:
     """A bar of each series in each group; a series has one value a group."""
-    with _axes(path, title, max(_WIDTH_INCHES, _BAR_INCHES * len(groups) * len(series))) as axes:
+    with _axes(path, title, below, max(_WIDTH_INCHES, _BAR_INCHES * len(groups) * len(series))) as axes:
         width = 0.8 / max(len(series), 1)
         for number, (color, (label, values)) in enumerate(zip(_colors(len(series)), series.items(), strict=True)):
             places = [index - 0.4 + width * (number + 0.5) for index in range(len(groups))]
@@ -108,12 +129,19 @@ def grouped_bars(
         legend_below(axes)
 
 
+_Named = Sequence[tuple[str, Result | SearchResult]]
+
+
 def plot(kind: str, files: Sequence[Path], out: Path, title: str) -> None:
-    """What the subcommand `plot` does; raises `ConfigurationError` for files that the kind cannot show."""
-    _DRAW[kind]([(file.stem, read(file)) for file in files], out, title)
+    """What the subcommand `plot` does, with the facts of the results below the chart.
+
+    Raises `ConfigurationError` for files that the kind cannot show.
+    """
+    results = [(file.stem, read(file)) for file in files]
+    _DRAW[kind](results, out, title, facts([result for _, result in results]))
 
 
-def _draw_latency(results: Sequence[tuple[str, Result | SearchResult]], out: Path, title: str) -> None:
+def _draw_latency(results: _Named, out: Path, title: str, below: Sequence[str]) -> None:
     series: dict[str, list[Result]] = {}
     for label, result in results:
         series.setdefault(label if isinstance(result, SearchResult) else result.workload, []).extend(_runs(result))
@@ -124,35 +152,35 @@ def _draw_latency(results: Sequence[tuple[str, Result | SearchResult]], out: Pat
         ]
         for label, runs in series.items()
     }
-    latency_by_throughput(out, points, title)
+    latency_by_throughput(out, points, title, below)
 
 
-def _draw_timeline(results: Sequence[tuple[str, Result | SearchResult]], out: Path, title: str) -> None:
+def _draw_timeline(results: _Named, out: Path, title: str, below: Sequence[str]) -> None:
     first = results[0][1]
     if len(results) != 1 or not isinstance(first, Result):
         raise ConfigurationError("--kind timeline shows one file, which `run` wrote")
-    latency_over_time(out, first.timeline, first.marks, title)
+    latency_over_time(out, first.timeline, first.marks, title, below)
 
 
-def _draw_scaling(results: Sequence[tuple[str, Result | SearchResult]], out: Path, title: str) -> None:
+def _draw_scaling(results: _Named, out: Path, title: str, below: Sequence[str]) -> None:
     series: dict[str, list[tuple[float, float]]] = {}
     for label, result in results:
         if not isinstance(result, SearchResult) or "workers" not in result.deployment:
             raise ConfigurationError(f"{label}: --kind scaling shows files that `search --on cluster` wrote")
         series.setdefault(result.workload, []).append((result.deployment["workers"], result.rate))
-    scaling(out, series, "workers", "highest rate, requests/s", title)
+    scaling(out, series, "workers", "highest rate, requests/s", title, below)
 
 
-def _draw_cpu(results: Sequence[tuple[str, Result | SearchResult]], out: Path, title: str) -> None:
+def _draw_cpu(results: _Named, out: Path, title: str, below: Sequence[str]) -> None:
     runs = [(label, result) for label, result in results if isinstance(result, Result)]
     if len(runs) != len(results):
         raise ConfigurationError("--kind cpu shows files that `run` wrote")
     roles = sorted({role for _, run in runs for role in run.cpu_us})
     series = {role: [run.cpu_us.get(role, 0.0) for _, run in runs] for role in roles}
-    grouped_bars(out, [label for label, _ in runs], series, "µs of CPU per transaction", title)
+    grouped_bars(out, [label for label, _ in runs], series, "µs of CPU per transaction", title, below)
 
 
-_DRAW: Final[dict[str, Callable[[Sequence[tuple[str, Result | SearchResult]], Path, str], None]]] = {
+_DRAW: Final[dict[str, Callable[[_Named, Path, str, Sequence[str]], None]]] = {
     "latency": _draw_latency,
     "timeline": _draw_timeline,
     "scaling": _draw_scaling,
@@ -194,13 +222,16 @@ def _colors(count: int) -> list[str]:
 
 
 @contextmanager
-def _axes(path: Path, title: str, width_inches: float = _WIDTH_INCHES) -> Iterator[Axes]:
+def _axes(path: Path, title: str, below: Sequence[str] = (), width_inches: float = _WIDTH_INCHES) -> Iterator[Axes]:
     kind = FORMATS.get(path.suffix)
     if kind is None:
         raise ConfigurationError(f"{path}: a chart is a file that ends in {' or '.join(FORMATS)}")
     with rc_context(STYLE):
-        figure = Figure(figsize=(width_inches, 3.6), layout="constrained")
+        height_inches = _HEIGHT_INCHES + _LINE_INCHES * len(below)
+        figure = Figure(figsize=(width_inches, height_inches), layout="constrained")
         axes = figure.subplots()
+        if below:
+            figure.supxlabel("\n".join(below), fontsize=_BELOW_POINTS, color=_BELOW_COLOR, x=0.01, ha="left")
         yield axes
         axes.set_title(title, fontsize=10)
         axes.spines["top"].set_visible(False)

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,8 @@ _GIT_SECONDS_MAX: Final = 5.0
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """`interpreter` ends in the engine's form, `processors` are those this process may use; `commit` ends in `+` if
-    files differ from it, empty if unknown. `load_average` is of the last minute, before the measurement.
+    files differ from it, empty if unknown. `load_average` is of the last minute, before the measurement. `taken_at` is
+    when that was, in UTC, to the second.
     """
 
     interpreter: str
@@ -31,6 +33,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     load_average: float
     versions: dict[str, str]
     commit: str
+    taken_at: str = ""
 
 
 def environment() -> Environment:
@@ -44,6 +47,7 @@ def environment() -> Environment:
         load_average=os.getloadavg()[0],
         versions=_versions(),
         commit=_commit(),
+        taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 

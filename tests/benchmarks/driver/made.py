@@ -24,6 +24,7 @@ ENVIRONMENT = Environment(
     load_average=0.5,
     versions={},
     commit="abc",
+    taken_at="2025-06-22T12:34:56+00:00",
 )
 
 

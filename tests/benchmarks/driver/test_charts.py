@@ -57,7 +57,7 @@ def test_each_kind_shows_its_figures(tmp_path: Path) -> None:
     ):
         assert plot(*files, "--kind", kind, "--out", out, "--title", "how it went") == OK
         text = out.read_text("utf-8")
-        for words in (*shown, "how it went"):
+        for words in (*shown, "how it went", "abacus, 2 processors, 1.0 GiB", "1 client process"):
             assert words in text, kind
 
 
