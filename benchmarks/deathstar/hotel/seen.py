@@ -1,0 +1,67 @@
+"""What one client saw of its requests, as far as the audit needs it. Data between two processes; judges nothing."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import NamedTuple
+
+import msgspec
+
+from benchmarks.deathstar.hotel.services.stay import nights_of
+
+Flight = tuple[int, str]
+"""A flight's key: its number and the day."""
+
+
+class Stay(NamedTuple):
+    """In a hotel, from one day to another, both as in 2015-04-09."""
+
+    hotel: int
+    in_date: str
+    out_date: str
+
+    @property
+    def nights(self) -> list[str]:
+        """Each as the day on which it begins."""
+        return [
+            night.isoformat()
+            for night in nights_of(date.fromisoformat(self.in_date), date.fromisoformat(self.out_date))
+        ]
+
+
+class Booked(NamedTuple):
+    """What a request asked to reserve, in the order in which `reserve` is asked; also what `reservation.read` tells."""
+
+    user: str
+    hotel: int
+    in_date: str
+    out_date: str
+    flight: int
+
+    @property
+    def stay(self) -> Stay:
+        """The room's part."""
+        return Stay(self.hotel, self.in_date, self.out_date)
+
+    @property
+    def seat(self) -> Flight:
+        """The seat's part."""
+        return self.flight, self.in_date
+
+
+class Seen(msgspec.Struct):
+    """`made` are the reservations of which a reply told the id, `unanswered` those that may have been made or not.
+
+    `no_room` and `no_seat` are what replies said to have nothing left. `users`, `hotels` and `flights` are those that
+    any request to reserve named, whatever came of it.
+    """
+
+    made: dict[str, Booked] = {}
+    unanswered: list[Booked] = []
+    no_room: set[Stay] = set()
+    no_seat: set[Flight] = set()
+    users: set[str] = set()
+    hotels: set[int] = set()
+    flights: set[Flight] = set()
+    counts: dict[str, int] = {}
+    violations: list[str] = []

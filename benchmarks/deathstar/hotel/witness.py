@@ -1,0 +1,123 @@
+"""What one client saw: it holds searches, recommendations and logins against what must be answered, and keeps what
+reservations say. Never looks at the state.
+
+A room or a seat that is taken stays taken, so whatever a reply said to be full must still be full at the end: that is
+kept too, for the audit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.deathstar.hotel.data import WRONG_PASSWORD, DataSet
+from benchmarks.deathstar.hotel.expected import Expected
+from benchmarks.deathstar.hotel.seen import Booked, Seen, Stay
+from benchmarks.deathstar.hotel.services.flight import NoSeat
+from benchmarks.deathstar.hotel.services.hotel import NoRoom
+from benchmarks.deathstar.hotel.services.user import WrongPassword
+from benchmarks.deathstar.hotel.settings import LOGIN, RECOMMEND, RESERVE, SEARCH
+from benchmarks.driver.workload import Planned
+from styx.messages import Reply, ReplyError
+
+VIOLATIONS_KEPT_MAX: Final = 20
+"""Violations that a witness describes; further ones are counted."""
+
+
+class Witness:
+    """Takes one outcome after the other; `report` is a `Seen` as plain data."""
+
+    def __init__(self, data: DataSet) -> None:
+        self._expected = Expected(data)
+        self._seen = Seen()
+        self._counts: Counter[str] = Counter()
+        self._check: dict[str, Callable[[Planned, Any], bool]] = {
+            SEARCH: self._search,
+            RECOMMEND: self._recommend,
+            LOGIN: self._login,
+            RESERVE: self._reserve,
+        }
+
+    def answered(self, planned: Planned, reply: Reply) -> None:
+        """Takes a reply, committed or not."""
+        if planned.kind == RESERVE:
+            self._tried(planned)
+        if reply.error is not None:
+            self._not_committed(planned, reply.error)
+            return
+        self._counts[planned.kind] += 1
+        if not self._check[planned.kind](planned, reply.result):
+            self._violated(f"{_text(planned)} answered {reply.result!r}")
+
+    def unknown(self, planned: Planned) -> None:
+        """Takes it that there was no reply."""
+        if planned.kind == RESERVE:
+            self._tried(planned)
+            if planned.arguments[0] != WRONG_PASSWORD:
+                self._seen.unanswered.append(_wanted(planned))
+
+    def report(self) -> dict[str, Any]:
+        """All of it."""
+        self._seen.counts = dict(self._counts)
+        report: dict[str, Any] = msgspec.to_builtins(self._seen)
+        return report
+
+    def _tried(self, planned: Planned) -> None:
+        seen, wanted = self._seen, _wanted(planned)
+        seen.users.add(wanted.user)
+        seen.hotels.add(wanted.hotel)
+        seen.flights.add(wanted.seat)
+
+    def _search(self, planned: Planned, offers: Any) -> bool:
+        """The nearest hotels in order, each as it must be; those that are missing have to be full in the end."""
+        place, in_date, out_date = planned.arguments
+        if not isinstance(offers, list):
+            return False
+        left = [*offers]
+        for expected in self._expected.offers(place, in_date, out_date):
+            if left and left[0] == expected:
+                del left[0]
+            else:
+                self._seen.no_room.add(Stay(expected["hotel"], in_date, out_date))
+        return not left
+
+    def _recommend(self, planned: Planned, recommended: Any) -> bool:
+        return bool(recommended == self._expected.best(*planned.arguments))
+
+    def _login(self, planned: Planned, welcome: Any) -> bool:
+        return welcome is (planned.arguments[0] != WRONG_PASSWORD)
+
+    def _reserve(self, planned: Planned, name: Any) -> bool:
+        if planned.arguments[0] == WRONG_PASSWORD or not isinstance(name, str) or name in self._seen.made:
+            return False
+        self._seen.made[name] = _wanted(planned)
+        return True
+
+    def _not_committed(self, planned: Planned, error: ReplyError) -> None:
+        self._counts["not committed"] += 1
+        if error.code != "aborted":
+            return
+        wanted = _wanted(planned) if planned.kind == RESERVE else None
+        wrong = planned.kind == RESERVE and planned.arguments[0] == WRONG_PASSWORD
+        if wanted and not wrong and error.type == NoRoom.__name__:
+            self._seen.no_room.add(wanted.stay)
+        elif wanted and not wrong and error.type == NoSeat.__name__:
+            self._seen.no_seat.add(wanted.seat)
+        elif not (wrong and error.type == WrongPassword.__name__):
+            self._violated(f"{_text(planned)} was aborted by {error.type}: {error.message}")
+
+    def _violated(self, text: str) -> None:
+        self._counts["violations"] += 1
+        if len(self._seen.violations) < VIOLATIONS_KEPT_MAX:
+            self._seen.violations.append(text)
+
+
+def _wanted(planned: Planned) -> Booked:
+    return Booked(planned.key, *planned.arguments[1:])
+
+
+def _text(planned: Planned) -> str:
+    return f"{planned.function}{planned.arguments} of {planned.operator.name} {planned.key}"
