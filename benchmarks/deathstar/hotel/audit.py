@@ -68,6 +68,7 @@ def to_read(every: Sequence[Any], touched: Set[Any], sample: int) -> list[Any]:
 
 def _checked(ledger: Ledger, found: Found) -> list[str]:
     counts, seen = ledger.counts, ledger.seen
+    full = {stay for stay, _ in seen.no_room}
     state = (
         f"{len(found.rooms)} hotels, {len(found.seats)} flights of a day, {len(found.lists)} users: none has more "
         f"taken than there is, and taken is what the {len(found.reservations)} reservations say"
@@ -80,7 +81,8 @@ def _checked(ledger: Ledger, found: Found) -> list[str]:
         f"list ({counts['not committed']} requests did not commit, and left nothing)",
         f"{counts[SEARCH]} searches and {counts[RECOMMEND]} recommendations: the right hotels, distances and prices",
         f"{counts[LOGIN]} logins: right passwords only; no request was aborted for a reason that it had not",
-        f"{len(seen.no_room)} stays and {len(seen.no_seat)} flights that replies said to be full: they are",
+        f"{len(full)} stays and {len(seen.no_seat)} flights that replies said to be full: they are, "
+        "and no search found one of these stays afterwards",
     ]
     if seen.unanswered:
         checked.append(

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from benchmarks.deathstar.hotel.seen import Booked, Flight, Seen
+from benchmarks.deathstar.hotel.seen import Booked, Flight, Seen, Stay
 from benchmarks.deathstar.hotel.settings import Settings
 from benchmarks.driver.reading import Unread
 
@@ -48,7 +48,8 @@ class Ledger:
             whole.violations.append(f"two clients were told of the reservation {name}")
         whole.made |= seen.made
         whole.unanswered += seen.unanswered
-        whole.no_room |= seen.no_room
+        whole.no_room += seen.no_room
+        whole.offered += seen.offered
         whole.no_seat |= seen.no_seat
         whole.users |= seen.users
         whole.hotels |= seen.hotels
@@ -69,6 +70,7 @@ class Ledger:
             self._taken_rooms(standing, found),
             self._taken_seats(standing, found),
             self._really_full(found),
+            self._offered_too_late(),
         )
         return [text for rule in rules for text in _some_of([*rule])]
 
@@ -146,7 +148,7 @@ class Ledger:
     def _really_full(self, found: Found) -> Iterator[str]:
         """What a reply said to be full is full in the end, since nobody gives anything back."""
         rooms, seats = dict(_results(found.rooms)), dict(_results(found.seats))
-        for stay in sorted(self.seen.no_room):
+        for stay in sorted({stay for stay, _ in self.seen.no_room}):
             if stay.hotel in rooms:
                 taken = rooms[stay.hotel]["taken"]
                 if all(taken.get(night, 0) < self._rooms for night in stay.nights):
@@ -154,6 +156,16 @@ class Ledger:
         for key in sorted(self.seen.no_seat):
             if key in seats and seats[key]["taken"] < self._seats:
                 yield f"flight {key} was said to be full, and is not"
+
+    def _offered_too_late(self) -> Iterator[str]:
+        """What had no room in one epoch is offered in no later one, and neither is a longer stay."""
+        full: dict[int, list[tuple[Stay, int]]] = {}
+        for stay, epoch in self.seen.no_room:
+            full.setdefault(stay.hotel, []).append((stay, epoch))
+        for offered, epoch in self.seen.offered:
+            for stay, since in full.get(offered.hotel, ()):
+                if since < epoch and stay.within(offered):
+                    yield f"{offered} was offered in epoch {epoch}, and {stay} had no room in epoch {since}"
 
 
 def _results(read: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from dataclasses import fields
 
-from benchmarks.deathstar.hotel.settings import CAPACITY, CAPACITY_WHEN_HEAVY, MIXES, RESERVE_HEAVY, STANDARD, Settings
+from benchmarks.deathstar.hotel.settings import (
+    CAPACITY,
+    MIXES,
+    RESERVE_HEAVY,
+    ROOMS_WHEN_HEAVY,
+    SEATS_WHEN_HEAVY,
+    STANDARD,
+    Settings,
+)
 from benchmarks.deathstar.hotel.workload import HotelSite
 from benchmarks.driver.zipf import EXPONENT_MAX
 
@@ -21,13 +29,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"the shares of the kinds of request: DeathStarBench's ({STANDARD}), 60 %% reservations many of which "
         f"fail ({RESERVE_HEAVY}), or one kind alone (default {STANDARD})",
     )
-    capacity = f"default {CAPACITY}, or {CAPACITY_WHEN_HEAVY} with --mix {RESERVE_HEAVY}"
     for name, help_text in (
         ("hotels", "number of hotels"),
         ("hotels-per-city", "of them within 8 km of a city's middle"),
-        ("rooms", f"of each hotel ({capacity})"),
+        ("rooms", f"of each hotel (default {CAPACITY}, or {ROOMS_WHEN_HEAVY} with --mix {RESERVE_HEAVY})"),
         ("flights", "number of flights, each of which goes every day"),
-        ("seats", f"of each flight on a day ({capacity})"),
+        ("seats", f"of each flight on a day (default {CAPACITY}, or {SEATS_WHEN_HEAVY} with --mix {RESERVE_HEAVY})"),
         ("users", "number of users"),
         ("places", "in the cities, that searches and recommendations are about"),
         ("audit-sample", "entities of each kind that the audit reads beside those that requests have named"),

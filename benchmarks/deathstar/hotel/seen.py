@@ -20,6 +20,10 @@ class Stay(NamedTuple):
     in_date: str
     out_date: str
 
+    def within(self, longer: Stay) -> bool:
+        """Whether the longer one has all of these nights, in the same hotel."""
+        return self.hotel == longer.hotel and longer.in_date <= self.in_date and self.out_date <= longer.out_date
+
     @property
     def nights(self) -> list[str]:
         """Each as the day on which it begins."""
@@ -52,13 +56,15 @@ class Booked(NamedTuple):
 class Seen(msgspec.Struct):
     """`made` are the reservations of which a reply told the id, `unanswered` those that may have been made or not.
 
-    `no_room` and `no_seat` are what replies said to have nothing left. `users`, `hotels` and `flights` are those that
-    any request to reserve named, whatever came of it.
+    `no_room` and `no_seat` are what replies said to have nothing left, and `offered` what searches found: stays, with
+    the first epoch in which there was no room, or the last one in which there was. `users`, `hotels` and `flights` are
+    those that any request to reserve named, whatever came of it.
     """
 
     made: dict[str, Booked] = {}
     unanswered: list[Booked] = []
-    no_room: set[Stay] = set()
+    no_room: list[tuple[Stay, int]] = []
+    offered: list[tuple[Stay, int]] = []
     no_seat: set[Flight] = set()
     users: set[str] = set()
     hotels: set[int] = set()

@@ -26,8 +26,10 @@ by itself.
 """
 CAPACITY: Final = 200
 """Rooms of a hotel and seats of a flight."""
-CAPACITY_WHEN_HEAVY: Final = 10
-"""The same for the mix `reserve-heavy`."""
+ROOMS_WHEN_HEAVY: Final = 10
+"""Of a hotel, for the mix `reserve-heavy`."""
+SEATS_WHEN_HEAVY: Final = 6
+"""Of a flight, for the mix `reserve-heavy`."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,9 @@ class Settings:
     @property
     def capacity(self) -> tuple[int, int]:
         """Rooms of each hotel, and seats of each flight."""
-        usual = CAPACITY_WHEN_HEAVY if self.mix == RESERVE_HEAVY else CAPACITY
-        return usual if self.rooms is None else self.rooms, usual if self.seats is None else self.seats
+        heavy = self.mix == RESERVE_HEAVY
+        rooms, seats = (ROOMS_WHEN_HEAVY, SEATS_WHEN_HEAVY) if heavy else (CAPACITY, CAPACITY)
+        return rooms if self.rooms is None else self.rooms, seats if self.seats is None else self.seats
 
 
 def _require(holds: bool, message: str) -> None:

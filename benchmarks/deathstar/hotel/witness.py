@@ -1,8 +1,8 @@
 """What one client saw: it holds searches, recommendations and logins against what must be answered, and keeps what
 reservations say. Never looks at the state.
 
-A room or a seat that is taken stays taken, so whatever a reply said to be full must still be full at the end: that is
-kept too, for the audit.
+A room or a seat that is taken stays taken, so whatever a reply said to be full must be full ever after: that is kept
+too, for the audit.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ class Witness:
     def __init__(self, data: DataSet) -> None:
         self._expected = Expected(data)
         self._seen = Seen()
+        self._no_room: dict[Stay, int] = {}
+        self._offered: dict[Stay, int] = {}
         self._counts: Counter[str] = Counter()
-        self._check: dict[str, Callable[[Planned, Any], bool]] = {
+        self._check: dict[str, Callable[[Planned, Reply], bool]] = {
             SEARCH: self._search,
             RECOMMEND: self._recommend,
             LOGIN: self._login,
@@ -46,10 +48,10 @@ class Witness:
         if planned.kind == RESERVE:
             self._tried(planned)
         if reply.error is not None:
-            self._not_committed(planned, reply.error)
+            self._not_committed(planned, reply.error, reply.epoch)
             return
         self._counts[planned.kind] += 1
-        if not self._check[planned.kind](planned, reply.result):
+        if not self._check[planned.kind](planned, reply):
             self._violated(f"{_text(planned)} answered {reply.result!r}")
 
     def unknown(self, planned: Planned) -> None:
@@ -62,6 +64,7 @@ class Witness:
     def report(self) -> dict[str, Any]:
         """All of it."""
         self._seen.counts = dict(self._counts)
+        self._seen.no_room, self._seen.offered = [*self._no_room.items()], [*self._offered.items()]
         report: dict[str, Any] = msgspec.to_builtins(self._seen)
         return report
 
@@ -71,39 +74,45 @@ class Witness:
         seen.hotels.add(wanted.hotel)
         seen.flights.add(wanted.seat)
 
-    def _search(self, planned: Planned, offers: Any) -> bool:
-        """The nearest hotels in order, each as it must be; those that are missing have to be full in the end."""
+    def _search(self, planned: Planned, reply: Reply) -> bool:
+        """The nearest hotels in order, each as it must be; those that are missing have no room."""
         place, in_date, out_date = planned.arguments
-        if not isinstance(offers, list):
+        if not isinstance(reply.result, list):
             return False
-        left = [*offers]
+        left = [*reply.result]
         for expected in self._expected.offers(place, in_date, out_date):
+            stay = Stay(expected["hotel"], in_date, out_date)
             if left and left[0] == expected:
                 del left[0]
+                self._offered[stay] = max(reply.epoch, self._offered.get(stay, reply.epoch))
             else:
-                self._seen.no_room.add(Stay(expected["hotel"], in_date, out_date))
+                self._full(stay, reply.epoch)
         return not left
 
-    def _recommend(self, planned: Planned, recommended: Any) -> bool:
-        return bool(recommended == self._expected.best(*planned.arguments))
+    def _full(self, stay: Stay, epoch: int) -> None:
+        self._no_room[stay] = min(epoch, self._no_room.get(stay, epoch))
 
-    def _login(self, planned: Planned, welcome: Any) -> bool:
-        return welcome is (planned.arguments[0] != WRONG_PASSWORD)
+    def _recommend(self, planned: Planned, reply: Reply) -> bool:
+        return bool(reply.result == self._expected.best(*planned.arguments))
 
-    def _reserve(self, planned: Planned, name: Any) -> bool:
+    def _login(self, planned: Planned, reply: Reply) -> bool:
+        return reply.result is (planned.arguments[0] != WRONG_PASSWORD)
+
+    def _reserve(self, planned: Planned, reply: Reply) -> bool:
+        name = reply.result
         if planned.arguments[0] == WRONG_PASSWORD or not isinstance(name, str) or name in self._seen.made:
             return False
         self._seen.made[name] = _wanted(planned)
         return True
 
-    def _not_committed(self, planned: Planned, error: ReplyError) -> None:
+    def _not_committed(self, planned: Planned, error: ReplyError, epoch: int) -> None:
         self._counts["not committed"] += 1
         if error.code != "aborted":
             return
         wanted = _wanted(planned) if planned.kind == RESERVE else None
         wrong = planned.kind == RESERVE and planned.arguments[0] == WRONG_PASSWORD
         if wanted and not wrong and error.type == NoRoom.__name__:
-            self._seen.no_room.add(wanted.stay)
+            self._full(wanted.stay, epoch)
         elif wanted and not wrong and error.type == NoSeat.__name__:
             self._seen.no_seat.add(wanted.seat)
         elif not (wrong and error.type == WrongPassword.__name__):
