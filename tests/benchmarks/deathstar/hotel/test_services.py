@@ -19,6 +19,7 @@ from benchmarks.deathstar.hotel.services.rate import RatePlan
 from benchmarks.deathstar.hotel.services.recommendation import Known
 from benchmarks.deathstar.hotel.services.user import User, hashed
 from styx.client.embedded import EmbeddedClient
+from tests.benchmarks.deathstar.counted import counting
 
 MIDDLE = Place(38.0, -122.0)
 PLACES = [Place(38.0 + 0.02 * number, -122.0) for number in range(8)]
@@ -151,5 +152,31 @@ def test_nothing_is_left_of_a_reservation_that_fails(arguments: tuple[object, ..
         assert await client.call("user", "ada", "reservations") == before
         assert await client.call("hotel", 2, "occupancy") == {"rooms": 1, "taken": {}}
         assert await client.call("flight", (7, MONDAY), "occupancy") == {"seats": 2, "taken": 1}
+
+    with_site(use)
+
+
+def test_each_kind_of_request_calls_no_more_than_it_needs() -> None:
+    async def use(client: EmbeddedClient) -> None:
+        with counting(app) as calls:
+            await client.call("user", "ada", "login", "secret")
+        assert calls == {"user.login": 1}
+
+        with counting(app) as calls:
+            await client.call("user", "ada", "reserve", "secret", 2, MONDAY, THURSDAY, 7)
+        assert calls == {"user.reserve": 1, "hotel.take_room": 1, "flight.take_seat": 1, "reservation.store": 1}
+
+        # Five hotels are within 5 km of the third one, and no farther cell is asked.
+        there = PLACES[2]
+        with counting(app) as calls:
+            await client.call("search", key(there), "nearby", there, TUESDAY, THURSDAY)
+        assert calls.pop("geo.nearest_here") < 6
+        # The third one is full.
+        assert calls == {"search.nearby": 1, "geo.nearest": 1, "hotel.offer": 5, "rate.price": 4, "profile.read": 4}
+
+        with counting(app) as calls:
+            await client.call("recommendation", key(MIDDLE), "recommend", MIDDLE, "price")
+        assert calls.pop("recommendation.best_here") <= 12
+        assert calls == {"recommendation.recommend": 1, "profile.read": 3}
 
     with_site(use)

@@ -17,7 +17,7 @@ from benchmarks.deathstar.movie.parts import TEXT_CHARS_MAX
 from benchmarks.deathstar.movie.ratings import rating
 from benchmarks.deathstar.movie.storage import review_storage
 from styx.client.embedded import EmbeddedClient
-from tests.benchmarks.deathstar.movie.counted import counting
+from tests.benchmarks.deathstar.counted import counting
 
 USER, TITLE = username(2), title(1)
 
@@ -154,5 +154,5 @@ def test_calls_of_each_kind_of_request() -> None:
             assert calls.total() == n_calls
             assert calls["review_storage.read"] == LATEST
 
-    with counting() as calls:
+    with counting(app) as calls:
         on(tried)

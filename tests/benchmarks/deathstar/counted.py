@@ -1,4 +1,4 @@
-"""How often each function of the app is run, while nothing else about it changes."""
+"""How often each function of an app is run, while nothing else about it changes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.deathstar.movie.app import app
-from styx import Context
+from styx import App, Context
 from styx.function_spec import FunctionSpec
 
 
 @contextmanager
-def counting() -> Iterator[Counter[str]]:
+def counting(app: App) -> Iterator[Counter[str]]:
     """Counts under `OPERATOR.FUNCTION`, until the block ends."""
     calls: Counter[str] = Counter()
     functions = [spec for operator in app.operators.values() for spec in operator.functions.values()]
