@@ -28,8 +28,9 @@ async def rows_found(
 ) -> AsyncIterator[tuple[int, Any]]:
     """What `function` finds of the keys that begin with `prefix` and end in 1 to at least `last`, by that number.
 
-    A request asks for `each` of them; `kind` is the type of one. Raises `Unreadable`.
+    A request asks for up to `each` of them; `kind` is the type of one. Raises `Unreadable`.
     """
+    each = min(each, last)
     firsts = range(1, last + 1, each)
     windows = [firsts[at : at + REQUESTS_AT_ONCE] for at in range(0, len(firsts), REQUESTS_AT_ONCE)]
     reading = [

@@ -79,6 +79,8 @@ class DeliveriesLedger:
             # As many at once as delivered to one district: each Delivery takes one order of it.
             count = max(districts.values())
             happened[carrier_id] += count
+            if not self._asked[carrier_id]:
+                continue
             what = f"{count} without an answer, of warehouse {self._w_id} by carrier {carrier_id} at {delivery_d},"
             for d_id, o_id in enumerate(oldest, 1):
                 if districts[d_id] < count and o_id <= self._settings.orders:
