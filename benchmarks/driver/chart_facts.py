@@ -13,7 +13,7 @@ from benchmarks.driver.environment import Environment
 from benchmarks.driver.result import Result, SearchResult
 from benchmarks.driver.workload import Audit
 
-LINE_CHARS: Final = 112
+LINE_CHARS: Final = 124
 """What fits below the narrowest chart."""
 _DAY_CHARS: Final = len("2025-06-22")
 _GIB: Final = 2**30

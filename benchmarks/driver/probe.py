@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from benchmarks.driver.accounting import MachineUsage, RoleUsage, Sample, machine_usage, usage_by_role
-from benchmarks.driver.counters import Scrape, fetch, growth
+from benchmarks.driver.counters import Scrape, fetch, growth, parse
 from benchmarks.driver.processes import sample
 
 Pids = Callable[[], Mapping[str, Sequence[int]]]
@@ -20,8 +20,17 @@ Pids = Callable[[], Mapping[str, Sequence[int]]]
 Urls = Callable[[], Mapping[str, Sequence[str]]]
 """Where the processes that run now show `/metrics`, by role."""
 
+
+class Own(NamedTuple):
+    """What lives in this process under `role`: `metrics` is what it would show at `/metrics`."""
+
+    role: str
+    metrics: Callable[[], str]
+
+
 COORDINATOR: Final = "coordinator"
 """The role whose counters tell of snapshots and recoveries."""
+_OWN_URL: Final = "here"
 _EVENTS: Final = {"styx_snapshots_total": "snapshot", "styx_recoveries_total": "recovery"}
 
 
@@ -35,11 +44,12 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 class Probe:
     """`begin` and `end` enclose a window, with `look` once a second in between."""
 
-    def __init__(self, pids: Pids, urls: Urls = dict) -> None:
+    def __init__(self, pids: Pids, urls: Urls = dict, own: Own | None = None) -> None:
         self.samples: list[Sample] = []
         self.marks: list[Mark] = []
         self._pids = pids
         self._urls = urls
+        self._own = own
         self._before: dict[str, Scrape] = {}
         self._after: dict[str, Scrape] = {}
         self._events: dict[str, float] = {}
@@ -81,7 +91,8 @@ class Probe:
     @property
     def counters(self) -> dict[str, Scrape]:
         """How much the processes' own counters grew in the window."""
-        return growth(self._urls(), self._before, self._after)
+        own = {} if self._own is None else {self._own.role: [_OWN_URL]}
+        return growth({**self._urls(), **own}, self._before, self._after)
 
     @property
     def last_second(self) -> dict[str, RoleUsage]:
@@ -90,7 +101,10 @@ class Probe:
 
     async def _fetch(self, role: str | None) -> dict[str, Scrape]:
         urls = [url for each, of_role in self._urls().items() if role in (None, each) for url in of_role]
-        return await asyncio.to_thread(fetch, urls) if urls else {}
+        scrapes = await asyncio.to_thread(fetch, urls) if urls else {}
+        if self._own is not None and role is None:
+            scrapes[_OWN_URL] = parse(self._own.metrics())
+        return scrapes
 
     def _count_events(self, scrapes: Mapping[str, Scrape]) -> list[str]:
         """What has happened since the last look."""

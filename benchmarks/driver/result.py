@@ -8,6 +8,7 @@ that came within the window.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ from styx.errors import ConfigurationError
 
 FORMAT: Final = 1
 PEER_COUNTERS: Final = ("messages", "frames", "bytes")
+CALLS_COUNTER: Final = "styx_calls_total"
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +67,8 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
 
     `cpu_us` is processor time per transaction by role, of the usage in `roles`. `counters` is what the processes
     counted of themselves in the window, by role (docs/metrics.md). `peer` is what workers sent to each other for one
-    transaction: messages, frames, bytes; empty where workers do not tell.
+    transaction: messages, frames, bytes; empty where workers do not tell. `calls` are the functions run for one
+    transaction, the request's own included (again where it was carried); None where nobody tells.
     """
 
     format: int = FORMAT
@@ -98,6 +101,7 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     machine: MachineUsage
     counters: dict[str, Scrape]
     peer: dict[str, float]
+    calls: float | None = None
     audit: Audit | None = None
 
     @property
@@ -174,6 +178,7 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
         machine=probe.machine,
         counters=counters,
         peer=_peer(counters.get("worker", {})),
+        calls=_calls(counters.values()),
     )
 
 
@@ -210,6 +215,17 @@ _results: Final[msgspec.json.Decoder[Result | SearchResult]] = msgspec.json.Deco
 
 def _peer(workers: Scrape) -> dict[str, float]:
     """Per transaction, by the workers' own count of both."""
-    transactions = sum(value for name, value in workers.items() if name.startswith("styx_transactions_total{"))
+    transactions = _transactions(workers)
     sent = {each: workers.get(f"styx_peer_{each}_total{{direction=sent}}") for each in PEER_COUNTERS}
     return {each: value / transactions for each, value in sent.items() if value is not None} if transactions else {}
+
+
+def _calls(counters: Iterable[Scrape]) -> float | None:
+    """Per transaction, by the count of those that run functions: workers, or an embedded engine."""
+    telling = [scrape for scrape in counters if CALLS_COUNTER in scrape]
+    transactions = sum(map(_transactions, telling))
+    return sum(scrape[CALLS_COUNTER] for scrape in telling) / transactions if transactions else None
+
+
+def _transactions(counted: Scrape) -> float:
+    return sum(value for name, value in counted.items() if name.startswith("styx_transactions_total{"))

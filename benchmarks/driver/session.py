@@ -103,7 +103,7 @@ class Session:
             own = {CLIENT_ROLE: clients.pids} if clients.pids else {}
             return {**own, **deployment.pids()}
 
-        return Probe(pids, deployment.urls)
+        return Probe(pids, deployment.urls, deployment.own)
 
     async def audit(self, witnesses: list[Any]) -> Audit:
         """What the workload finds in the state."""

@@ -70,6 +70,8 @@ def summary(result: Result) -> str:
             for role, usage in sorted(result.roles.items())
         )
         lines.append(f"busy         {cores} processors (memory)")
+    if result.calls is not None:
+        lines.append(f"calls        {result.calls:.2f} functions per transaction, its own included")
     if result.peer:
         each = ", ".join(f"{value:.2f} {what}" for what, value in result.peer.items())
         lines.append(f"peers        {each} between workers per transaction")

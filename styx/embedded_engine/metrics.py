@@ -45,6 +45,9 @@ def _transactions(engine: EmbeddedEngine) -> Iterator[_Metric]:
         "Replies given, by outcome.",
         [(f'{{outcome="{outcome}"}}', number) for outcome, number in outcomes],
     )
+    yield _counter(
+        "styx_calls_total", "Functions run in the execution step, the requests' own included.", worker.executor.calls
+    )
     yield _counter("styx_lock_phase_transactions_total", "Transactions run again in a lock phase.", counters.locked)
     yield _counter(
         "styx_carried_transactions_total", "Transactions that left their epoch unfinished.", counters.carried

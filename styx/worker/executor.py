@@ -47,9 +47,9 @@ class Executor(RootAccounts):
     """One epoch's first execution on one worker. `owners` maps every slot to its worker.
 
     `invocation` is the kind of context that functions get, which a shell may replace between epochs by one that
-    measures. Of this epoch: `_ready` are the invocations to start, of which the first `_started` have been; `_waiting`
-    those that wait for another worker, by TID, slot and call path; `_suspended` all that ever waited for anything, with
-    what their coroutines need to go on.
+    measures. `calls` are all functions that were started, over all epochs. Of this epoch: `_ready` are the invocations
+    to start, of which the first `_started` have been; `_waiting` those that wait for another worker, by TID, slot and
+    call path; `_suspended` all that ever waited for anything, with what their coroutines need to go on.
     """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
@@ -59,6 +59,7 @@ class Executor(RootAccounts):
         self.invocation: type[Invocation] = Invocation
         self._ready: list[Invocation] = []
         self._started = 0
+        self.calls = 0
         self._waiting: dict[tuple[int, int, bytes], Invocation] = {}
         self._suspended: dict[Invocation, Steps] = {}
         self._first_steps = FirstSteps()
@@ -132,6 +133,7 @@ class Executor(RootAccounts):
             else:
                 break
         if started == len(ready):
+            self.calls += started
             ready.clear()
             started = 0
         self._started = started

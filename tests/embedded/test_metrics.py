@@ -37,6 +37,7 @@ async def test_metrics_say_what_happened() -> None:
         ("styx_transactions_total", "committed"): 3,
         ("styx_transactions_total", "aborted"): 1,
         ("styx_transactions_total", "rejected"): 1,
+        ("styx_calls_total", ""): 4,
         ("styx_epoch_size", ""): 0,
         ("styx_epochs_total", ""): 6,
         ("styx_in_flight", ""): 0,

@@ -48,6 +48,7 @@ PARTS: Final = ("function", "state", "network", "protocol", "idle")
 WORKERS_MOVE: Final = [
     *(f"styx_transactions_total,outcome={outcome}" for outcome in ("committed", "aborted")),
     "styx_transaction_seconds_count",
+    "styx_calls_total",
     "styx_lock_phase_transactions_total",
     "styx_lock_phase_rounds_count",
     "styx_epochs_total",

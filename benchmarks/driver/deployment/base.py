@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.driver.deployment.replies import RepliesSeen
-from benchmarks.driver.probe import Pids, Urls
+from benchmarks.driver.probe import Own, Pids, Urls
 from benchmarks.driver.target import Target, TargetFactory
 from benchmarks.driver.worker_death import Workers
 from styx.client.base import Client
@@ -20,14 +20,15 @@ class Deployment:
 
     `facts` describe it in results. `open_client` is for loading and auditing. `make_target` is for client processes;
     None if the deployment lives in this process, where `target_here` is the only target. `pids` and `urls` are by
-    role. `replies`: None where a second reply to a request has no place. `workers`: None if they
-    cannot be killed and started.
+    role; `own` is what lives in this process. `replies`: None where a second reply to a request has no place.
+    `workers`: None if they cannot be killed and started.
     """
 
     facts: dict[str, Any]
     open_client: Callable[[], AbstractAsyncContextManager[Client]]
     pids: Pids
     urls: Urls = dict
+    own: Own | None = None
     make_target: TargetFactory | None = None
     target_here: Callable[[float], Target] | None = None
     replies: RepliesSeen | None = None

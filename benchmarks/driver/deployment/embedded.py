@@ -14,6 +14,7 @@ from pathlib import Path
 
 import styx
 from benchmarks.driver.deployment.base import Deployment
+from benchmarks.driver.probe import Own
 from benchmarks.driver.styx_target import ClientTarget
 from benchmarks.driver.target import Target
 from styx.app import App
@@ -49,5 +50,6 @@ async def embedded(
                 facts={"kind": "embedded", "slots": n_slots, "snapshot interval s": snapshot_interval_s},
                 open_client=lambda: nullcontext(client),
                 pids=lambda: {ROLE: [os.getpid()]},
+                own=Own(ROLE, client.engine.metrics),
                 target_here=target,
             )

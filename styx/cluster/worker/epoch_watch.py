@@ -31,6 +31,7 @@ class EpochWatch:
         self.sizes = Histogram(EPOCH_SIZES)
         self.rounds = Histogram(ROUNDS)
         self.latency = Histogram(REQUEST_SECONDS)
+        self.calls = 0
         self.locked = 0
         self.left = 0
         self.sampling = False
@@ -42,6 +43,7 @@ class EpochWatch:
         self._roots: dict[int, RootTransaction] = {}
         self._roots_before: dict[int, RootTransaction] = {}
         self._ended_before = 0
+        self._calls_before = 0
         self._rounds = 0
         self._sent_us: list[int] = []
 
@@ -52,6 +54,7 @@ class EpochWatch:
         self.spans.begin()
         self._rounds = 0
         self._ended_before = transactions_ended
+        self._calls_before = executor.calls
         self._epochs += 1
         self.sampling = self._epochs % EPOCHS_PER_SAMPLE == 0
         if self.sampling:
@@ -73,13 +76,14 @@ class EpochWatch:
         self.spans.enter(Span.LOCK_PHASE)
         self.locked += locked
 
-    def closes(self, transactions_ended: int) -> None:
+    def closes(self, executor: Executor, transactions_ended: int) -> None:
         """The open epoch, if there is one, closes."""
         if self.spans.span is None:
             return
         self.spans.end()
         size = len(self._roots)
         self.sizes.observe(size)
+        self.calls += executor.calls - self._calls_before
         self.left += size - (transactions_ended - self._ended_before)
         if self._rounds:
             self.rounds.observe(self._rounds)

@@ -31,6 +31,7 @@ def _transactions(process: WorkerProcess) -> Iterator[Metric]:
     counts, watch = process.node.counters, process.node.watch
     outcomes = {"committed": counts.committed, "aborted": counts.aborted, "rejected": counts.rejected}
     yield counters("styx_transactions_total", "Replies given, by outcome.", "outcome", outcomes)
+    yield counter("styx_calls_total", "Functions run in the execution step, the requests' own included.", watch.calls)
     yield counter("styx_lock_phase_transactions_total", "Transactions run again in a lock phase.", watch.locked)
     yield counter("styx_carried_transactions_total", "Transactions that left their epoch unfinished.", watch.left)
     yield counter("styx_poison_records_total", "Request records skipped as undecodable.", counts.poison)

@@ -28,7 +28,7 @@ class TimedWorker(Worker):
         elif step is Step.LOADING:
             watch.abandons()
         else:
-            watch.closes(self.transactions_ended)
+            watch.closes(self.executor, self.transactions_ended)
 
     def step(self, event: Event) -> list[Effect]:
         """As `Worker.step`."""

@@ -12,7 +12,7 @@ from benchmarks.driver.measure import Measurement
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.reports import IntervalReport, RunReport
-from benchmarks.driver.result import Result, result_of
+from benchmarks.driver.result import CALLS_COUNTER, Result, result_of
 from benchmarks.driver.target import Outcome
 
 ENVIRONMENT = Environment(
@@ -56,8 +56,8 @@ def result(rate: float = 100, latency_us: int = 5000, **changes: Any) -> Result:
     ]
     transactions = "styx_transactions_total{outcome=committed}"
     messages = "styx_peer_messages_total{direction=sent}"
-    probe._before = {"w": {transactions: 10.0, messages: 0.0}}
-    probe._after = {"w": {transactions: 110.0, messages: 250.0}}
+    probe._before = {"w": {transactions: 10.0, messages: 0.0, CALLS_COUNTER: 30.0}}
+    probe._after = {"w": {transactions: 110.0, messages: 250.0, CALLS_COUNTER: 330.0}}
     calibration = Calibration(cpu_ms=40, wall_ms=41)
     measured = Measurement(
         LoadPlan(rate=rate), report(rate, latency_us, **changes), probe, ENVIRONMENT, (calibration, calibration), []

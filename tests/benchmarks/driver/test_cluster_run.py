@@ -30,6 +30,7 @@ def test_a_run_accounts_every_role_and_finds_no_reply_twice(tmp_path: Path) -> N
     assert result.duplicated == 0
     assert result.counters["worker"]["styx_transactions_total{outcome=committed}"] > 0
     assert "messages" in result.peer
+    assert result.calls == pytest.approx(1, abs=0.2)
     assert result.audit is not None
     assert result.audit.violations == []
 

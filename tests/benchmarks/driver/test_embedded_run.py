@@ -24,6 +24,7 @@ def test_a_run_counts_every_request_and_passes_its_audit(tmp_path: Path) -> None
     result = read(out)
     assert isinstance(result, Result)
     assert result.outcomes == {Outcome.COMMITTED: 180, Outcome.ABORTED: 20}
+    assert result.calls == pytest.approx(1, abs=0.2)
     assert result.errors == {"aborted:Refused": 24}
     assert result.answered.count == 200
     assert result.audit is not None

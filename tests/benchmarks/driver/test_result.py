@@ -23,6 +23,8 @@ def test_rates_and_processor_time_are_by_transaction() -> None:
     assert made.roles["worker"].cores == pytest.approx(0.5)
     assert made.machine.others_s == pytest.approx(2.0)
     assert made.peer == {"messages": 2.5}
+    assert made.calls == 3
+    assert "3.00 functions per transaction" in summary(made)
     assert made.timeline[0].at_s == 0.0
     assert made.answered.p99_us == made.latency["add"][Outcome.COMMITTED].p99_us
     assert sum(decode(made.answered.hdr).values()) == made.answered.count == 1000

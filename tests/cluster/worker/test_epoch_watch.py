@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 import msgspec
 import pytest
@@ -40,6 +41,13 @@ async def close(ctx: Context) -> None:
     raise ValueError("it cannot be closed")
 
 
+@account.register
+async def add_to_all(ctx: Context, others: list[str]) -> None:
+    for other in others:
+        ctx.call_async(account, add, other, (1,))
+    await ctx.call(account, add, "sum", (len(others),))
+
+
 app = App("bank", [account])
 
 
@@ -69,7 +77,7 @@ class Session:
         self._tell(coordinator_events.WorkerJoined(0))
         self.settle()
 
-    def send(self, *calls: tuple[str, str, list[int]]) -> None:
+    def send(self, *calls: tuple[str, str, list[Any]]) -> None:
         """Requests (key, function, arguments) that come together."""
         for key, function, arguments in calls:
             payload = encode_request(Request(key, "account", key, function, msgspec.msgpack.encode(arguments)))
@@ -130,6 +138,15 @@ def test_every_step_is_observed_once_an_epoch_and_they_add_up() -> None:
             assert watch.spans.by_span[span].total > 0, span.name
     assert watch.sizes.count == epochs
     assert watch.sizes.total == 8
+
+
+def test_calls_are_counted_with_those_that_requests_make() -> None:
+    session = Session()
+    session.send(("a", "add_to_all", [["b", "c", "d"]]), ("e", "close", []))
+    assert session.watch.calls == 5 + 1
+    session.recover()
+    assert session.worker.executor.calls == 0
+    assert session.watch.calls == 6, "generations come and go"
 
 
 def test_conflicts_rounds_and_latency() -> None:
