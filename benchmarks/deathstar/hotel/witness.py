@@ -107,16 +107,22 @@ class Witness:
 
     def _not_committed(self, planned: Planned, error: ReplyError, epoch: int) -> None:
         self._counts["not committed"] += 1
-        if error.code != "aborted":
-            return
-        wanted = _wanted(planned) if planned.kind == RESERVE else None
-        wrong = planned.kind == RESERVE and planned.arguments[0] == WRONG_PASSWORD
-        if wanted and not wrong and error.type == NoRoom.__name__:
-            self._full(wanted.stay, epoch)
-        elif wanted and not wrong and error.type == NoSeat.__name__:
-            self._seen.no_seat.add(wanted.seat)
-        elif not (wrong and error.type == WrongPassword.__name__):
+        if error.code == "aborted" and not self._may_abort(planned, error.type, epoch):
             self._violated(f"{_text(planned)} was aborted by {error.type}: {error.message}")
+
+    def _may_abort(self, planned: Planned, reason: str, epoch: int) -> bool:
+        """Whether the reason can be right; what nothing is left of is for the audit to see."""
+        if planned.kind != RESERVE:
+            return False
+        if planned.arguments[0] == WRONG_PASSWORD:
+            return reason == WrongPassword.__name__
+        if reason == NoRoom.__name__:
+            self._full(_wanted(planned).stay, epoch)
+        elif reason == NoSeat.__name__:
+            self._seen.no_seat.add(_wanted(planned).seat)
+        else:
+            return False
+        return True
 
     def _violated(self, text: str) -> None:
         self._counts["violations"] += 1

@@ -82,6 +82,17 @@ async def take_seat(ctx: Context) -> None:
         await ctx.put(seats)
 
 
+def overbook() -> Function:
+    """`flight.take_seat` without a look at how many there are."""
+
+    async def take_seat(ctx: Context) -> None:
+        seats: Seats = await ctx.get()
+        seats.taken += 1
+        await ctx.put(seats)
+
+    return take_seat
+
+
 async def store(ctx: Context, made: Reservation) -> None:
     """Keeps another flight."""
     made.flight += 1

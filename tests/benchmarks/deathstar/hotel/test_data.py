@@ -55,6 +55,7 @@ def test_passwords_are_salted() -> None:
     first = users[user_name(3)]
     assert first.password_hash == hashed(first.salt, user_password(3))
     assert len({each.salt for each in users.values()}) == 20
+    assert hashed(b"one", "password") != hashed(b"other", "password")
 
 
 def test_most_places_have_hotels_around_and_the_expected_ones_are_the_nearest() -> None:

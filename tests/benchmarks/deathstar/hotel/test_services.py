@@ -76,6 +76,10 @@ def test_the_search_in_the_middle_of_many_gives_the_nearest_five_and_far_away_no
         there = Place(38.061, -122.0)
         found = await client.call("search", key(there), "nearby", there, MONDAY, TUESDAY)
         assert [offer["hotel"] for offer in found] == [3, 4, 2, 5, 1]
+        # The next one is in a cell that is near, and 11 km away.
+        north = Place(38.18, -122.0)
+        found = await client.call("search", key(north), "nearby", north, MONDAY, TUESDAY)
+        assert [offer["hotel"] for offer in found] == [7, 6, 5]
         nowhere = Place(38.0, -121.0)
         assert await client.call("search", key(nowhere), "nearby", nowhere, MONDAY, TUESDAY) == []
 
