@@ -153,7 +153,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Of `run` alone; after `add_load_options`, some of whose defaults depend on `--kill-worker` here."""
     parser.set_defaults(drain=None, interval=None, timeout=None)
     parser.add_argument(
-        "--rate", type=float, default=1000.0, metavar="N", help="requests a second, over all clients (default 1000)"
+        "--rate",
+        type=float,
+        default=1000.0,
+        metavar="N",
+        help="requests a second, over all clients (default %(default)g)",
     )
     parser.add_argument(
         "--witness", type=Path, metavar="FILE", help="write what the clients have seen there, for a later `audit`"
@@ -191,7 +195,7 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=1000.0,
         metavar="N",
-        help="requests a second of the first step (default 1000)",
+        help="requests a second of the first step (default %(default)g)",
     )
     add(
         "--precision",

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
 from benchmarks.tpcc.mixes import MIXES
 from benchmarks.tpcc.settings import CUSTOMERS, ITEMS, Settings
 from benchmarks.tpcc.workload import TpcC
 from styx.errors import ConfigurationError
 
+RATE_DEFAULT: Final = 200.0
+"""Requests a second: a NewOrder of ten lines is 36 function calls, so an engine takes fewer than of transfers."""
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The workload's own options, beside those of the driver."""
+    parser.set_defaults(rate=RATE_DEFAULT, first_rate=RATE_DEFAULT)
     default = Settings()
     group = parser.add_argument_group(
         "TPC-C",

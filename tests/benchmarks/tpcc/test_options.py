@@ -6,6 +6,7 @@ import argparse
 
 import pytest
 
+from benchmarks.driver.command import main
 from benchmarks.tpcc.options import add_options, make_workload
 from benchmarks.tpcc.settings import CUSTOMERS, ITEMS, Settings
 from benchmarks.tpcc.workload import TpcC
@@ -51,3 +52,11 @@ def test_the_app_is_found_by_its_name_in_processes_of_their_own() -> None:
     workload = made_of()
     assert load_app(workload.app_target) is workload.app
     assert {loading.operator.name for loading in workload.initial()} == set(workload.app.operators)
+
+
+def test_the_rate_is_one_that_an_engine_in_this_process_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, option in (("run", "--rate"), ("search", "--first-rate"), ("sweep", "--first-rate")):
+        with pytest.raises(SystemExit):
+            main("tpcc", add_options, make_workload, [command, "--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        assert "(default 200)" in text[text.rindex(f"{option} N ") :].split("--")[1]
