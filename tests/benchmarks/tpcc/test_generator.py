@@ -89,6 +89,7 @@ def test_the_share_of_payments_of_other_warehouses_customers_is_exact(share: flo
     if away:
         assert {request.arguments[1] for request in away} == {1, 2, 3, 4}
         assert {request.arguments[2] for request in away} == set(range(1, 11))
+        assert sum(request.arguments[2] == request.arguments[0] for request in away) < 0.2 * len(away)
 
 
 def test_one_warehouse_alone_has_nothing_remote() -> None:
