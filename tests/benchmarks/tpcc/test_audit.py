@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.tpcc import tables
+from benchmarks.driver.workload import Planned
+from benchmarks.tpcc import reads, tables
 from benchmarks.tpcc.audit import audit
-from benchmarks.tpcc.tables import History, NewOrder, OrderLine
+from benchmarks.tpcc.tables import History, NewOrder, Order, OrderLine
 from benchmarks.tpcc.violations import SHOWN_MAX
 from styx.client.base import FunctionLike, KeyLike, OperatorLike
 from styx.messages import Reply
@@ -140,6 +141,17 @@ def test_rows_that_violate_a_condition(changed: Change, rules: set[str], said: s
             ["customer: (2, 3, 31) stands, but there are 30 in each district"],
         ),
         (
+            appears("order", (*DISTRICT, 36), Order(6, 0, None, 0, 1)),
+            [
+                "3.3.2.5: order (2, 3, 36) has O_CARRIER_ID None, but is not in NEW_ORDER",
+                "order: (2, 3, 36) stands, but D_NEXT_O_ID is 36",
+                "order: (2, 3, 36) of customer 6 stands, and nobody has asked for it",
+                "index of last orders: customer (2, 3, 6) has 16 rather than 36",
+                "3.3.2.2: district (2, 3) has D_NEXT_O_ID 36, but its last order is 36",
+                "3.3.2.11: district (2, 3) has 36 orders and 9 rows of NEW_ORDER, 27 fewer, but 26 were delivered",
+            ],
+        ),
+        (
             appears("order_line", (*DISTRICT, 36, 1), LINE),
             ["3.3.2.6: order (2, 3, 36) has O_OL_CNT 0, but 1", "3.3.2.4: district (2, 3)"],
         ),
@@ -157,6 +169,31 @@ def test_rows_that_are_not_as_they_must_be(changed: Change, violations: list[str
     assert len(found) == len(violations), found
     for text, said in zip(found, violations, strict=True):
         assert text.startswith(said)
+
+
+def test_a_customer_who_has_paid_often_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "MORE_PAYMENTS_READ", 2)
+
+    def pays(run: Run) -> None:
+        for _ in range(reads.PAYMENTS_READ):
+            run.send(Planned("payment", tables.warehouse, 2, "payment", (3, *CUSTOMER, 100)))
+
+    def changing(run: Run) -> None:
+        pays(run)
+        run.change("history", (*CUSTOMER, reads.PAYMENTS_READ), data="d")
+
+    assert violations_after(pays) == []
+    (violation,) = violations_after(changing)
+    assert violation.startswith("payment: (2, 3, 6, 20) has data 'd' rather than ")
+
+
+def test_all_rows_are_read_in_however_many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = audited(finished())
+    for name in ("ORDERS_READ", "CUSTOMERS_READ", "ITEMS_READ"):
+        monkeypatch.setattr(reads, name, 3)
+    assert audited(finished()) == whole
+    changed = violations_after(change("customer", (1, 10, 30), phone="1"))
+    assert [text.partition(" has ")[0] for text in changed] == ["customer: (1, 10, 30)"]
 
 
 def test_only_a_few_violations_of_each_rule_are_told() -> None:
@@ -210,7 +247,7 @@ def test_what_is_still_in_the_log_settles_before_the_rows_are_read() -> None:
 
 
 def test_what_writes_while_the_audit_reads_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.tpcc.audit.SETTLING_READS_MAX", 3)
+    monkeypatch.setattr("benchmarks.tpcc.auditor.SETTLING_READS_MAX", 3)
     violations = asyncio.run(audit(Unsettled(finished(), 1000), SETTINGS, [])).violations
     assert violations[-1] == "unsettled: something has written while the audit was reading; audit again"
 
