@@ -23,6 +23,7 @@ EXPERIMENTS: Final = {
     "snapshots": Experiment("snapshots", "what a snapshot every second costs, and latency over time beside it"),
     "recovery": Experiment("recovery", "latency over time around a worker's death and replacement"),
     "breakdown": Experiment("breakdown", "where a transaction's time goes"),
+    "workloads": Experiment("workloads", "functions, messages, processor time and latency of each kind of transaction"),
     "targets": Experiment("targets.command", "the ratios that are to hold, each against its target"),
 }
 _PROGRAM: Final = "python -m benchmarks.experiments"

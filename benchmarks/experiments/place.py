@@ -44,17 +44,18 @@ class Place:
         *,
         slots: int | None = None,
         snapshot_interval_s: float = SNAPSHOT_SECONDS,
+        app: str = APP,
         coordinator_module: str = "styx",
         worker_module: str = "styx",
     ) -> BenchmarkCluster:
-        """One that serves, of YCSB-T's app, under a name of its own; `slots`: None for those of the options.
+        """One that serves `app`, MODULE:APP, under a name of its own; `slots`: None for those of the options.
 
         `coordinator_module` is run as its coordinator, and `worker_module` as its workers, instead of the command
         line's. Raises `ChildFailed`.
         """
         services = self._services
         options = ClusterOptions(
-            app=APP,
+            app=app,
             name=name,
             kafka=services.kafka_address,
             store=name,

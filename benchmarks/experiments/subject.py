@@ -202,10 +202,11 @@ async def subjects(
     if audited and bench.common.audit:
         names = " and ".join(load.name for load in loads)
         bench.say(f"{names}: auditing")
-        await _audited(names, sessions[0], witnesses, since)
+        await audit_or_fail(names, sessions[0], witnesses, since)
 
 
-async def _audited(names: str, session: Session, witnesses: list[Any], since: dict[int, int]) -> None:
+async def audit_or_fail(names: str, session: Session, witnesses: list[Any], since: dict[int, int]) -> None:
+    """Holds the state and the replies since then against what clients have seen; raises `StepFailed`."""
     audit = await session.audit(witnesses)
     if audit.violations:
         raise StepFailed(f"{names}: the audit found: {'; '.join(audit.violations)}")

@@ -1,0 +1,65 @@
+"""Which kinds of request the experiment `workloads` measures, and on which data. A table; measures nothing.
+
+One more kind is one more line. Its words are options of the workload's command, which must leave one kind of request.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Kind(NamedTuple):
+    """A kind of request by itself. `rate` is requests a second; None: a share of what the deployment manages."""
+
+    name: str
+    words: str
+    rate: float | None = None
+
+
+class DataSet(NamedTuple):
+    """Data that several kinds are measured on, one after the other: `package` has a module `options`.
+
+    It is loaded as `words` and the first kind's words say. The state is audited when all kinds are through.
+    """
+
+    name: str
+    package: str
+    words: str
+    kinds: tuple[Kind, ...]
+
+
+_TPCC: Final = (
+    Kind("NewOrder", "--mix new-order"),
+    Kind("Payment", "--mix payment"),
+    Kind("OrderStatus", "--mix order-status"),
+    Kind("StockLevel", "--mix stock-level"),
+    # As much as it takes would soon find nothing left to deliver; so slowly it lives on the orders from before.
+    Kind("Delivery", "--mix delivery", rate=10),
+)
+DATA_SETS: Final = (
+    DataSet(
+        "YCSB-T",
+        "benchmarks.ycsbt",
+        "--keys 10000 --overdraft 0",
+        (
+            Kind("transfer", ""),
+            Kind("transfer, waiting", "--wait"),
+            Kind("transfer, Zipf 0.99", "--zipf 0.99"),
+            Kind("read of 2", "--read-only 1"),
+        ),
+    ),
+    DataSet("TPC-C, 1 warehouse", "benchmarks.tpcc", "--warehouses 1", _TPCC),
+    DataSet("TPC-C, 10 warehouses", "benchmarks.tpcc", "--warehouses 10", _TPCC),
+    DataSet(
+        "hotel",
+        "benchmarks.deathstar.hotel",
+        "",
+        tuple(Kind(kind, f"--mix {kind}") for kind in ("search", "recommend", "login", "reserve")),
+    ),
+    DataSet(
+        "movie",
+        "benchmarks.deathstar.movie",
+        "",
+        tuple(Kind(kind, f"--mix {kind}") for kind in ("compose", "read-movie", "read-user")),
+    ),
+)
