@@ -1,12 +1,12 @@
-"""The app of TPC-C: its tables, and the functions of its five transactions, which their files register with them."""
+"""The app of TPC-C: its tables, with the functions of its five transactions and those that the audit reads with."""
 
 from __future__ import annotations
 
 from benchmarks.tpcc import by_name, delivery, new_order, order_status, payment, reads, stock_level, tables
 from styx import App
 
-TRANSACTIONS = (new_order, payment, order_status, delivery, stock_level, by_name, reads)
-"""Their files, each of which names its clause of the standard; without these imports there would be no functions."""
+FILES = (new_order, payment, order_status, delivery, stock_level, by_name, reads)
+"""Where the functions are. Importing a file registers its functions with the tables."""
 
 app = App(
     "tpcc",
