@@ -51,7 +51,7 @@ class Auditor:
         self._settings = settings
         self._told = told
         self._prices = [0, *(item.price for item in goods.catalogue(settings))]
-        self._supplies = Supplies(settings.items)
+        self._supplies = Supplies(settings)
         self._paid: Counter[tuple[int, int]] = Counter()
         self._names = _names(settings)
         self.violations = Violations()

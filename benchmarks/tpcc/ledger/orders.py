@@ -135,8 +135,15 @@ class OrdersLedger:
                 yield f"order: {key} of customer {row.c_id} stands, and nobody has asked for it"
             self._asked[asked] -= 1
         for number, line in enumerate(lines, 1):
-            if line is not None and line.amount != (amount := line.quantity * self._price(line.i_id)):
-                yield f"order line: {(*key, number)} has amount {line.amount} rather than {amount}"
+            if line is not None:
+                yield from self._as_sold((*key, number), line)
+
+    def _as_sold(self, key: tuple[int, int, int, int], line: OrderLine) -> Iterator[str]:
+        amount = line.quantity * self._price(line.i_id)
+        if line.amount != amount:
+            yield f"order line: {key} has amount {line.amount} rather than {amount}"
+        if not self._supplies.is_from(self._key[1], line):
+            yield f"order line: {key} has dist_info {line.dist_info!r}, which is another stock's or district's"
 
     def _as_told(self, o_id: int, row: Order, lines: list[OrderLine | None], told: Ordered) -> Iterator[str]:
         key = (*self._key, o_id)

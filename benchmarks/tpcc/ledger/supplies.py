@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from zlib import crc32
 
 from benchmarks.tpcc.arithmetic import left_of
 from benchmarks.tpcc.ledger.differences import differences
-from benchmarks.tpcc.tables import OrderLine, Stock
+from benchmarks.tpcc.population import goods
+from benchmarks.tpcc.settings import Settings
+from benchmarks.tpcc.tables import DISTRICTS, OrderLine, Stock
 
 
 class Supplies:
-    """Of all warehouses: 12 bytes a row of STOCK, for warehouses that have supplied anything."""
+    """Of all warehouses: 52 bytes a row of STOCK, for warehouses that have supplied anything."""
 
-    def __init__(self, items: int) -> None:
-        self._items = items
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._items = settings.items
+        self._dists: dict[int, array[int]] = {}
         self._quantity: dict[int, array[int]] = {}
         self._count: dict[int, array[int]] = {}
         self._remote: dict[int, array[int]] = {}
@@ -30,6 +35,16 @@ class Supplies:
         self._quantity[supplier][i_id] += line.quantity
         self._count[supplier][i_id] += 1
         self._remote[supplier][i_id] += supplier != w_id
+
+    def is_from(self, d_id: int, line: OrderLine) -> bool:
+        """Whether OL_DIST_INFO is what the item's stock has for orders of the district with that number."""
+        supplier, i_id = line.supply_w_id, line.i_id
+        if not (1 <= i_id <= self._items and 1 <= supplier <= self._settings.warehouses):
+            return False
+        if supplier not in self._dists:
+            rows = goods.stocks(self._settings, supplier)
+            self._dists[supplier] = array("I", [crc32(dist.encode()) for row in rows for dist in row.dists])
+        return self._dists[supplier][(i_id - 1) * DISTRICTS + d_id - 1] == crc32(line.dist_info.encode())
 
     def violations(self, w_id: int, i_id: int, initial: Stock, found: Stock | None) -> Iterator[str]:
         """What is wrong with a row that was `initial` at the start, which is changed to what it should be."""

@@ -161,6 +161,7 @@ def test_an_orders_rows_are_what_was_asked_for() -> None:
     taken = {"order line", "order status", "stock"}
     check(first_line(amount=0), {"order line", "order status"}, "(2, 4, 31, 1) has amount 0 rather than 46962")
     check(first_line(quantity=1), taken, "(2, 4, 31, 1) has quantity 1 rather than 6")
+    check(first_line(dist_info="d"), {"order line"}, "(2, 4, 31, 1) has dist_info 'd', which is another stock's")
     check(first_line(i_id=1), taken, "(2, 4, 31, 1) has i_id 1 rather than 18")
     check(first_line(i_id=41), taken, "(2, 4, 31, 1) has i_id 41 rather than 18")
     check(first_line(supply_w_id=1), taken, "(2, 4, 31, 1) has supply_w_id 1 rather than 2")
