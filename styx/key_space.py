@@ -13,7 +13,7 @@ import msgspec
 
 from styx.codec import shown
 from styx.errors import BadKey
-from styx.partitioning import Key, KeyType, partition_function, stable_hash
+from styx.partitioning import SHORT_TEXT_CHARS, Key, KeyType, partition_function
 
 _SMALL: Final = 2**61
 """Of integers so far from nothing nobody has to ask whether they fit 64 bits."""
@@ -25,7 +25,7 @@ class KeySpace:
     of what `partition_key` makes of them.
     """
 
-    __slots__ = ("_check", "_hash", "_integers", "_n_partitions", "_plain", "operator", "partition_key")
+    __slots__ = ("_check", "_hash", "_integers", "_n_partitions", "_parts", "operator", "partition_key")
 
     def __init__(
         self,
@@ -37,10 +37,10 @@ class KeySpace:
         self.operator = operator
         self._check = key_type.check
         self._integers = key_type.scalar is int
+        self._parts = key_type.parts
         self._n_partitions = n_partitions or 0
         self.partition_key = partition_key
         self._hash = partition_function(partition_key)
-        self._plain = self._hash is stable_hash
 
     def check(self, key: Any) -> Any:
         """`key` as the engine holds it; raises `BadKey` for what is none."""
@@ -48,23 +48,37 @@ class KeySpace:
             number: int = key
             if -_SMALL < number < _SMALL:
                 return key
+        elif type(key) is tuple and self._is_small(key):
+            return key
         check = self._check
         return check(key, self.operator)
 
+    def _is_small(self, key: tuple[Any, ...]) -> bool:
+        """Whether it is surely a key: of these types, and nobody has to ask whether its parts are too large."""
+        parts = self._parts
+        if len(key) != len(parts):
+            return False
+        for part, kind in zip(key, parts, strict=True):
+            if type(part) is not kind:
+                return False
+            if type(part) is int:
+                if not -_SMALL < part < _SMALL:
+                    return False
+            elif type(part) is str and (len(part) > SHORT_TEXT_CHARS or not part.isascii()):
+                return False
+        return True
+
     def partition_of(self, key: Any, n_slots: int) -> int:
         """Partition index of a checked key. Raises `BadKey` if the app's `partition_key` fails."""
-        find = self._hash
+        part_of = self.partition_key
         try:
-            value = find(key)
+            value: int = crc32(_encode(key if part_of is None else part_of(key)))
         except Exception as error:  # noqa: BLE001 - the app's own function
             raise BadKey(f"partition_key of operator {self.operator!r} failed for {shown(key)}: {error}") from None
         return value % (self._n_partitions or n_slots)
 
     def slot_of(self, key: Any, n_slots: int) -> int:
         """The slot of a checked key: that of its partition, `partition_of(key) % n_slots`. Raises as `partition_of`."""
-        if self._plain:
-            value: int = crc32(_encode(key))
-            return value % (self._n_partitions or n_slots) % n_slots
         return self.partition_of(key, n_slots) % n_slots
 
     def slots_of(self, keys: Sequence[Key], n_slots: int) -> list[int]:

@@ -23,7 +23,7 @@ Key = str | int | tuple[str | int, ...]
 _DECIMAL = re.compile(r"-?[0-9]+", re.ASCII)
 _INT_MIN: Final = -(2**63)
 _INT_MAX: Final = 2**63 - 1
-_SHORT_TEXT_CHARS: Final = KEY_BYTES_MAX // 4
+SHORT_TEXT_CHARS: Final = KEY_BYTES_MAX // 4
 """So few fit whatever they are."""
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -68,17 +68,13 @@ class KeyType:
 
     def _check_str(self, key: Any, operator: str) -> Key:
         if type(key) is str:
-            if len(key) <= _SHORT_TEXT_CHARS and key.isascii():
+            if len(key) <= SHORT_TEXT_CHARS and key.isascii():
                 return key
             return self._checked_text(key, operator)
         raise self._another_type(key, operator)
 
     def _check_tuple(self, key: Any, operator: str) -> Key:
-        if (
-            type(key) in (tuple, list)
-            and len(key) == len(self.parts)
-            and all(type(part) is kind for part, kind in zip(key, self.parts, strict=True))
-        ):
+        if type(key) in (tuple, list) and len(key) == len(self.parts) and tuple(map(type, key)) == self.parts:
             return self._checked_tuple(tuple(key), operator)
         raise self._another_type(key, operator)
 

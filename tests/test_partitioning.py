@@ -75,11 +75,14 @@ def test_a_partition_key_that_fails_is_the_requests_fault() -> None:
         ((int, str), (1, "a"), (1, "a")),
         ((int, str), [1, "a"], (1, "a")),
         (tuple[int, int], (1, 2), (1, 2)),
+        ((int, int), (2**62, -(2**63)), (2**62, -(2**63))),
+        ((int, str), (1, "é" * 1_000), (1, "é" * 1_000)),
         ((str,), ("a",), ("a",)),
     ],
 )
 def test_good_keys(declared: Any, key: Any, held: Key) -> None:
     assert KeyType(declared).check(key, "o") == held
+    assert Operator("o", key_type=declared).check_key(key) == held
 
 
 @pytest.mark.parametrize(
@@ -95,17 +98,21 @@ def test_good_keys(declared: Any, key: Any, held: Key) -> None:
         (int, True, "got True of type bool"),
         (int, 5.0, "got 5.0 of type float"),
         (int, 2**63, "must fit 64 bits"),
+        ((int, str), (True, "a"), r"has keys of type \(int, str\), got \(True, 'a'\)"),
+        ((int, str), (1, "a" * (KEY_BYTES_MAX + 1)), "2049 bytes; the limit is 2048"),
+        ((int, str), (1, "\ud800"), "not valid Unicode"),
         ((int, str), (1,), r"has keys of type \(int, str\), got \(1,\)"),
         ((int, str), ("a", 1), r"has keys of type \(int, str\)"),
         ((int, str), (True, "a"), r"has keys of type \(int, str\)"),
         ((int, str), (2**63, "a"), "must fit 64 bits"),
-        ((int, str), (1, "\ud800"), "not valid Unicode"),
         ((int, str), {1: "a"}, "of type dict"),
     ],
 )
 def test_bad_keys_are_named(declared: Any, key: Any, words: str) -> None:
     with pytest.raises(BadKey, match=words):
         KeyType(declared).check(key, "o")
+    with pytest.raises(BadKey, match=words):
+        Operator("o", key_type=declared).check_key(key)
 
 
 @pytest.mark.parametrize(
