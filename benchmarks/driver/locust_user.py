@@ -1,0 +1,76 @@
+"""Locust users that send a workload's requests to a gateway. A locustfile makes a subclass; nothing is audited here.
+
+Locust is a closed loop: each user waits for its reply, and sends less while the target is slow. Figures of the driver's
+open loop are others. The workload's options are taken from the environment variable WORKLOAD_OPTIONS, as on the
+workload's own command line, for some of them would be Locust's own: WORKLOAD_OPTIONS="--keys 1000 --zipf 0.9".
+
+Locust replaces the blocking parts of the standard library as soon as it is imported, so only it imports this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Callable
+from typing import ClassVar, Final
+
+from locust import FastHttpUser, task
+from locust.runners import WorkerRunner
+
+from benchmarks.driver import options as driver_options
+from benchmarks.driver.http_request import body_of, path_of, verdict_of
+from benchmarks.driver.workload import Generator, Workload
+
+VARIABLE: Final = "WORKLOAD_OPTIONS"
+SEED: Final = 1
+_HEADERS: Final = {"Content-Type": "application/json"}
+_generators: dict[Workload, Generator] = {}
+
+
+class WorkloadUser(FastHttpUser):
+    """One connection with one request at a time. `workload` is what `workload_of` gives.
+
+    A committed request counts as its kind; one that aborted with an error of a type in `expected_aborts` as `KIND
+    aborted`, a success too; everything else is a failure of its kind, with the reply's message.
+    """
+
+    abstract = True
+    host = "http://127.0.0.1:8080"
+    workload: ClassVar[Workload]
+    expected_aborts: ClassVar[frozenset[str]] = frozenset()
+
+    @task
+    def request(self) -> None:
+        """The next request of this process's generator."""
+        planned = self._generator().next()
+        with self.client.post(
+            path_of(planned), data=body_of(planned), headers=_HEADERS, name=planned.kind, catch_response=True
+        ) as response:
+            verdict = verdict_of(planned.kind, response.status_code, response.content or b"", self.expected_aborts)
+            response.request_meta["name"] = verdict.name
+            if verdict.failure:
+                response.failure(verdict.failure)
+            else:
+                response.success()
+
+    def _generator(self) -> Generator:
+        """One for all users of this process: drawing a request never lets another user run."""
+        generator = _generators.get(self.workload)
+        if generator is None:
+            runner = self.environment.runner
+            worker = max(runner.worker_index, 0) if isinstance(runner, WorkerRunner) else 0
+            generator = _generators[self.workload] = self.workload.generator(worker, worker + 1, SEED)
+        return generator
+
+
+def workload_of(
+    add_options: Callable[[argparse.ArgumentParser], None], make_workload: Callable[[argparse.Namespace], Workload]
+) -> Workload:
+    """The workload with the options of the environment; ends the process, and says why, if they are wrong."""
+    parser = argparse.ArgumentParser(prog=VARIABLE)
+    driver_options.add_deployment_options(parser)
+    add_options(parser)
+    options = parser.parse_args(shlex.split(os.environ.get(VARIABLE, "")))
+    driver_options.check(options)
+    return make_workload(options)
