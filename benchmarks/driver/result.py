@@ -68,7 +68,7 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     `cpu_us` is processor time per transaction by role, of the usage in `roles`. `counters` is what the processes
     counted of themselves in the window, by role (docs/metrics.md). `peer` is what workers sent to each other for one
     transaction: messages, frames, bytes; empty where workers do not tell. `calls` are the functions run for one
-    transaction, the request's own included (again where it was carried); None where nobody tells.
+    transaction, the request's own included (again where carried or, after a death, replayed); None where nobody tells.
     """
 
     format: int = FORMAT
