@@ -113,7 +113,7 @@ async def _measure(bench: Bench, options: argparse.Namespace, found: list[Measur
                             if not found:
                                 await subject.warmed()
                             measured = Measured(data=data_set.name, kind=kind.name, workers=workers, rate=0.0)
-                            await _at_a_moderate_rate(bench, subject, kind, measured)
+                            await at_a_moderate_rate(bench, subject, kind, measured)
                             found.append(measured)
                 await cluster.end()
 
@@ -167,8 +167,8 @@ async def data_set_on(
         await audit_or_fail(data_set.name, first, witnesses, since)
 
 
-async def _at_a_moderate_rate(bench: Bench, subject: Subject, kind: Kind, measured: Measured) -> None:
-    """Raises `StepFailed` if no rate that was tried is held."""
+async def at_a_moderate_rate(bench: Bench, subject: Subject, kind: Kind, measured: Measured) -> None:
+    """Adds a figure each run to `measured`. Raises `StepFailed` if no rate that was tried is held."""
     rate = kind.rate
     if rate is None:
         busy = await subject.run(SATURATING_RATE, in_flight=FEW_IN_FLIGHT // bench.common.clients)

@@ -52,6 +52,16 @@ TARGETS: Final = (
     Target(
         "snapshots", "snapshots", "a snapshot each second, 1 M keys: rate by that without", 0.95, "share", at_least=True
     ),
+    Target(
+        "tpcc",
+        "tpcc-one-by-ten",
+        "TPC-C's NewOrder and Payment on 1 worker: highest rate with 1 warehouse by 10 warehouses'",
+        0.25,
+        "share",
+        at_least=True,
+    ),
+    Target("tpcc", "tpcc-new-order", "TPC-C's NewOrder in 100 warehouses: CPU of 1 worker", 1000, "µs"),
+    Target("tpcc", "tpcc-new-order-contended", "TPC-C's NewOrder in 1 warehouse: CPU of 1 worker", 2000, "µs"),
     Target("memory", "memory", "1 M keys of small state: memory for each, over key and value", 300, "bytes"),
 )
 GROUPS: Final = tuple(dict.fromkeys(target.group for target in TARGETS))
