@@ -171,6 +171,8 @@ def _resolved(function: str, func: Callable[..., Any], name: str, annotation: An
         return Any
     if not isinstance(annotation, str):
         return annotation
+    # Of a decorated function, the names are those where it was written: not where its decorator was.
+    func = inspect.unwrap(func, stop=lambda each: hasattr(each, "__signature__"))
     names = dict(getattr(func, "__globals__", {}))
     code, cells = getattr(func, "__code__", None), getattr(func, "__closure__", None) or ()
     if code is not None:

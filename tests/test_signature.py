@@ -149,6 +149,23 @@ def test_an_annotation_may_name_what_only_the_enclosing_function_knows() -> None
     assert decode(function, [{"x": 1}]) == ((Local(1),), {})
 
 
+def test_an_annotation_of_a_decorated_function_means_what_it_means_where_that_was_written() -> None:
+    elsewhere: dict[str, Any] = {}
+    exec(  # noqa: S102 - a decorator of a module that knows nothing of `Point`
+        "import functools\n"
+        "def traced(function):\n"
+        "    @functools.wraps(function)\n"
+        "    async def inner(*args):\n"
+        "        return await function(*args)\n"
+        "    return inner\n",
+        elsewhere,
+    )
+
+    async def function(ctx: object, point: Point) -> None: ...
+
+    assert decode(elsewhere["traced"](function), [{"x": 1}]) == ((Point(1),), {})
+
+
 def test_an_annotation_that_cannot_be_resolved_says_what_to_do() -> None:
     async def function(ctx: object, point: Missing) -> None:  # type: ignore[name-defined]  # noqa: F821
         ...
