@@ -300,8 +300,8 @@ class Context(msgspec.Struct, eq=False):
         return self._env.tid
 
     @property
-    def key(self) -> Key:
-        """The entity's key."""
+    def key(self) -> Any:
+        """The entity's key, of the operator's key type: a type checker lets a tuple be taken apart."""
         return self._key
 
     @property

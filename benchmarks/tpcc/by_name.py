@@ -8,7 +8,7 @@ from __future__ import annotations
 from benchmarks.tpcc import order_status as by_number
 from benchmarks.tpcc import payment, tables
 from benchmarks.tpcc.answers import OrderStatusAnswer, PaidCustomer
-from benchmarks.tpcc.rows import key_of, there
+from benchmarks.tpcc.rows import there
 from styx import Context
 
 
@@ -30,6 +30,6 @@ async def order_status(ctx: Context) -> OrderStatusAnswer:
 
 def middle_one(ctx: Context, numbers: list[int] | None) -> tuple[int, int, int]:
     """The customer's key: the one at position n/2, rounded up, of the n of the name that `ctx` is at."""
-    w_id, d_id, _ = key_of(ctx)
+    w_id, d_id, _ = ctx.key
     namesakes = there(ctx, "customer named", numbers)
     return w_id, d_id, namesakes[(len(namesakes) - 1) // 2]

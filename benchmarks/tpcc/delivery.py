@@ -6,7 +6,7 @@ All districts are one transaction. One that has no such order is skipped.
 from __future__ import annotations
 
 from benchmarks.tpcc import tables
-from benchmarks.tpcc.rows import key_of, now_us, there
+from benchmarks.tpcc.rows import now_us, there
 from styx import Context
 
 
@@ -20,7 +20,7 @@ async def delivery(ctx: Context, carrier_id: int) -> list[int | None]:
 @tables.undelivered.register
 async def deliver_oldest(ctx: Context, carrier_id: int) -> int | None:
     """Delivers this district's oldest order, whose number is returned, if there is one."""
-    w_id, d_id = key_of(ctx)
+    w_id, d_id = ctx.key
     o_id: int = there(ctx, "index of undelivered orders", await ctx.get())
     if not await ctx.call(tables.new_order, dequeue, (w_id, d_id, o_id)):
         return None
@@ -41,7 +41,7 @@ async def dequeue(ctx: Context) -> bool:
 @tables.order.register
 async def hand_over(ctx: Context, carrier_id: int) -> None:
     """Gives this order to the carrier, and charges its customer for it."""
-    w_id, d_id, o_id = key_of(ctx)
+    w_id, d_id, o_id = ctx.key
     order: tables.Order = there(ctx, "order", await ctx.get())
     order.carrier_id = carrier_id
     await ctx.put(order)

@@ -11,7 +11,7 @@ from typing import Final
 
 from benchmarks.tpcc import tables
 from benchmarks.tpcc.answers import NewOrderAnswer, OrderedLine, Wanted
-from benchmarks.tpcc.rows import key_of, now_us, there
+from benchmarks.tpcc.rows import now_us, there
 from styx import Context
 
 RESERVE: Final = 10
@@ -55,7 +55,7 @@ class Supplied(tables.Row):
 @tables.district.register
 async def new_order(ctx: Context, c_id: int, lines: list[Wanted]) -> NewOrderAnswer:
     """Makes the order with this district's next number. Raises `ItemNotFound`."""
-    w_id, d_id = key_of(ctx)
+    w_id, d_id = ctx.key
     district: tables.District = there(ctx, "district", await ctx.get())
     o_id = district.next_o_id
     district.next_o_id = o_id + 1
@@ -82,7 +82,7 @@ async def new_order(ctx: Context, c_id: int, lines: list[Wanted]) -> NewOrderAns
 
 async def order_item(ctx: Context, o_id: int, number: int, wanted: Wanted) -> OrderedLine:
     """Line `number` of this district's order `o_id`: takes the item from stock and writes the line down."""
-    w_id, d_id = key_of(ctx)
+    w_id, d_id = ctx.key
     i_id, supply_w_id, quantity = wanted.i_id, wanted.supply_w_id, wanted.quantity
     item: Offer = await ctx.call(tables.item, offer, (w_id, i_id))
     taken: Supplied = await ctx.call(tables.stock, supply, (supply_w_id, i_id), (d_id, quantity, supply_w_id != w_id))

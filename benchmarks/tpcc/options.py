@@ -16,7 +16,7 @@ RATE_DEFAULT: Final = 200.0
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The workload's own options, beside those of the driver."""
-    parser.set_defaults(rate=RATE_DEFAULT, first_rate=RATE_DEFAULT)
+    parser.set_defaults(rate=RATE_DEFAULT)
     default = Settings()
     group = parser.add_argument_group(
         "TPC-C",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.tpcc import tables
 from benchmarks.tpcc.answers import OrderStatusAnswer, StatusLine
-from benchmarks.tpcc.rows import key_of, there
+from benchmarks.tpcc.rows import there
 from styx import Context
 
 
@@ -19,7 +19,7 @@ class OrderShown(tables.Row):
 @tables.customer.register
 async def order_status(ctx: Context) -> OrderStatusAnswer:
     """This customer and their last order."""
-    key = w_id, d_id, c_id = key_of(ctx)
+    key = w_id, d_id, c_id = ctx.key
     customer: tables.Customer = there(ctx, "customer", await ctx.get())
     o_id: int = await ctx.call(tables.customer_order, last_order, key)
     order: OrderShown = await ctx.call(tables.order, show, (w_id, d_id, o_id))
@@ -47,7 +47,7 @@ async def last_order(ctx: Context) -> int:
 async def show(ctx: Context) -> OrderShown:
     """This order and its lines."""
     order: tables.Order = there(ctx, "order", await ctx.get())
-    key = key_of(ctx)
+    key = ctx.key
     lines = [await ctx.call(tables.order_line, show_line, (*key, n)) for n in range(1, order.ol_cnt + 1)]
     return OrderShown(order.entry_d, order.carrier_id, lines)
 

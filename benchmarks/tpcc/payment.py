@@ -10,7 +10,7 @@ from typing import Final
 
 from benchmarks.tpcc import tables
 from benchmarks.tpcc.answers import PaidCustomer, PaymentAnswer
-from benchmarks.tpcc.rows import key_of, now_us, there
+from benchmarks.tpcc.rows import now_us, there
 from styx import Context
 
 BAD_CREDIT: Final = "BC"
@@ -23,7 +23,7 @@ DATA_SHOWN: Final = 200
 @tables.warehouse.register
 async def payment(ctx: Context, d_id: int, c_w_id: int, c_d_id: int, who: int | str, amount: int) -> PaymentAnswer:
     """Takes `amount` cents at this warehouse and district `d_id` from the customer `who`, a number or a last name."""
-    w_id: int = key_of(ctx)
+    w_id: int = ctx.key
     warehouse: tables.Warehouse = there(ctx, "warehouse", await ctx.get())
     warehouse.ytd += amount
     await ctx.put(warehouse)
@@ -46,7 +46,7 @@ async def take_in(ctx: Context, amount: int) -> str:
 @tables.customer.register
 async def pay(ctx: Context, w_id: int, d_id: int, h_data: str, amount: int) -> PaidCustomer:
     """Takes `amount` cents off what this customer owes, paid at district `d_id` of warehouse `w_id`."""
-    key = c_w_id, c_d_id, c_id = key_of(ctx)
+    key = c_w_id, c_d_id, c_id = ctx.key
     customer: tables.Customer = there(ctx, "customer", await ctx.get())
     customer.balance -= amount
     customer.ytd_payment += amount

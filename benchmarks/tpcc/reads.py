@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from benchmarks.tpcc.rows import key_of
 from benchmarks.tpcc.tables import (
     Customer,
     District,
@@ -95,7 +94,7 @@ async def audit_oldest(ctx: Context) -> int | None:
 @order.register
 async def audit_orders(ctx: Context, count: int) -> list[OrderFound]:
     """What stands under this number and those that follow, `count` together."""
-    w_id, d_id, first = key_of(ctx)
+    w_id, d_id, first = ctx.key
     return [await ctx.call(order, audit_order, (w_id, d_id, o_id)) for o_id in range(first, first + count)]
 
 
@@ -105,7 +104,7 @@ async def audit_order(ctx: Context) -> OrderFound:
     row: Order | None = await ctx.get()
     lines = []
     for number in range(1, (0 if row is None else row.ol_cnt) + 2):
-        lines.append(await ctx.call(order_line, audit_line, (*key_of(ctx), number)))
+        lines.append(await ctx.call(order_line, audit_line, (*ctx.key, number)))
     return OrderFound(row, await ctx.call(new_order, audit_new_order, ctx.key), lines)
 
 
@@ -126,7 +125,7 @@ async def audit_new_order(ctx: Context) -> NewOrder | None:
 @customer.register
 async def audit_customers(ctx: Context, count: int) -> list[CustomerFound]:
     """This customer and those that follow, `count` together."""
-    w_id, d_id, first = key_of(ctx)
+    w_id, d_id, first = ctx.key
     return [await ctx.call(customer, audit_customer, (w_id, d_id, c_id)) for c_id in range(first, first + count)]
 
 
@@ -136,8 +135,8 @@ async def audit_customer(ctx: Context) -> CustomerFound:
     row: Customer | None = await ctx.get()
     payments = []
     for number in range(1, min(0 if row is None else row.payment_cnt, PAYMENTS_READ - 1) + 2):
-        payments.append(await ctx.call(history, audit_payment, (*key_of(ctx), number)))
-    namesakes = [] if row is None else await ctx.call(customer_name, audit_namesakes, (*key_of(ctx)[:2], row.last))
+        payments.append(await ctx.call(history, audit_payment, (*ctx.key, number)))
+    namesakes = [] if row is None else await ctx.call(customer_name, audit_namesakes, (*ctx.key[:2], row.last))
     return CustomerFound(row, payments, await ctx.call(customer_order, audit_last_order, ctx.key), namesakes)
 
 
@@ -158,7 +157,7 @@ async def audit_namesakes(ctx: Context) -> list[int]:
 @history.register
 async def audit_payments(ctx: Context, count: int) -> list[History | None]:
     """This payment and those of the same customer that follow, `count` together."""
-    w_id, d_id, c_id, first = key_of(ctx)
+    w_id, d_id, c_id, first = ctx.key
     found = []
     for number in range(first, first + count):
         found.append(await ctx.call(history, audit_payment, (w_id, d_id, c_id, number)))
@@ -175,7 +174,7 @@ async def audit_payment(ctx: Context) -> History | None:
 @stock.register
 async def audit_stocks(ctx: Context, count: int) -> list[Stock | None]:
     """The stock of this item and of those that follow, `count` together."""
-    w_id, first = key_of(ctx)
+    w_id, first = ctx.key
     return [await ctx.call(stock, audit_stock, (w_id, i_id)) for i_id in range(first, first + count)]
 
 
@@ -189,7 +188,7 @@ async def audit_stock(ctx: Context) -> Stock | None:
 @item.register
 async def audit_items(ctx: Context, count: int) -> list[Item | None]:
     """This item and those that follow, `count` together."""
-    w_id, first = key_of(ctx)
+    w_id, first = ctx.key
     return [await ctx.call(item, audit_item, (w_id, i_id)) for i_id in range(first, first + count)]
 
 

@@ -1,9 +1,9 @@
-"""What the transactions' functions have in common: their row's key, the row and the time. Never reads or writes."""
+"""What the transactions' functions have in common: the row and the time. Never reads or writes."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from styx import Context
 
@@ -15,11 +15,6 @@ R = TypeVar("R")
 
 class NoSuchRow(Exception):
     """A transaction needs a row that is not there."""
-
-
-def key_of(ctx: Context) -> Any:
-    """The key of the row that `ctx` is at, as a type checker lets it be taken apart."""
-    return ctx.key
 
 
 def there(ctx: Context, table: str, row: R | None) -> R:

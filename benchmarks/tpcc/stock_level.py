@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from benchmarks.tpcc import tables
-from benchmarks.tpcc.rows import key_of, there
+from benchmarks.tpcc.rows import there
 from styx import Context
 
 ORDERS: Final = 20
@@ -15,7 +15,7 @@ ORDERS: Final = 20
 @tables.district.register
 async def stock_level(ctx: Context, threshold: int) -> int:
     """How many different items of this district's last orders have a stock in this warehouse below `threshold`."""
-    w_id, d_id = key_of(ctx)
+    w_id, d_id = ctx.key
     district: tables.District = there(ctx, "district", await ctx.get())
     items: set[int] = set()
     for o_id in range(max(1, district.next_o_id - ORDERS), district.next_o_id):
@@ -30,7 +30,7 @@ async def stock_level(ctx: Context, threshold: int) -> int:
 async def items_ordered(ctx: Context) -> list[int]:
     """The items of this order."""
     order: tables.Order = there(ctx, "order", await ctx.get())
-    key = key_of(ctx)
+    key = ctx.key
     return [await ctx.call(tables.order_line, item_ordered, (*key, n)) for n in range(1, order.ol_cnt + 1)]
 
 

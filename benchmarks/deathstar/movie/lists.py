@@ -7,7 +7,7 @@ again. Page 1 is the oldest. The head keeps what is asked for most, the latest r
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
@@ -52,7 +52,7 @@ async def add(ctx: Context, review: ReviewKey) -> None:
     if len(head.reviews) == LATEST + PAGE:
         full = Page(head.reviews[:PAGE], head.older)
         head = Page(head.reviews[PAGE:], head.older + 1)
-        owner, _ = cast(PageKey, ctx.key)
+        owner, _ = ctx.key
         ctx.call_async(ctx.operator, keep, (owner, head.older), (full,))
     await ctx.put(head)
 

@@ -6,8 +6,6 @@ day of a flight only, so those of different days need not wait for each other.
 
 from __future__ import annotations
 
-from typing import cast
-
 import msgspec
 
 from styx import Context, Operator
@@ -32,7 +30,7 @@ flight = Operator("flight", key_type=tuple[int, str], state_type=Seats)
 
 
 def _text(ctx: Context) -> str:
-    number, day = cast("tuple[int, str]", ctx.key)
+    number, day = ctx.key
     return f"flight {number} on {day}"
 
 
