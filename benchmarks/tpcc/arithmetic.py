@@ -15,7 +15,9 @@ QUANTITY_MAX: Final = 100
 RESTOCKED: Final = 91
 """What is added to S_QUANTITY whenever fewer than `QUANTITY_MIN` would be left."""
 CUSTOMER_DATA_MAX: Final = 500
-"""Characters of C_DATA."""
+"""Characters of C_DATA, which begins with 300 at least."""
+CUSTOMER_DATA_SHOWN: Final = 200
+"""Characters of it that a Payment shows (clause 2.5.3.4)."""
 BAD_CREDIT: Final = "BC"
 
 

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from benchmarks.tpcc import conditions, reads, tables
 from benchmarks.tpcc.conditions import OrdersTally
+from benchmarks.tpcc.constant import Buyer
 from benchmarks.tpcc.ledger.answers import AnswersLedger, Happened
 from benchmarks.tpcc.ledger.customers import CustomersLedger, Names
 from benchmarks.tpcc.ledger.deliveries import DeliveriesLedger
@@ -50,7 +51,7 @@ class Auditor:
         self._client = client
         self._settings = settings
         self._told = told
-        self._prices = [0, *(item.price for item in goods.catalogue(settings))]
+        self._catalogue = [Item(0, "", 0, ""), *goods.catalogue(settings)]
         self._supplies = Supplies(settings)
         self._paid: Counter[tuple[int, int]] = Counter()
         self._names = _names(settings)
@@ -121,9 +122,10 @@ class Auditor:
         self.violations.add(deliveries.violations(handed_over, oldest))
 
     async def _orders(self, key: tuple[int, int], row: District, initial: District) -> OrdersLedger:
-        taxes = places.warehouse_row(self._settings, key[0]).tax + initial.tax
-        discounts = [0, *(customer.discount for customer in people.customers(self._settings, *key))]
-        terms = Terms(taxes, discounts, self._prices)
+        w_tax = places.warehouse_row(self._settings, key[0]).tax
+        customers = people.customers(self._settings, *key)
+        buyers = [Buyer("", "", 0), *(Buyer(row.last, row.credit, row.discount) for row in customers)]
+        terms = Terms(w_tax, initial.tax, buyers, self._catalogue)
         orders = OrdersLedger(key, row.next_o_id, self._settings, self._told, terms, self._supplies)
         last = max(row.next_o_id, self._settings.orders)
         function, each = reads.audit_orders, reads.ORDERS_READ

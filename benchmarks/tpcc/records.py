@@ -22,7 +22,10 @@ Place = tuple[int, int, int]
 
 
 class Ordered(Row):
-    """A NewOrder that committed: what was asked for, and of the answer what later rows must agree with."""
+    """A NewOrder that committed: what was asked for, and of the answer what later rows must agree with.
+
+    `terms` and `goods` are checksums of what no transaction writes.
+    """
 
     w_id: int
     d_id: int
@@ -31,11 +34,16 @@ class Ordered(Row):
     o_id: int
     entry_d: int
     total: int
+    terms: int
+    goods: int
     place: Place
 
 
 class Paid(Row):
-    """A Payment that committed, at W_ID and D_ID, by the customer that was asked for or that the name was found for."""
+    """A Payment that committed, at W_ID and D_ID, by the customer that was asked for or that the name was found for.
+
+    `names` is the checksum of what no transaction writes.
+    """
 
     w_id: int
     d_id: int
@@ -47,6 +55,7 @@ class Paid(Row):
     date: int
     payment_cnt: int
     balance: int
+    names: int
     place: Place
 
 

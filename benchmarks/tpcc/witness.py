@@ -13,7 +13,15 @@ import msgspec
 
 from benchmarks.driver.workload import Planned
 from benchmarks.tpcc.answers import NewOrderAnswer, OrderStatusAnswer, PaymentAnswer, Wanted
-from benchmarks.tpcc.arithmetic import BAD_CREDIT, CUSTOMER_DATA_MAX, QUANTITY_MAX, QUANTITY_MIN, total_of
+from benchmarks.tpcc.arithmetic import (
+    BAD_CREDIT,
+    CUSTOMER_DATA_SHOWN,
+    QUANTITY_MAX,
+    QUANTITY_MIN,
+    data_after,
+    total_of,
+)
+from benchmarks.tpcc.constant import Buyer, Good, Payer, of_goods, of_payment, of_terms
 from benchmarks.tpcc.mixes import DELIVERY, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL
 from benchmarks.tpcc.records import AskedDelivery, AskedOrder, AskedPayment, Delivered, Ordered, Paid, Records, Shown
 from benchmarks.tpcc.settings import Settings
@@ -109,7 +117,20 @@ class Witness:
     def _new_order(self, planned: Planned, reply: Reply) -> None:
         (w_id, d_id), c_id, lines = planned.key, planned.arguments[0], _wanted(planned)
         answer = msgspec.convert(reply.result, NewOrderAnswer)
-        self._ordered.append(Ordered(w_id, d_id, c_id, lines, answer.o_id, answer.entry_d, answer.total, _place(reply)))
+        self._ordered.append(
+            Ordered(
+                w_id,
+                d_id,
+                c_id,
+                lines,
+                answer.o_id,
+                answer.entry_d,
+                answer.total,
+                of_terms(Buyer(answer.c_last, answer.c_credit, answer.c_discount), answer.w_tax, answer.d_tax),
+                of_goods([Good(line.i_name, line.price, line.brand_generic) for line in answer.lines]),
+                _place(reply),
+            )
+        )
         if not self._all_items_exist(lines):
             self._violated(planned, f"committed as order {answer.o_id}, with an item that is not there")
         for fault in order_faults(lines, answer):
@@ -120,6 +141,7 @@ class Witness:
         answer = msgspec.convert(reply.result, PaymentAnswer)
         found = answer.customer
         by_name = isinstance(who, str)
+        payer = Payer(found.first, found.middle, found.last, found.credit, found.discount)
         self._paid.append(
             Paid(
                 planned.key,
@@ -132,6 +154,7 @@ class Witness:
                 answer.date,
                 found.payment_cnt,
                 found.balance,
+                of_payment(answer.w_name, answer.d_name, payer),
                 _place(reply),
             )
         )
@@ -139,8 +162,14 @@ class Witness:
             self._violated(planned, f"was of customer {found.c_id}, {found.last}")
         if (found.data != "") != (found.credit == BAD_CREDIT):
             self._violated(planned, f"gave credit {found.credit!r} and data {found.data!r}")
-        if len(found.data) > CUSTOMER_DATA_MAX:
-            self._violated(planned, f"gave {len(found.data)} characters of C_DATA")
+        elif found.data:
+            note = data_after("", (c_w_id, c_d_id, found.c_id), planned.key, d_id, amount)
+            if len(found.data) != CUSTOMER_DATA_SHOWN or not found.data.startswith(note):
+                self._violated(
+                    planned,
+                    f"gave {len(found.data)} characters of C_DATA, {found.data!r}, "
+                    f"rather than {CUSTOMER_DATA_SHOWN} that begin with {note!r}",
+                )
 
     def _order_status(self, planned: Planned, reply: Reply) -> None:
         w_id, d_id, who = planned.key

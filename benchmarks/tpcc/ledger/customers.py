@@ -6,11 +6,12 @@ payments and deliveries have made of it.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from benchmarks.tpcc import conditions
 from benchmarks.tpcc.arithmetic import BAD_CREDIT, data_after, middle
+from benchmarks.tpcc.constant import Payer, of_payment
 from benchmarks.tpcc.ledger.differences import differences
 from benchmarks.tpcc.ledger.orders import OrdersLedger
 from benchmarks.tpcc.population import people
@@ -43,12 +44,16 @@ class CustomersLedger:
         self._by_name = people.customers_by_name(settings, *key)
         self._middle = {middle(numbers): last for last, numbers in self._by_name.items()}
         self.payments: dict[tuple[int, int], Paid] = {}
+        self._payments_of: defaultdict[int, list[Paid]] = defaultdict(list)
         self._told: set[tuple[int, int]] = set()
         self._faults: list[str] = []
         for paid in told.about(Paid, *key):
             self._take(paid)
+        self._shown: defaultdict[int, set[tuple[str, str, str]]] = defaultdict(set)
         for shown in told.about(Shown, *key):
-            self._named("order status", shown.status.c_id, shown.by_name)
+            status = shown.status
+            self._named("order status", status.c_id, shown.by_name)
+            self._shown[status.c_id].add((status.first, status.middle, status.last))
         self._asked = Counter(
             (asked.w_id, asked.d_id, self._number_of(asked.who), asked.amount)
             for asked in told.about(AskedPayment, *key)
@@ -71,7 +76,11 @@ class CustomersLedger:
         if found.row is None:
             yield f"customer: {key} is missing"
             return
+        payer = Payer(expected.first, expected.middle, expected.last, expected.credit, expected.discount)
+        for names in self._shown[c_id] - {payer[:3]}:
+            yield f"order status: customer {key} was shown as {names} rather than {payer[:3]}"
         yield from self._of_payments(c_id, found.row.payment_cnt, payments, first_payment)
+        yield from self._of_answers(payer, c_id)
         paid = sum(row.amount for row in payments if row is not None)
         delivered = self._orders.delivered[c_id]
         yield from conditions.condition_10(key, found.row, delivered, paid)
@@ -94,6 +103,7 @@ class CustomersLedger:
         if number in self.payments:
             self._faults.append(f"payment: {(*self._key, *number)} was told of twice")
         self.payments[number] = paid
+        self._payments_of[paid.c_id].append(paid)
         self._told.add(number)
         self._named("payment", paid.c_id, paid.by_name)
 
@@ -123,6 +133,13 @@ class CustomersLedger:
                 yield from self._of_payment(c_id, number, row)
             if row is not None:
                 self.paid[row.w_id, row.d_id] += row.amount
+
+    def _of_answers(self, payer: Payer, c_id: int) -> Iterator[str]:
+        for told in self._payments_of[c_id]:
+            names = self._names[told.w_id, told.d_id]
+            if told.names != of_payment(*names, payer):
+                key = (*self._key, c_id, told.payment_cnt)
+                yield f"payment: {key} is of {payer} at {names}, but others were told"
 
     def _of_payment(self, c_id: int, number: int, row: History) -> Iterator[str]:
         key = (*self._key, c_id, number)

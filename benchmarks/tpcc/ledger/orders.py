@@ -15,22 +15,25 @@ from benchmarks.tpcc import conditions
 from benchmarks.tpcc.answers import StatusLine, Wanted
 from benchmarks.tpcc.arithmetic import total_of
 from benchmarks.tpcc.conditions import OrdersTally
+from benchmarks.tpcc.constant import Buyer, Good, of_goods, of_terms
 from benchmarks.tpcc.ledger.differences import differences
 from benchmarks.tpcc.ledger.supplies import Supplies
 from benchmarks.tpcc.population import orders as initial
 from benchmarks.tpcc.reads import OrderFound
 from benchmarks.tpcc.records import AskedOrder, Ordered, Place, Shown
 from benchmarks.tpcc.settings import Settings
-from benchmarks.tpcc.tables import Order, OrderLine
+from benchmarks.tpcc.tables import Item, Order, OrderLine
+from benchmarks.tpcc.text import ORIGINAL
 from benchmarks.tpcc.told import Told
 
 
 class Terms(NamedTuple):
-    """What an order of a district costs: taxes and, by customer, discounts in ten-thousandths; prices by item."""
+    """What an order of a district costs and shows: taxes in ten-thousandths; customers and items by number."""
 
-    taxes: int
-    discounts: Sequence[int]
-    prices: Sequence[int]
+    w_tax: int
+    d_tax: int
+    buyers: Sequence[Buyer]
+    items: Sequence[Item]
 
 
 class Made(NamedTuple):
@@ -98,6 +101,9 @@ class OrdersLedger:
             yield from self._as_at_the_start(o_id, found)
         elif row is not None:
             yield from self._as_asked_for(o_id, row, found.lines[: row.ol_cnt])
+        times = {line.delivery_d for line in lines if line.delivery_d is not None}
+        if len(times) > 1:
+            yield f"order: {key} was delivered at once, but its lines at {', '.join(map(str, sorted(times)))}"
         if row is not None:
             self._add(o_id, row, lines)
             for shown in self._shown.pop(o_id, []):
@@ -151,9 +157,16 @@ class OrdersLedger:
         order = Order(told.c_id, told.entry_d, row.carrier_id, len(told.lines), int(all_local))
         yield from differences(f"order: {key}", row, order)
         amount = sum(line.quantity * self._price(line.i_id) for line in told.lines)
-        total = total_of(amount, self._terms.discounts[told.c_id], self._terms.taxes)
+        terms = self._terms
+        buyer = terms.buyers[told.c_id]
+        total = total_of(amount, buyer.discount, terms.w_tax + terms.d_tax)
         if total != told.total:
             yield f"order: {key} has a total of {total}, but {told.total} was told"
+        if told.terms != of_terms(buyer, terms.w_tax, terms.d_tax):
+            yield f"order: {key} is of {buyer} with W_TAX {terms.w_tax} and D_TAX {terms.d_tax}, but others were told"
+        goods = [self._good(line) for line in told.lines if line.i_id < len(terms.items)]
+        if told.goods != of_goods(goods):
+            yield f"order: {key} is of {goods}, but other names, prices, brands or generics were told"
         yield from self._line_differences(o_id, lines, [_line_of(*pair) for pair in zip_longest(told.lines, lines)])
 
     def _line_differences(
@@ -164,8 +177,13 @@ class OrdersLedger:
                 yield from differences(f"order line: {(*self._key, o_id, number)}", line, should)
 
     def _price(self, i_id: int) -> int:
-        prices = self._terms.prices
-        return prices[i_id] if i_id < len(prices) else 0
+        items = self._terms.items
+        return items[i_id].price if i_id < len(items) else 0
+
+    def _good(self, line: Wanted) -> Good:
+        item = self._terms.items[line.i_id]
+        brand = ORIGINAL in item.data and self._supplies.is_original(line.supply_w_id, line.i_id)
+        return Good(item.name, item.price, "B" if brand else "G")
 
     def _as_shown(self, o_id: int, row: Order, lines: list[OrderLine], shown: Shown) -> Iterator[str]:
         key, status = (*self._key, o_id), shown.status

@@ -11,15 +11,17 @@ from benchmarks.tpcc.ledger.differences import differences
 from benchmarks.tpcc.population import goods
 from benchmarks.tpcc.settings import Settings
 from benchmarks.tpcc.tables import DISTRICTS, OrderLine, Stock
+from benchmarks.tpcc.text import ORIGINAL
 
 
 class Supplies:
-    """Of all warehouses: 52 bytes a row of STOCK, for warehouses that have supplied anything."""
+    """Of all warehouses: 53 bytes a row of STOCK, for warehouses that have supplied anything."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._items = settings.items
         self._dists: dict[int, array[int]] = {}
+        self._originals: dict[int, bytearray] = {}
         self._quantity: dict[int, array[int]] = {}
         self._count: dict[int, array[int]] = {}
         self._remote: dict[int, array[int]] = {}
@@ -41,10 +43,21 @@ class Supplies:
         supplier, i_id = line.supply_w_id, line.i_id
         if not (1 <= i_id <= self._items and 1 <= supplier <= self._settings.warehouses):
             return False
-        if supplier not in self._dists:
-            rows = goods.stocks(self._settings, supplier)
-            self._dists[supplier] = array("I", [crc32(dist.encode()) for row in rows for dist in row.dists])
+        self._know(supplier)
         return self._dists[supplier][(i_id - 1) * DISTRICTS + d_id - 1] == crc32(line.dist_info.encode())
+
+    def is_original(self, supplier: int, i_id: int) -> bool:
+        """Whether the item's stock at that warehouse is of a brand."""
+        self._know(supplier)
+        return bool(self._originals[supplier][i_id - 1])
+
+    def _know(self, supplier: int) -> None:
+        if supplier in self._dists:
+            return
+        self._dists[supplier], self._originals[supplier] = array("I"), bytearray()
+        for row in goods.stocks(self._settings, supplier):
+            self._dists[supplier].extend(crc32(dist.encode()) for dist in row.dists)
+            self._originals[supplier].append(ORIGINAL in row.data)
 
     def violations(self, w_id: int, i_id: int, initial: Stock, found: Stock | None) -> Iterator[str]:
         """What is wrong with a row that was `initial` at the start, which is changed to what it should be."""

@@ -27,7 +27,7 @@ def delivered(o_id: int | None, number: int) -> Delivered:
 
 
 def paid(payment_cnt: int, balance: int, number: int) -> Paid:
-    return Paid(1, 1, 1, 1, 1, False, 100, 0, payment_cnt, balance, at(number))
+    return Paid(1, 1, 1, 1, 1, False, 100, 0, payment_cnt, balance, 0, at(number))
 
 
 def shown(o_id: int, number: int, carrier_id: int | None = None, balance: int = -1000) -> Shown:

@@ -14,6 +14,7 @@ import pytest
 from benchmarks.driver.workload import Planned
 from benchmarks.tpcc import tables
 from benchmarks.tpcc.answers import Wanted
+from benchmarks.tpcc.arithmetic import total_of
 from tests.benchmarks.tpcc.serial_run import Change, Outcome, Run, violations_after
 
 AHEAD = (2, 3)
@@ -195,6 +196,23 @@ def test_a_line_that_an_order_lacks_or_has_too_many_is_found() -> None:
     check(one_more, count, "has O_OL_CNT 13, but 14 order lines")
 
 
+@pytest.mark.parametrize("column", [2, 3, 4, 5, 6], ids=["c_last", "c_credit", "c_discount", "w_tax", "d_tax"])
+def test_an_order_shows_its_customer_and_taxes(column: int) -> None:
+    """Where the answer agrees with itself."""
+
+    def other(result: Any) -> None:
+        result[column] = "x" if column < 4 else result[column] + 1
+        amounts = sum(line[4] for line in result[8])
+        result[TOTAL] = total_of(amounts, result[4], result[5] + result[6])
+
+    check(told("new-order", other), {"order"}, "(2, 4, 31) is of Buyer(", "but others were told")
+
+
+@pytest.mark.parametrize(("column", "to"), [(0, "x"), (2, "B")], ids=["i_name", "brand"])
+def test_an_order_shows_its_items(column: int, to: str) -> None:
+    check(told("new-order", put(8, 0, column, to=to)), {"order"}, "but other names, prices, brands or generics")
+
+
 PAID = (1, 8, 27, 2)
 """The only payment of a customer who was found by name."""
 
@@ -217,6 +235,11 @@ def test_a_payment_is_what_was_told() -> None:
         {"payment"},
         "customer (1, 8, 26) was found by name, but another one is in the middle",
     )
+
+
+@pytest.mark.parametrize("path", [(0,), (1,), (3, 1), (3, 2)], ids=["w_name", "d_name", "c_first", "c_middle"])
+def test_a_payment_shows_its_customer_and_district(path: tuple[int, ...]) -> None:
+    check(told_payment(put(*path, to="x")), {"payment"}, "(1, 8, 27, 2) is of Payer(", "but others were told")
 
 
 def test_rows_of_history_are_what_was_told() -> None:
@@ -276,6 +299,11 @@ def test_a_delivery_is_of_one_carrier_at_one_time() -> None:
     check(later, {"delivery"}, "of warehouse 2 were delivered at once, at")
 
 
+def test_the_lines_of_an_order_are_delivered_at_once() -> None:
+    key = (2, 3, 22, 2)
+    check(lambda run: run.change("order_line", key, delivery_d=9), {"order"}, "(2, 3, 22) was delivered at once, but")
+
+
 def undone(run: Run, district: tuple[int, int], o_id: int) -> None:
     """What a Delivery did to one district, its last one there, is as before."""
     key = (*district, o_id)
@@ -324,6 +352,7 @@ def test_a_shown_order_is_one_that_stands() -> None:
     check(told("order-status", put(8, 0, 0, to=40)), {"order status"}, "with the lines")
     check(told("order-status", put(8, 0, 4, to=40)), {"order status"}, "with another time of delivery")
     check(told("order-status", put(7, to=6)), {"order status"}, "with carrier 6, but it has 5")
+    check(told("order-status", put(1, to="x")), {"order status"}, "was shown as ('x', 'OE', ")
     check(told("order-status", put(4, to=6)), {"serial order"}, "was told of a balance of 6 rather than -1000")
 
 

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.driver.workload import Planned
 from benchmarks.tpcc import tables
 from benchmarks.tpcc.answers import OrderStatusAnswer, StatusLine, Wanted
+from benchmarks.tpcc.constant import Buyer, Good, Payer, of_goods, of_payment, of_terms
 from benchmarks.tpcc.records import (
     BLOCK,
     AskedDelivery,
@@ -32,7 +33,11 @@ LINES = [Wanted(7, 1, 3), Wanted(9, 1, 2)]
 SOLD = [["a", 60, "G", 20_00, 60_00], ["b", 100, "B", 20_00, 40_00]]
 ORDERED = [3001, 10**15, "BARBARBAR", "GC", 1000, 500, 1500, 108_00, SOLD]
 PAID = ["w", "d", 10**15, [5, "f", "OE", "BARBARBAR", "GC", 0, -20_00, 2, ""]]
+BAD = ["w", "d", 10**15, [5, "f", "OE", "BARBARBAR", "BC", 0, -20_00, 2, "5 3 1 2 1 10.01 | ".ljust(200, "x")]]
 SHOWN = [5, "f", "OE", "BARBARBAR", -10_00, 8, 10**15, 3, [[7, 1, 5, 0, 10**15]]]
+TERMS = of_terms(Buyer("BARBARBAR", "GC", 1000), 500, 1500)
+GOODS = of_goods([Good("a", 20_00, "G"), Good("b", 20_00, "B")])
+NAMES = of_payment("w", "d", Payer("f", "OE", "BARBARBAR", "GC", 0))
 
 NEW_ORDER = Planned("new-order", tables.district, (1, 2), "new_order", (5, LINES))
 UNUSED_ITEM = NEW_ORDER._replace(arguments=(5, [LINES[0], Wanted(101, 1, 2)]))
@@ -88,8 +93,8 @@ def test_what_is_answered_is_kept_where_its_rows_are() -> None:
     )
     assert told.noted == []
     place = (10, 1, 30)
-    assert list(told.about(Ordered, 1, 2)) == [Ordered(1, 2, 5, LINES, 3001, 10**15, 10_800, place)]
-    paid = Paid(1, 2, 1, 3, 5, False, 10_00, 10**15, 2, -20_00, place)
+    assert list(told.about(Ordered, 1, 2)) == [Ordered(1, 2, 5, LINES, 3001, 10**15, 10_800, TERMS, GOODS, place)]
+    paid = Paid(1, 2, 1, 3, 5, False, 10_00, 10**15, 2, -20_00, NAMES, place)
     assert list(told.about(Paid, 1, 3)) == [paid, msgspec.structs.replace(paid, by_name=True)]
     status = OrderStatusAnswer(5, "f", "OE", "BARBARBAR", -10_00, 8, 10**15, 3, [StatusLine(7, 1, 5, 0, 10**15)])
     assert list(told.about(Shown, 1, 2)) == [Shown(1, 2, False, status, place), Shown(1, 2, True, status, place)]
@@ -138,6 +143,7 @@ def test_what_is_not_answered_is_kept_if_it_can_have_happened_and_writes() -> No
         (PAYMENT, committed(changed(PAID, 3, 8, to="secret")), "credit 'GC' and data 'secret'"),
         (PAYMENT, committed(changed(PAID, 3, 4, to="BC")), "credit 'BC' and data ''"),
         (PAYMENT, committed(changed(changed(PAID, 3, 4, to="BC"), 3, 8, to="x" * 501)), "501 characters of C_DATA"),
+        (PAYMENT, committed(BAD), "200 that begin with '5 3 1 2 1 10.00 | '"),
         (ORDER_STATUS, committed(changed(SHOWN, 0, to=6)), "was of customer 6"),
         (STATUS_BY_NAME, committed(changed(SHOWN, 3, to="BAROUGHT")), "was of customer 5, BAROUGHT"),
         (ORDER_STATUS, committed(changed(SHOWN, 7, to=None)), "order 8 delivered in part"),
@@ -154,6 +160,11 @@ def test_a_reply_that_no_serial_order_gives_is_noted(planned: Planned, reply: Re
     many = told_of(*[(planned, reply)] * (VIOLATIONS_KEPT_MAX + 3))
     assert len(many.noted) == VIOLATIONS_KEPT_MAX
     assert many.counts["violations"] == VIOLATIONS_KEPT_MAX + 3
+
+
+def test_bad_credit_shows_the_first_of_its_notes() -> None:
+    shown = "5 3 1 2 1 10.00 | ".ljust(200, "x")
+    assert told_of((PAYMENT, committed(changed(BAD, 3, 8, to=shown)))).noted == []
 
 
 def test_more_transactions_than_can_be_kept_are_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,53 @@
+"""The columns of answers that no transaction writes, such as names, taxes and prices, as checksums: so a witness need
+not keep them, and an audit can still compare them with the rows. Never looks at either.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+from zlib import crc32
+
+import msgspec
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+class Buyer(NamedTuple):
+    """What a NewOrder shows of its customer; `discount` in ten-thousandths."""
+
+    last: str
+    credit: str
+    discount: int
+
+
+class Good(NamedTuple):
+    """What a NewOrder shows of a line's item; `price` in cents, `brand_generic` B or G."""
+
+    name: str
+    price: int
+    brand_generic: str
+
+
+class Payer(NamedTuple):
+    """What a Payment shows of its customer; `discount` in ten-thousandths."""
+
+    first: str
+    middle: str
+    last: str
+    credit: str
+    discount: int
+
+
+def of_terms(buyer: Buyer, w_tax: int, d_tax: int) -> int:
+    """Of what a NewOrder shows of its customer, warehouse and district."""
+    return crc32(_encode((buyer, w_tax, d_tax)))
+
+
+def of_goods(goods: list[Good]) -> int:
+    """Of what a NewOrder shows of its lines' items, in their order."""
+    return crc32(_encode(goods))
+
+
+def of_payment(w_name: str, d_name: str, payer: Payer) -> int:
+    """Of what a Payment shows of its warehouse, district and customer."""
+    return crc32(_encode((w_name, d_name, payer)))
