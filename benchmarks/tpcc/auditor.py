@@ -21,11 +21,12 @@ from benchmarks.tpcc.ledger.customers import CustomersLedger, Names
 from benchmarks.tpcc.ledger.deliveries import DeliveriesLedger
 from benchmarks.tpcc.ledger.differences import differences
 from benchmarks.tpcc.ledger.orders import HandedOver, OrdersLedger, Terms
+from benchmarks.tpcc.ledger.remainders import Remainders
 from benchmarks.tpcc.ledger.supplies import Supplies
 from benchmarks.tpcc.population import goods, people, places
 from benchmarks.tpcc.population.orders import ordering_customers
 from benchmarks.tpcc.reads import CustomerFound, DistrictFound, OrderFound
-from benchmarks.tpcc.records import Shown
+from benchmarks.tpcc.records import Ordered, Shown
 from benchmarks.tpcc.rows_found import all_of, rows_found
 from benchmarks.tpcc.settings import Settings
 from benchmarks.tpcc.tables import DISTRICTS, District, History, Item, Stock, Warehouse
@@ -53,6 +54,7 @@ class Auditor:
         self._told = told
         self._catalogue = [Item(0, "", 0, ""), *goods.catalogue(settings)]
         self._supplies = Supplies(settings)
+        self._remainders = Remainders(settings)
         self._paid: Counter[tuple[int, int]] = Counter()
         self._names = _names(settings)
         self.violations = Violations()
@@ -132,6 +134,8 @@ class Auditor:
         async for o_id, found in rows_found(self._client, tables.order, key, last, function, each, OrderFound):
             self.violations.add(orders.look(o_id, found))
         self.violations.add(orders.violations())
+        for ordered in self._told.about(Ordered, *key):
+            self._remainders.add(ordered)
         self.counts["orders"] += orders.tally.orders
         self.counts["order lines"] += orders.tally.lines
         return orders
@@ -209,7 +213,9 @@ class Auditor:
         async for i_id, row in rows:
             if i_id <= last:
                 self.counts["rows of stock"] += 1
-                self.violations.add(self._supplies.violations(w_id, i_id, next(initial), row))
+                first, taken = next(initial), self._supplies.taken(w_id, i_id)
+                self.violations.add(self._remainders.violations(w_id, i_id, first.quantity, taken))
+                self.violations.add(self._supplies.violations(w_id, i_id, first, row))
             elif row is not None:
                 self.violations.add([f"stock: {(w_id, i_id)} stands, but there are {last}"])
 

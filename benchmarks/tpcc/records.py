@@ -24,7 +24,8 @@ Place = tuple[int, int, int]
 class Ordered(Row):
     """A NewOrder that committed: what was asked for, and of the answer what later rows must agree with.
 
-    `terms` and `goods` are checksums of what no transaction writes.
+    `left` is what each line left of its stock, 0 for what cannot be; `terms` and `goods` are checksums of what no
+    transaction writes.
     """
 
     w_id: int
@@ -34,6 +35,7 @@ class Ordered(Row):
     o_id: int
     entry_d: int
     total: int
+    left: list[int]
     terms: int
     goods: int
     place: Place

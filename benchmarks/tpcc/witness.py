@@ -126,6 +126,7 @@ class Witness:
                 answer.o_id,
                 answer.entry_d,
                 answer.total,
+                [line.stock if QUANTITY_MIN <= line.stock <= QUANTITY_MAX else 0 for line in answer.lines],
                 of_terms(Buyer(answer.c_last, answer.c_credit, answer.c_discount), answer.w_tax, answer.d_tax),
                 of_goods([Good(line.i_name, line.price, line.brand_generic) for line in answer.lines]),
                 _place(reply),

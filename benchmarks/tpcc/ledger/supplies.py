@@ -59,6 +59,10 @@ class Supplies:
             self._dists[supplier].extend(crc32(dist.encode()) for dist in row.dists)
             self._originals[supplier].append(ORIGINAL in row.data)
 
+    def taken(self, w_id: int, i_id: int) -> int:
+        """How many of the item orders have taken out of that warehouse."""
+        return self._quantity[w_id][i_id] if w_id in self._quantity else 0
+
     def violations(self, w_id: int, i_id: int, initial: Stock, found: Stock | None) -> Iterator[str]:
         """What is wrong with a row that was `initial` at the start, which is changed to what it should be."""
         if w_id in self._quantity:

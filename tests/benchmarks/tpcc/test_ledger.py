@@ -213,6 +213,10 @@ def test_an_order_shows_its_items(column: int, to: str) -> None:
     check(told("new-order", put(8, 0, column, to=to)), {"order"}, "but other names, prices, brands or generics")
 
 
+def test_an_order_shows_what_it_left_of_its_items() -> None:
+    check(told("new-order", put(8, 0, 1, to=10)), {"serial order"}, "was told that 10 are left rather than ")
+
+
 PAID = (1, 8, 27, 2)
 """The only payment of a customer who was found by name."""
 

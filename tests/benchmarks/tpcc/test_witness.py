@@ -93,7 +93,9 @@ def test_what_is_answered_is_kept_where_its_rows_are() -> None:
     )
     assert told.noted == []
     place = (10, 1, 30)
-    assert list(told.about(Ordered, 1, 2)) == [Ordered(1, 2, 5, LINES, 3001, 10**15, 10_800, TERMS, GOODS, place)]
+    assert list(told.about(Ordered, 1, 2)) == [
+        Ordered(1, 2, 5, LINES, 3001, 10**15, 10_800, [60, 100], TERMS, GOODS, place)
+    ]
     paid = Paid(1, 2, 1, 3, 5, False, 10_00, 10**15, 2, -20_00, NAMES, place)
     assert list(told.about(Paid, 1, 3)) == [paid, msgspec.structs.replace(paid, by_name=True)]
     status = OrderStatusAnswer(5, "f", "OE", "BARBARBAR", -10_00, 8, 10**15, 3, [StatusLine(7, 1, 5, 0, 10**15)])
