@@ -20,13 +20,14 @@ from benchmarks.tpcc.ledger.answers import AnswersLedger, Happened
 from benchmarks.tpcc.ledger.customers import CustomersLedger, Names
 from benchmarks.tpcc.ledger.deliveries import DeliveriesLedger
 from benchmarks.tpcc.ledger.differences import differences
+from benchmarks.tpcc.ledger.levels import LevelsLedger
 from benchmarks.tpcc.ledger.orders import HandedOver, OrdersLedger, Terms
 from benchmarks.tpcc.ledger.remainders import Remainders
 from benchmarks.tpcc.ledger.supplies import Supplies
 from benchmarks.tpcc.population import goods, people, places
 from benchmarks.tpcc.population.orders import ordering_customers
 from benchmarks.tpcc.reads import CustomerFound, DistrictFound, OrderFound
-from benchmarks.tpcc.records import Ordered, Shown
+from benchmarks.tpcc.records import Levelled, Ordered, Shown
 from benchmarks.tpcc.rows_found import all_of, rows_found
 from benchmarks.tpcc.settings import Settings
 from benchmarks.tpcc.tables import DISTRICTS, District, History, Item, Stock, Warehouse
@@ -55,6 +56,7 @@ class Auditor:
         self._catalogue = [Item(0, "", 0, ""), *goods.catalogue(settings)]
         self._supplies = Supplies(settings)
         self._remainders = Remainders(settings)
+        self._levels = {w_id: LevelsLedger(settings) for w_id in self._w_ids}
         self._paid: Counter[tuple[int, int]] = Counter()
         self._names = _names(settings)
         self.violations = Violations()
@@ -136,6 +138,7 @@ class Auditor:
         self.violations.add(orders.violations())
         for ordered in self._told.about(Ordered, *key):
             self._remainders.add(ordered)
+        self._levels[key[0]].district(self._told.about(Levelled, *key), orders.made, orders.items)
         self.counts["orders"] += orders.tally.orders
         self.counts["order lines"] += orders.tally.lines
         return orders
@@ -215,9 +218,11 @@ class Auditor:
                 self.counts["rows of stock"] += 1
                 first, taken = next(initial), self._supplies.taken(w_id, i_id)
                 self.violations.add(self._remainders.violations(w_id, i_id, first.quantity, taken))
+                self._levels[w_id].stock(i_id, first.quantity, self._remainders.left(w_id, i_id, first.quantity, taken))
                 self.violations.add(self._supplies.violations(w_id, i_id, first, row))
             elif row is not None:
                 self.violations.add([f"stock: {(w_id, i_id)} stands, but there are {last}"])
+        self.violations.add(self._levels[w_id].violations())
 
     def _sums(self, w_id: int, totals: Totals) -> None:
         row = totals.warehouses[w_id]

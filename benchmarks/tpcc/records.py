@@ -80,6 +80,16 @@ class Shown(Row):
     place: Place
 
 
+class Levelled(Row):
+    """What a StockLevel found in that district."""
+
+    w_id: int
+    d_id: int
+    threshold: int
+    short: int
+    place: Place
+
+
 class AskedOrder(Row):
     """A NewOrder without an answer."""
 

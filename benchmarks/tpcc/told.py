@@ -14,6 +14,7 @@ from benchmarks.tpcc.records import (
     AskedOrder,
     AskedPayment,
     Delivered,
+    Levelled,
     Ordered,
     Paid,
     Records,
@@ -43,7 +44,7 @@ class Told:
             self.witnessed = True
             self.counts.update(report["counts"])
             self.noted += report["violations"]
-            for kind in (Ordered, Paid, Delivered, Shown, AskedOrder, AskedPayment, AskedDelivery):
+            for kind in (Ordered, Paid, Delivered, Shown, Levelled, AskedOrder, AskedPayment, AskedDelivery):
                 for record in unpacked(report[kind.__name__], kind):
                     self._sorted[kind, home_of(record)].append(record)
 
@@ -60,6 +61,6 @@ def home_of(record: Row) -> Home:
             return record.c_w_id, record.c_d_id
         case Delivered() | AskedDelivery():
             return record.w_id, 0
-        case Ordered() | Shown() | AskedOrder():
+        case Ordered() | Shown() | Levelled() | AskedOrder():
             return record.w_id, record.d_id
     raise AssertionError(record)

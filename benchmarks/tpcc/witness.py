@@ -23,7 +23,17 @@ from benchmarks.tpcc.arithmetic import (
 )
 from benchmarks.tpcc.constant import Buyer, Good, Payer, of_goods, of_payment, of_terms
 from benchmarks.tpcc.mixes import DELIVERY, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL
-from benchmarks.tpcc.records import AskedDelivery, AskedOrder, AskedPayment, Delivered, Ordered, Paid, Records, Shown
+from benchmarks.tpcc.records import (
+    AskedDelivery,
+    AskedOrder,
+    AskedPayment,
+    Delivered,
+    Levelled,
+    Ordered,
+    Paid,
+    Records,
+    Shown,
+)
 from benchmarks.tpcc.settings import Settings
 from benchmarks.tpcc.tables import DISTRICTS
 from styx.messages import Reply, ReplyError
@@ -48,6 +58,7 @@ class Witness:
         self._paid: Records[Paid] = Records()
         self._delivered: Records[Delivered] = Records()
         self._shown: Records[Shown] = Records()
+        self._levelled: Records[Levelled] = Records()
         self._asked_orders: Records[AskedOrder] = Records()
         self._asked_payments: Records[AskedPayment] = Records()
         self._asked_deliveries: Records[AskedDelivery] = Records()
@@ -97,6 +108,7 @@ class Witness:
             Paid.__name__: self._paid.blocks(),
             Delivered.__name__: self._delivered.blocks(),
             Shown.__name__: self._shown.blocks(),
+            Levelled.__name__: self._levelled.blocks(),
             AskedOrder.__name__: self._asked_orders.blocks(),
             AskedPayment.__name__: self._asked_payments.blocks(),
             AskedDelivery.__name__: self._asked_deliveries.blocks(),
@@ -192,6 +204,8 @@ class Witness:
     def _stock_level(self, planned: Planned, reply: Reply) -> None:
         low = msgspec.convert(reply.result, int)
         (threshold,) = planned.arguments
+        w_id, d_id = planned.key
+        self._levelled.append(Levelled(w_id, d_id, threshold, low, _place(reply)))
         most = min(STOCK_LEVEL_LINES_MAX, self._items) if threshold > QUANTITY_MIN else 0
         if not 0 <= low <= most:
             self._violated(planned, f"gave {low}, which cannot be more than {most}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from benchmarks.tpcc import conditions
 from benchmarks.tpcc.answers import StatusLine, Wanted
@@ -25,6 +25,9 @@ from benchmarks.tpcc.settings import Settings
 from benchmarks.tpcc.tables import Item, Order, OrderLine
 from benchmarks.tpcc.text import ORIGINAL
 from benchmarks.tpcc.told import Told
+
+LAST_ORDERS: Final = 20
+"""Of a district: those that a StockLevel looks at (clause 2.8.2.2)."""
 
 
 class Terms(NamedTuple):
@@ -56,7 +59,8 @@ class OrdersLedger:
     """Of the district `key`, whose row says `next_o_id`. `look` takes the numbers from 1 on.
 
     `tally` is for the conditions. `delivered` are the cents of all delivered orders and `last_order` the highest
-    number, by customer. `made` and `handed_over` are the orders that were so since the start, by number.
+    number, by customer. `items` are those of the orders that a StockLevel may have looked at, `made` and `handed_over`
+    the orders that were so since the start, by number.
     """
 
     def __init__(
@@ -82,6 +86,7 @@ class OrdersLedger:
         self.delivered: Counter[int] = Counter()
         self.last_order: dict[int, int] = {}
         self.made: dict[int, Made] = {}
+        self.items: dict[int, list[int]] = {}
         self.handed_over: dict[int, HandedOver] = {}
 
     def look(self, o_id: int, found: OrderFound) -> Iterator[str]:
@@ -203,6 +208,8 @@ class OrdersLedger:
 
     def _add(self, o_id: int, row: Order, lines: list[OrderLine]) -> None:
         self.last_order[row.c_id] = o_id
+        if o_id > self._settings.orders - LAST_ORDERS:
+            self.items[o_id] = [line.i_id for line in lines]
         amount = sum(line.amount for line in lines if line.delivery_d is not None)
         self.delivered[row.c_id] += amount
         if o_id > self._settings.delivered and row.carrier_id is not None:

@@ -58,19 +58,29 @@ class Remainders:
 
     def violations(self, w_id: int, i_id: int, quantity: int, taken: int) -> Iterator[str]:
         """What is wrong with a row that began with `quantity`, and of which all orders took `taken` together."""
-        if w_id not in self._lines:
-            return
-        lines = self._lines[w_id]
-        found = lines.of_item(i_id)
-        if sum(lines.quantity[line] for line in found) != taken:
-            return
-        # Lines of one order stay as they are.
-        found.sort(key=lambda line: self._places[lines.order[line]])
-        for line in found:
-            quantity = left_of(quantity, lines.quantity[line])
-            if lines.left[line] != quantity:
+        left = self.left(w_id, i_id, quantity, taken)
+        for line, (_, quantity_left) in zip(self._in_order(w_id, i_id) if left else (), left or (), strict=True):
+            lines = self._lines[w_id]
+            if lines.left[line] != quantity_left:
                 yield (
                     f"serial order: an order that took {lines.quantity[line]} of stock {(w_id, i_id)} was told that "
-                    f"{lines.left[line]} are left rather than {quantity}"
+                    f"{lines.left[line]} are left rather than {quantity_left}"
                 )
                 return
+
+    def left(self, w_id: int, i_id: int, quantity: int, taken: int) -> list[tuple[Place, int]] | None:
+        """What each order left of such a row, in their serial order; None if not all of them are known."""
+        left = []
+        for line in self._in_order(w_id, i_id):
+            lines = self._lines[w_id]
+            taken -= lines.quantity[line]
+            quantity = left_of(quantity, lines.quantity[line])
+            left.append((self._places[lines.order[line]], quantity))
+        return None if taken else left
+
+    def _in_order(self, w_id: int, i_id: int) -> list[int]:
+        if w_id not in self._lines:
+            return []
+        lines = self._lines[w_id]
+        # Lines of one order stay as they are.
+        return sorted(lines.of_item(i_id), key=lambda line: self._places[lines.order[line]])

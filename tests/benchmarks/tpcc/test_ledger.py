@@ -217,6 +217,10 @@ def test_an_order_shows_what_it_left_of_its_items() -> None:
     check(told("new-order", put(8, 0, 1, to=10)), {"serial order"}, "was told that 10 are left rather than ")
 
 
+def test_a_stock_level_is_that_of_its_place() -> None:
+    check(told("stock-level", lambda low: low + 1), {"serial order"}, "a StockLevel of district")
+
+
 PAID = (1, 8, 27, 2)
 """The only payment of a customer who was found by name."""
 
