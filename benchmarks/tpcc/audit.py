@@ -48,7 +48,8 @@ def _checked(settings: Settings, told: Told, counts: Counter[str]) -> list[str]:
         f"every order, line, payment, delivery and row of stock is what committed requests leave ({kinds}; "
         f"{told.counts['rolled back']} were rolled back, {told.counts['not run']} not run)",
         "every reply: no total, number or abort that its request is no cause of; last orders, deliveries, "
-        "balances, what is left of stock and how many items are short are those of the serial order that the replies claim",
+        "balances, what is left of stock and how many items are short are those of the serial order that the replies "
+        "claim",
     ]
     unknown = {kind: count for kind in MIXES[STANDARD] if (count := told.counts[f"unknown {kind}"])}
     if unknown:
