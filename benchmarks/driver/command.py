@@ -16,10 +16,7 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
-
-import msgspec
 
 from benchmarks.driver import options as driver_options
 from benchmarks.driver import sweep
@@ -36,6 +33,7 @@ from benchmarks.driver.search import THROUGHPUT_SHARE_MIN, Rates, RateSearch
 from benchmarks.driver.session import Generators, MakeWorkload, Session, search
 from benchmarks.driver.summary import ProgressLine, audit_lines, search_summary, summary
 from benchmarks.driver.worker_death import WorkerDeath, kill_and_replace
+from benchmarks.driver.witness_file import read_witnesses, write_witnesses
 from benchmarks.driver.workload import Workload
 from styx.cli.serving import run_loop
 from styx.errors import ConfigurationError, StyxError
@@ -91,7 +89,7 @@ async def _run(options: argparse.Namespace, workload: Workload, make_workload: M
             result = await session.measure(clients, plan, _company(deployment, death))
             witnesses = await clients.witnesses()
         if options.witness is not None:
-            options.witness.write_bytes(msgspec.msgpack.encode(witnesses))
+            write_witnesses(options.witness, workload.name, witnesses)
         result.lost = None if lossy is None else lossy.lost
         await _finish(session, result, witnesses, since, options)
     print(summary(result))
@@ -141,7 +139,7 @@ async def _load(options: argparse.Namespace, workload: Workload, make_workload: 
 
 async def _audit(options: argparse.Namespace, workload: Workload, make_workload: MakeWorkload) -> int:
     _must_stay(options, "audit")
-    witnesses = [witness for file in options.witness for witness in _read_witnesses(file)]
+    witnesses = [witness for file in options.witness for witness in read_witnesses(file, workload.name)]
     async with deployed(options, workload) as deployment:
         audit = await _session(options, workload, make_workload, deployment).audit(witnesses)
     print("\n".join(audit_lines(audit)))
@@ -206,18 +204,6 @@ def _must_stay(options: argparse.Namespace, command: str) -> None:
             f"`{command}` needs a deployment that stays: --data-dir, or --on kafka://HOST:PORT or http://HOST:PORT. "
             "`run` loads and audits by itself"
         )
-
-
-def _read_witnesses(path: Path) -> list[object]:
-    try:
-        witnesses = msgspec.msgpack.decode(path.read_bytes())
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
-        raise ConfigurationError(f"{path} is not what `run --witness` writes: {error}") from None
-    if not isinstance(witnesses, list):
-        raise ConfigurationError(f"{path} is not what `run --witness` writes")
-    return witnesses
 
 
 def _parser(name: str, add_options: AddOptions) -> argparse.ArgumentParser:

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from benchmarks.deathstar.movie.lists import HEAD, Page, movie_reviews, user_reviews
 from benchmarks.deathstar.movie.pages import MovieInfo, movie_info
 from benchmarks.deathstar.movie.parts import movie_id, user
+from benchmarks.deathstar.movie.ratings import Rating, rating
 from benchmarks.driver.workload import Loading
 
 QUALITIES: Final = ("Silent", "Crimson", "Last", "Golden", "Broken", "Hidden", "Electric", "Endless", "Paper", "Lonely")
@@ -55,7 +57,13 @@ def info(number: int) -> MovieInfo:
 
 
 def catalogue(users: int, movies: int) -> Iterable[Loading]:
-    """All there is at the start: names and what they stand for. No review, no rating."""
+    """All there is at the start: names and what they stand for. 
+
+    No review, no rating: lists and ratings are empty ones rather than none, so that those of an earlier run go.
+    """
     yield Loading(user, users, ((username(number), number) for number in range(users)))
     yield Loading(movie_id, movies, ((title(number), number) for number in range(movies)))
     yield Loading(movie_info, movies, ((number, info(number)) for number in range(movies)))
+    yield Loading(rating, movies, ((number, Rating()) for number in range(movies)))
+    yield Loading(movie_reviews, movies, (((number, HEAD), Page([])) for number in range(movies)))
+    yield Loading(user_reviews, users, (((number, HEAD), Page([])) for number in range(users)))

@@ -34,9 +34,10 @@ def test_a_run_passes_and_its_witness_is_what_the_audit_goes_by(
     assert run(f"audit {MIXTURE} --data-dir {data} --witness {witness}") == 0
     capsys.readouterr()
 
-    (report,) = msgspec.msgpack.decode(witness.read_bytes())
+    file = msgspec.msgpack.decode(witness.read_bytes())
+    (report,) = file["clients"]
     report["moved"][1] += 1
-    witness.write_bytes(msgspec.msgpack.encode([report]))
+    witness.write_bytes(msgspec.msgpack.encode(file))
     assert run(f"audit {MIXTURE} --data-dir {data} --witness {witness}") == 1
     assert "rather than" in capsys.readouterr().out
 

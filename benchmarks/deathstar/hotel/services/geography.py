@@ -47,8 +47,9 @@ def region_of(cell: Cell) -> Cell:
 
 def cells_around(place: Place, radius_m: int) -> list[tuple[int, Cell]]:
     """The cells with any point within the radius, and how far from `place` their points are at least, nearest first."""
-    high = degrees(radius_m / EARTH_RADIUS_M) * CELLS_A_DEGREE
-    wide = degrees(asin(sin(radius_m / EARTH_RADIUS_M) / cos(radians(place.lat)))) * CELLS_A_DEGREE
+    reach = (radius_m + 0.5) / EARTH_RADIUS_M  # Distances are in whole metres: what is at most so far is rounded down.
+    high = degrees(reach) * CELLS_A_DEGREE
+    wide = degrees(asin(sin(reach) / cos(radians(place.lat)))) * CELLS_A_DEGREE
     y, x = place.lat * CELLS_A_DEGREE, place.lon * CELLS_A_DEGREE
     return sorted(
         (max(_metres_north(y, row), _metres_east(place.lat, x, column)), (row, _column(column)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from math import cos, radians
+from math import cos, degrees, radians
 
 import pytest
 
-from benchmarks.deathstar.hotel.services.geography import Place, cell_of, cells_around, metres_between, region_of
+from benchmarks.deathstar.hotel.services.geography import EARTH_RADIUS_M, Place, cell_of, cells_around, metres_between, region_of
 
 LONDON, PARIS = Place(51.5074, -0.1278), Place(48.8566, 2.3522)
 RADIUS_M = 10_000
@@ -33,6 +33,15 @@ def test_what_is_near_is_in_the_cells_around(middle: Place) -> None:
             near += 1
             assert cells[cell_of(place)] <= metres
     assert near > 500
+
+
+def test_what_is_near_by_the_rounded_distance_only_is_in_the_cells_around() -> None:
+    place = Place(40.0, 5.05)
+    for bearing in (-1, 1):
+        middle = Place(40.0 + bearing * degrees((RADIUS_M + 0.3) / EARTH_RADIUS_M), 5.05)
+        beyond = Place(place.lat - bearing * 1e-9, 5.05)
+        assert metres_between(middle, beyond) == RADIUS_M
+        assert cell_of(beyond) in {cell for _, cell in cells_around(middle, RADIUS_M)}
 
 
 def test_the_cells_around_are_few_and_nearest_first() -> None:

@@ -35,11 +35,18 @@ def test_a_run_passes_and_its_witness_is_what_the_audit_goes_by(
     assert run(f"audit {MIXTURE} --data-dir {data} --witness {witness}") == 0
     capsys.readouterr()
 
-    (report,) = msgspec.msgpack.decode(witness.read_bytes())
+    file = msgspec.msgpack.decode(witness.read_bytes())
+    (report,) = file["clients"]
     report["composed"].pop()
-    witness.write_bytes(msgspec.msgpack.encode([report]))
+    witness.write_bytes(msgspec.msgpack.encode(file))
     assert run(f"audit {MIXTURE} --data-dir {data} --witness {witness}") == 1
     assert "nobody was told" in capsys.readouterr().out
+
+
+def test_a_run_in_the_same_place_begins_anew(tmp_path: Path) -> None:
+    command = f"run --rate 300 --warm-up 0.1 --duration 0.6 --quiet --users 2 --movies 2 --data-dir {tmp_path}"
+    assert run(command) == 0
+    assert run(command) == 0
 
 
 def test_a_mixture_that_cannot_be_is_refused_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:

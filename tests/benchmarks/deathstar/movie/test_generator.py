@@ -74,7 +74,14 @@ def test_names_are_names_of_one_only() -> None:
     assert len({title(number) for number in range(5_000)}) == 5_000
     assert info(7).title == title(7)
     loadings = {loading.operator.name: loading for loading in Movie(Settings(users=7, movies=5)).initial()}
-    assert {name: loading.size for name, loading in loadings.items()} == {"user": 7, "movie_id": 5, "movie_info": 5}
+    assert {name: loading.size for name, loading in loadings.items()} == {
+        "user": 7,
+        "movie_id": 5,
+        "movie_info": 5,
+        "rating": 5,
+        "movie_reviews": 5,
+        "user_reviews": 7,
+    }
     for loading in loadings.values():
         assert len({key for key, _ in loading.pairs}) == loading.size
 
