@@ -32,8 +32,8 @@ from benchmarks.driver.result import Result, SearchResult, write
 from benchmarks.driver.search import THROUGHPUT_SHARE_MIN, Rates, RateSearch
 from benchmarks.driver.session import Generators, MakeWorkload, Session, search
 from benchmarks.driver.summary import ProgressLine, audit_lines, search_summary, summary
-from benchmarks.driver.worker_death import WorkerDeath, kill_and_replace
 from benchmarks.driver.witness_file import read_witnesses, write_witnesses
+from benchmarks.driver.worker_death import WorkerDeath, kill_and_replace
 from benchmarks.driver.workload import Workload
 from styx.cli.serving import run_loop
 from styx.errors import ConfigurationError, StyxError

@@ -26,6 +26,7 @@ from benchmarks.driver.worker_death import (
 )
 from styx.embedded_engine.options import N_SLOTS_DEFAULT
 from styx.errors import ConfigurationError
+from styx.limits import TIMEOUT_SECONDS_MAX
 
 CLUSTER_SLOTS_DEFAULT = 16
 CHART_KINDS = ("latency", "timeline", "scaling", "cpu")
@@ -303,7 +304,7 @@ def check(options: argparse.Namespace) -> None:
         raise ConfigurationError(
             f"--workers is a number from 1 to that of the slots ({options.slots}), got {options.workers}"
         )
-    if options.snapshot_interval <= 0:
+    if not 0 < options.snapshot_interval < float("inf"):
         raise ConfigurationError(
             f"--snapshot-interval is a number of seconds above 0, got {options.snapshot_interval:g}"
         )
@@ -315,6 +316,22 @@ def check(options: argparse.Namespace) -> None:
         raise ConfigurationError("--data-dir is an embedded engine's: it does not go with --on")
     if hasattr(options, "kill_worker"):
         _fill_in_patience(options)
+    _check_values(options)
+
+
+def _check_values(options: argparse.Namespace) -> None:
+    """Of what neither a plan nor a sweep checks; not every subcommand has each of them."""
+    for name, most in (("timeout", TIMEOUT_SECONDS_MAX), ("bound", TIMEOUT_SECONDS_MAX), ("precision", 1.0)):
+        value = getattr(options, name, most)
+        # Written so that a NaN is refused.
+        if not 0 < value <= most:
+            raise ConfigurationError(f"--{name} is a number above 0 and up to {most:g}, got {value:g}")
+    if getattr(options, "tries", 1) < 1:
+        raise ConfigurationError(f"--tries is 1 or more, got {options.tries}")
+    for name in ("out", "witness"):
+        file = getattr(options, name, None)
+        if isinstance(file, Path) and not file.parent.is_dir():
+            raise ConfigurationError(f"--{name} {file}: there is no directory {file.parent}")
 
 
 def _fill_in_patience(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The file that `run --witness` writes and `audit --witness` reads: what the clients of one run have seen. Judges nothing.
+"""What `run --witness` writes and `audit --witness` reads: what the clients of one run have seen. Judges nothing.
 
 It names the workload, for what one workload's clients have seen means nothing to the audit of another.
 """

@@ -57,7 +57,7 @@ def info(number: int) -> MovieInfo:
 
 
 def catalogue(users: int, movies: int) -> Iterable[Loading]:
-    """All there is at the start: names and what they stand for. 
+    """All there is at the start: names and what they stand for.
 
     No review, no rating: lists and ratings are empty ones rather than none, so that those of an earlier run go.
     """

@@ -7,7 +7,14 @@ from math import cos, degrees, radians
 
 import pytest
 
-from benchmarks.deathstar.hotel.services.geography import EARTH_RADIUS_M, Place, cell_of, cells_around, metres_between, region_of
+from benchmarks.deathstar.hotel.services.geography import (
+    EARTH_RADIUS_M,
+    Place,
+    cell_of,
+    cells_around,
+    metres_between,
+    region_of,
+)
 
 LONDON, PARIS = Place(51.5074, -0.1278), Place(48.8566, 2.3522)
 RADIUS_M = 10_000
