@@ -3,6 +3,9 @@ Writes nothing.
 
 It reads the hotels, flights and users that any request to reserve has named, all of their reservations, and a sample of
 the others, with which nothing may have happened. If nobody has witnessed a run, it reads all of them.
+
+What no list names and nobody was told of cannot be found by requests: a reservation that an aborted transaction would
+leave stored, and nothing else of it, would not be seen.
 """
 
 from __future__ import annotations
@@ -78,7 +81,7 @@ def _checked(ledger: Ledger, found: Found) -> list[str]:
     checked = [
         state,
         f"{counts[RESERVE]} reservations that replies told of: each is as it was asked for, and once in its user's "
-        f"list ({counts['not committed']} requests did not commit, and left nothing)",
+        f"list, in the order of making ({counts['not committed']} requests did not commit, and left nothing)",
         f"{counts[SEARCH]} searches and {counts[RECOMMEND]} recommendations: the right hotels, distances and prices",
         f"{counts[LOGIN]} logins: right passwords only; no request was aborted for a reason that it had not",
         f"{len(full)} stays and {len(seen.no_seat)} flights that replies said to be full: they are, "

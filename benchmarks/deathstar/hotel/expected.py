@@ -5,16 +5,15 @@ than at cells of a map, and remembers its answers: there are fewer places than r
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from datetime import date
 from functools import cache
 from math import degrees
 from typing import Any, Final
 
 from benchmarks.deathstar.hotel.data import DataSet, hotel_name
+from benchmarks.deathstar.hotel.seen import nights_between
 from benchmarks.deathstar.hotel.services.geo import NEAREST_MAX, RADIUS_M
 from benchmarks.deathstar.hotel.services.geography import EARTH_RADIUS_M, Place, metres_between
 from benchmarks.deathstar.hotel.services.recommendation import BEST_MAX
-from benchmarks.deathstar.hotel.services.stay import nights_of
 
 _NORTH: Final = degrees((RADIUS_M + 1) / EARTH_RADIUS_M)
 
@@ -70,5 +69,4 @@ class Expected:
 
     def _price(self, number: int, in_date: str, out_date: str) -> int:
         nightly = self._hotels[number].nightly
-        nights = nights_of(date.fromisoformat(in_date), date.fromisoformat(out_date))
-        return sum(nightly[night.weekday()] for night in nights)
+        return sum(nightly[night.weekday()] for night in nights_between(in_date, out_date))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -47,6 +48,7 @@ class Ledger:
         for name in sorted(whole.made.keys() & seen.made.keys()):
             whole.violations.append(f"two clients were told of the reservation {name}")
         whole.made |= seen.made
+        whole.places |= seen.places
         whole.unanswered += seen.unanswered
         whole.no_room += seen.no_room
         whole.offered += seen.offered
@@ -66,6 +68,7 @@ class Ledger:
             _unreadable(found),
             self._kept(found),
             self._listed(found),
+            self._in_order(found),
             self._explained(untold),
             self._taken_rooms(standing, found),
             self._taken_seats(standing, found),
@@ -107,6 +110,15 @@ class Ledger:
                 yield f"{user} has the reservation {name} of {owner} in the list"
             if count > 1:
                 yield f"{user} has the reservation {name} {count} times in the list"
+
+    def _in_order(self, found: Found) -> Iterator[str]:
+        """Each list has its reservations in the order in which they were made: the serial order."""
+        made, places = self.seen.made, self.seen.places
+        for user, names in found.lists.items():
+            own = dict.fromkeys(names) if isinstance(names, list) else {}
+            for name, later in pairwise(name for name in own if name in made and made[name].user == user):
+                if places[later] < places[name]:
+                    yield f"{user} has the reservation {later} behind the later one {name}"
 
     def _explained(self, untold: Mapping[str, Booked | None]) -> Iterator[str]:
         """Nobody has a reservation left of a request that did not commit."""

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from typing import NamedTuple
 
 import msgspec
 
-from benchmarks.deathstar.hotel.services.stay import nights_of
-
 Flight = tuple[int, str]
 """A flight's key: its number and the day."""
+
+
+Place = tuple[int, int, int]
+"""A transaction's in the serial order: epoch, phase and TID."""
+
+
+def nights_between(in_date: str, out_date: str) -> list[date]:
+    """Each night as the day on which it begins; not by the application, which may be wrong."""
+    first, last = date.fromisoformat(in_date), date.fromisoformat(out_date)
+    return [first + timedelta(days=number) for number in range((last - first).days)]
 
 
 class Stay(NamedTuple):
@@ -27,10 +35,7 @@ class Stay(NamedTuple):
     @property
     def nights(self) -> list[str]:
         """Each as the day on which it begins."""
-        return [
-            night.isoformat()
-            for night in nights_of(date.fromisoformat(self.in_date), date.fromisoformat(self.out_date))
-        ]
+        return [night.isoformat() for night in nights_between(self.in_date, self.out_date)]
 
 
 class Booked(NamedTuple):
@@ -54,7 +59,8 @@ class Booked(NamedTuple):
 
 
 class Seen(msgspec.Struct):
-    """`made` are the reservations of which a reply told the id, `unanswered` those that may have been made or not.
+    """`made` are the reservations of which a reply told the id, `places` where in the serial order each was made,
+    `unanswered` those that may have been made or not.
 
     `no_room` and `no_seat` are what replies said to have nothing left, and `offered` what searches found: stays, with
     the first epoch in which there was no room, or the last one in which there was. `users`, `hotels` and `flights` are
@@ -62,6 +68,7 @@ class Seen(msgspec.Struct):
     """
 
     made: dict[str, Booked] = {}
+    places: dict[str, Place] = {}
     unanswered: list[Booked] = []
     no_room: list[tuple[Stay, int]] = []
     offered: list[tuple[Stay, int]] = []

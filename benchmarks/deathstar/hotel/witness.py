@@ -103,6 +103,7 @@ class Witness:
         if planned.arguments[0] == WRONG_PASSWORD or not isinstance(name, str) or name in self._seen.made:
             return False
         self._seen.made[name] = _wanted(planned)
+        self._seen.places[name] = reply.epoch, reply.phase, reply.tid
         return True
 
     def _not_committed(self, planned: Planned, error: ReplyError, epoch: int) -> None:

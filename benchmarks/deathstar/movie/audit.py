@@ -38,8 +38,9 @@ def _checked(settings: Settings, ledger: Ledger, found: Found) -> list[str]:
             ratings,
         ]
     checked = [
-        f"{len(ledger.told)} reviews that clients were told of: each is stored as it was asked for, and stands once in "
-        f"the list of its movie and once in that of its user ({counts['not committed']} requests did not commit)",
+        f"{len(ledger.told)} reviews that clients were told of: each is stored as it was asked for, and stands once, "
+        f"in the order of writing, in the list of its movie and in that of its user "
+        f"({counts['not committed']} requests did not commit)",
         f"all lists of {settings.movies} movies and {settings.users} users: no review in them that nobody asked for",
         ratings,
         "every reply: no review of what is no movie or too long, and no other abort",

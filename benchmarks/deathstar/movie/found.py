@@ -19,7 +19,7 @@ class Found(NamedTuple):
     """The state. `stored` has what was asked for and is not there as `Unread`, and so have `ratings`.
 
     `ratings` are count and sum by movie. `by_movie` and `by_user` are the lists by their owners, and `unread` says
-    which pages of them could not be read.
+    which pages of them could not be read, or do not lead to the page before.
     """
 
     stored: dict[ReviewKey, Written | Unread]
@@ -52,6 +52,11 @@ async def _pages(client: Client, lists: Operator, owners: int, unread: list[str]
         for number in range(1, head["older"] + 1)
     ]
     pages = await read_each(client, lists, older, listed) | heads
+    unread += [
+        f"{lists.name} {(owner, number)} goes on at page {page['older']} rather than {number - 1}"
+        for (owner, number), page in pages.items()
+        if number != HEAD and not isinstance(page, Unread) and page["older"] != number - 1
+    ]
     unread += [f"{lists.name} {key}: {page}" for key, page in pages.items() if isinstance(page, Unread)]
     return {
         key: [(movie, review_id) for movie, review_id in page["reviews"]]

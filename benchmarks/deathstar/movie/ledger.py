@@ -1,19 +1,21 @@
 """Which reviews there have to be after a run, by what all clients have witnessed; and what is wrong with those found.
 
 A review that a client was told of is stored as it was asked for, and stands once in its movie's list, once in its
-user's, and nowhere else. One that nobody was told of may be there if a request without an answer asked for just that,
-and then as completely. Every movie's rating is that of its reviews. Never reads the state.
+user's, and nowhere else; lists are in the serial order. One that nobody was told of may be there if a request without
+an answer asked for just that, and then as completely. Every movie's rating is that of its reviews. Never reads the
+state.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 from benchmarks.deathstar.movie.found import Found
 from benchmarks.deathstar.movie.storage import ReviewKey
-from benchmarks.deathstar.movie.told import Wanted, Written
+from benchmarks.deathstar.movie.told import Place, Wanted, Written
 from benchmarks.driver.reading import Unread
 
 SHOWN_MAX: Final = 20
@@ -31,6 +33,7 @@ class Ledger:
         self.told: dict[ReviewKey, Written] = {}
         self.counts: Counter[str] = Counter()
         self.witnessed = False
+        self._places: dict[ReviewKey, Place] = {}
         self._unknown: Counter[Wanted] = Counter()
         self._noted: list[str] = []
         for report in reports:
@@ -38,12 +41,13 @@ class Ledger:
             self._add(report)
 
     def _add(self, report: Mapping[str, Any]) -> None:
-        for review_id, *wanted, timestamp in report["composed"]:
+        for review_id, place, *wanted, timestamp in report["composed"]:
             review = Written(Wanted(*wanted), timestamp)
             key = (review.wanted.movie, review_id)
             if key in self.told:
                 self._noted.append(f"two requests were told that they composed the review {key}")
             self.told[key] = review
+            self._places[key] = tuple(place)
         self._unknown.update(Wanted(*wanted) for wanted in report["unknown"])
         self._noted += report["violations"]
         more = report["counts"].get("violations", 0) - len(report["violations"])
@@ -65,6 +69,8 @@ class Ledger:
             *_wrongly_stored(expected, found.stored),
             *_wrongly_listed(expected, found.by_movie, "movie"),
             *_wrongly_listed(expected, found.by_user, "user"),
+            *self._out_of_order(found.by_movie, "movie"),
+            *self._out_of_order(found.by_user, "user"),
             *_wrongly_rated(expected, found.ratings),
         ]
         if len(faults) > SHOWN_MAX:
@@ -85,6 +91,18 @@ class Ledger:
                 unexplained[review.wanted] -= 1
                 expected[key] = review
         return expected, faults
+
+    def _out_of_order(self, lists: Mapping[int, list[ReviewKey]], owner: str) -> list[str]:
+        """Lists have their reviews in the order in which they were written: the serial order."""
+        faults = []
+        for number, reviews in lists.items():
+            known = [key for key in dict.fromkeys(reviews) if key in self._places]
+            faults += [
+                f"in the list of {owner} {number} the review {later} stands behind the later one {key}"
+                for key, later in pairwise(known)
+                if self._places[later] < self._places[key]
+            ]
+        return faults
 
 
 def _wrongly_stored(expected: Mapping[ReviewKey, Written], stored: Mapping[ReviewKey, Written | Unread]) -> list[str]:

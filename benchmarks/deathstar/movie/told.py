@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 from zlib import crc32
 
+from styx.messages import Reply
+
 
 class Wanted(NamedTuple):
     """A review that was asked for, by the numbers of its user and movie."""
@@ -18,11 +20,20 @@ class Wanted(NamedTuple):
     text: int
 
 
+Place = tuple[int, int, int]
+"""A transaction's in the serial order: epoch, phase and TID."""
+
+
 class Written(NamedTuple):
     """A review that there is. `timestamp` in milliseconds since 1970."""
 
     wanted: Wanted
     timestamp: int
+
+
+def place_of(reply: Reply) -> Place:
+    """Where in the serial order the transaction was."""
+    return reply.epoch, reply.phase, reply.tid
 
 
 def text_mark(text: str) -> int:

@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
-from benchmarks.deathstar.movie.catalogue import title, username
+import msgspec
+
+from benchmarks.deathstar.movie.catalogue import info, title, username
+from benchmarks.deathstar.movie.latest import Latest
 from benchmarks.deathstar.movie.lists import LATEST
 from benchmarks.deathstar.movie.parts import TEXT_CHARS_MAX, TextTooLong, UnknownMovie
 from benchmarks.deathstar.movie.ratings import RATING_MAX
 from benchmarks.deathstar.movie.settings import COMPOSE, READ_MOVIE, READ_USER, Settings
-from benchmarks.deathstar.movie.told import Wanted, text_mark
+from benchmarks.deathstar.movie.told import Wanted, place_of, text_mark
 from benchmarks.driver.workload import Planned
 from styx.messages import Reply, ReplyError
 
@@ -29,11 +32,12 @@ class Witness:
     def __init__(self, settings: Settings) -> None:
         self._users = {username(number): number for number in range(settings.users)}
         self._movies = {title(number): number for number in range(settings.movies)}
+        self._latest = Latest()
         self._composed: list[tuple[Any, ...]] = []
         self._unknown: list[Wanted] = []
         self._counts: Counter[str] = Counter()
         self._violations: list[str] = []
-        self._take: dict[str, Callable[[Planned, Any], str]] = {
+        self._take: dict[str, Callable[[Planned, Reply], str]] = {
             COMPOSE: self._take_composed,
             READ_MOVIE: self._take_movie,
             READ_USER: self._take_user,
@@ -45,7 +49,7 @@ class Witness:
             self._not_committed(planned, reply.error)
             return
         self._counts[planned.kind] += 1
-        fault = self._take[planned.kind](planned, reply.result)
+        fault = self._take[planned.kind](planned, reply)
         if fault:
             self._violated(planned, fault)
 
@@ -57,7 +61,7 @@ class Witness:
                 self._unknown.append(self._wanted(planned))
 
     def report(self) -> dict[str, Any]:
-        """All of it; a review as its id, what was asked for, and the time that the reply told."""
+        """All of it; a review as its id, its place in the serial order, what was asked for, and the time told."""
         return {
             "composed": self._composed,
             "unknown": self._unknown,
@@ -86,35 +90,41 @@ class Witness:
         if error.code == "aborted" and error.type not in self._aborts_of(planned):
             self._violated(planned, f"was aborted by {error.type}: {error.message}")
 
-    def _take_composed(self, planned: Planned, result: Any) -> str:
+    def _take_composed(self, planned: Planned, reply: Reply) -> str:
         if self._aborts_of(planned):
             return f"committed rather than to abort with {' or '.join(sorted(self._aborts_of(planned)))}"
         wanted = self._wanted(planned)
-        match result:
+        match reply.result:
             case {"review_id": str(review_id), "movie_id": wanted.movie, "timestamp": int(timestamp)}:
-                self._composed.append((review_id, *wanted, timestamp))
+                place = place_of(reply)
+                self._composed.append((review_id, place, *wanted, timestamp))
+                self._latest.composed(review_id, place, wanted)
                 return ""
-        return f"gave {result!r}"
+        return f"gave {reply.result!r}"
 
-    def _take_movie(self, planned: Planned, result: Any) -> str:
-        match result:
+    def _take_movie(self, planned: Planned, reply: Reply) -> str:
+        match reply.result:
             case {
-                "info": {"title": planned.key},
+                "info": shown,
                 "rating": {"count": int(count), "total": int(total)},
                 "reviews": list(reviews),
             }:
-                fault = _fault_of(reviews, "movie_id", self._movies[planned.key])
+                movie = self._movies[planned.key]
+                fault = _fault_of(reviews, "movie_id", movie)
+                if not fault and shown != msgspec.to_builtins(info(movie)):
+                    fault = f"tells of it {shown}"
                 if not fault and len(reviews) != min(count, LATEST):
                     fault = f"shows {len(reviews)} reviews of {count}"
                 if not fault and count == len(reviews) and total != sum(review["rating"] for review in reviews):
                     fault = f"shows the rating {total} of all of its {count} reviews, which have another sum"
-                return fault
-        return f"gave {result!r}"
+                return fault or self._latest.fault_of_movie(movie, reviews, place_of(reply))
+        return f"gave {reply.result!r}"
 
-    def _take_user(self, planned: Planned, result: Any) -> str:
+    def _take_user(self, planned: Planned, reply: Reply) -> str:
+        result, user = reply.result, self._users[planned.key]
         if type(result) is not list or len(result) > LATEST:
             return f"gave {result!r}"
-        return _fault_of(result, "user_id", self._users[planned.key])
+        return _fault_of(result, "user_id", user) or self._latest.fault_of_user(user, result, place_of(reply))
 
     def _violated(self, planned: Planned, text: str) -> None:
         self._counts["violations"] += 1

@@ -208,6 +208,16 @@ def test_a_reservation_in_somebody_elses_list_is_found() -> None:
         assert only(audited(tamper, witnessed=witnessed).violations, "in the list", "reserved")
 
 
+def test_a_list_in_another_order_is_found() -> None:
+    async def tamper(client: EmbeddedClient, generators: list[Generator], made: dict[str, Planned]) -> None:
+        for number in range(12):
+            state = client.entity("user", user_name(number))
+            state.reservations.reverse()
+            await client.load("user", [(user_name(number), state)], replace=True)
+
+    assert only(audited(tamper).violations, "behind the later one", "more of this kind")
+
+
 def test_a_reservation_that_changed_is_found() -> None:
     async def tamper(client: EmbeddedClient, generators: list[Generator], made: dict[str, Planned]) -> None:
         name, planned = first(made)

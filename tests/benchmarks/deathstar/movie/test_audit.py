@@ -168,6 +168,27 @@ def test_a_review_that_stands_in_anothers_list_too_is_found(lists: str) -> None:
     assert "stands in the lists of" in violation
 
 
+@pytest.mark.parametrize("lists", ["user_reviews", "movie_reviews"])
+def test_a_list_in_another_order_is_found(lists: str) -> None:
+    async def tamper(client: EmbeddedClient, generator: Generator, composed: Sent) -> None:
+        head = await head_of(client, lists, 0)
+        await replace(client, lists, (0, HEAD), Page([*head.reviews[1:], head.reviews[0]], head.older))
+
+    violations = audited(tamper, mix="compose", users=1, movies=1).violations
+    assert violations
+    assert all("stands behind the later one" in text for text in violations)
+
+
+def test_a_page_that_leads_nowhere_is_found() -> None:
+    async def tamper(client: EmbeddedClient, generator: Generator, composed: Sent) -> None:
+        page = msgspec.convert(await client.call("user_reviews", (0, 2), "listed"), Page)
+        await replace(client, "user_reviews", (0, 2), Page(page.reviews, 0))
+
+    assert audited(tamper, mix="compose", users=1, movies=1, unknown_title=0.0, long_text=0.0).violations == [
+        "user_reviews (0, 2) goes on at page 0 rather than 1"
+    ]
+
+
 def test_a_review_that_nobody_was_told_of_is_found() -> None:
     async def tamper(client: EmbeddedClient, generator: Generator, composed: Sent) -> None:
         planned, _ = composed[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 import styx
-from benchmarks.deathstar.movie.catalogue import title, unknown_title, username
+from benchmarks.deathstar.movie.catalogue import info, title, unknown_title, username
 from benchmarks.deathstar.movie.composing import compose_review
 from benchmarks.deathstar.movie.lists import LATEST
 from benchmarks.deathstar.movie.pages import page
@@ -20,7 +21,7 @@ from benchmarks.driver.workload import Audit, Planned
 from styx.messages import Reply, ReplyError
 
 SETTINGS = Settings(users=4, movies=4)
-INFO = {"title": title(2), "year": 2000, "plot": ""}
+INFO = msgspec.to_builtins(info(2))
 
 
 def composing(movie: str = title(2), text: str = "well made") -> Planned:
@@ -67,6 +68,7 @@ READ_MOVIE, READ_USER = reading("read-movie", title(2)), reading("read-user", us
         (READ_MOVIE, refused("UnknownReview")),
         (READ_MOVIE, committed(None)),
         (READ_MOVIE, committed({"info": {**INFO, "title": title(1)}, "rating": {}, "reviews": []})),
+        (READ_MOVIE, committed({"info": {**INFO, "year": 1}, "rating": {"count": 0, "total": 0}, "reviews": []})),
         (READ_MOVIE, shown(1, 6)),
         (READ_MOVIE, shown(0, 0, review())),
         (READ_MOVIE, shown(2, 11, review(0), review(1))),
