@@ -47,6 +47,11 @@ client processes, and raises `styx.errors.ConfigurationError` for options that m
 are the driver's, so `workers` and `slots` too.
 """
 
+ANOTHER_CAUSE: Final = (
+    "It looks the same if nothing is loaded there, if it was loaded with other options, or if runs have changed it "
+    "since whose witnesses the audit was not given."
+)
+"""Behind an audit that fails of data which this command has not loaded itself."""
 OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
@@ -93,6 +98,8 @@ async def _run(options: argparse.Namespace, workload: Workload, make_workload: M
         result.lost = None if lossy is None else lossy.lost
         await _finish(session, result, witnesses, since, options)
     print(summary(result))
+    if options.loaded and result.audit is not None and result.audit.violations:
+        print(ANOTHER_CAUSE)
     return FAILED if _wrong(result) or result.missed else OK
 
 
@@ -143,6 +150,8 @@ async def _audit(options: argparse.Namespace, workload: Workload, make_workload:
     async with deployed(options, workload) as deployment:
         audit = await _session(options, workload, make_workload, deployment).audit(witnesses)
     print("\n".join(audit_lines(audit)))
+    if audit.violations:
+        print(ANOTHER_CAUSE)
     return FAILED if audit.violations else OK
 
 

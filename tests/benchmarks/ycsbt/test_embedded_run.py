@@ -39,7 +39,11 @@ def test_a_run_passes_and_its_witness_is_what_the_audit_goes_by(
     report["moved"][1] += 1
     witness.write_bytes(msgspec.msgpack.encode(file))
     assert run(f"audit {MIXTURE} --data-dir {data} --witness {witness}") == 1
-    assert "rather than" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "rather than" in shown
+    assert "witnesses the audit was not given" in shown
+    assert run(f"run {brief} {MIXTURE} --data-dir {data} --loaded") == 1
+    assert "witnesses the audit was not given" in capsys.readouterr().out
 
 
 def test_money_that_is_lost_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
