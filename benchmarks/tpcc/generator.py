@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
+from benchmarks.driver.block_generator import BlockGenerator
 from benchmarks.driver.mixture import Mixture
 from benchmarks.driver.workload import Planned
 from benchmarks.tpcc.inputs import Deliveries, Inputs, NewOrders, OrderStatuses, Payments, StockLevels
 from benchmarks.tpcc.mixes import DELIVERY, MIXES, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL
 from benchmarks.tpcc.settings import Settings
 from benchmarks.tpcc.witness import Witness
-from styx.messages import Reply
 
 BLOCK: Final = 100
 """Requests that are made at once: shares are whole hundredths, and a block takes about a millisecond."""
 
 
-class TerminalGenerator:
+class TerminalGenerator(BlockGenerator):
     """A `Generator` of what the terminals of all warehouses ask for."""
 
     def __init__(self, settings: Settings, rng: random.Random) -> None:
+        super().__init__(Witness(settings))
         self._mixture = Mixture(MIXES[settings.mix], rng)
         self._inputs: dict[str, Inputs] = {
             NEW_ORDER: NewOrders(settings, rng),
@@ -35,22 +35,9 @@ class TerminalGenerator:
             DELIVERY: Deliveries(settings, rng),
             STOCK_LEVEL: StockLevels(settings, rng),
         }
-        self._block: list[Planned] = []
-        self._witness = Witness(settings)
-        self.answered: Callable[[Planned, Reply], None] = self._witness.answered
-        self.unknown: Callable[[Planned], None] = self._witness.unknown
 
-    def next(self) -> Planned:
-        """As `Generator.next`."""
-        if not self._block:
-            self._block = self._next_block()
-        return self._block.pop()
-
-    def witness(self) -> dict[str, Any]:
-        """As `Generator.witness`."""
-        return self._witness.report()
-
-    def _next_block(self) -> list[Planned]:
+    def next_block(self) -> list[Planned]:
+        """As `BlockGenerator.next_block`."""
         kinds = self._mixture.next_block(BLOCK)
         made = {kind: self._inputs[kind].next_block(count) for kind, count in Counter(kinds).items()}
         return [made[kind].pop() for kind in kinds]

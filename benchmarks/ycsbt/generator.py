@@ -9,25 +9,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
+from benchmarks.driver.block_generator import BlockGenerator
 from benchmarks.driver.share import Share
 from benchmarks.driver.workload import Planned
 from benchmarks.driver.zipf import zipf_ranks
 from benchmarks.ycsbt.homes import Homes
 from benchmarks.ycsbt.settings import AMOUNT_MAX, Settings
 from benchmarks.ycsbt.witness import READ, TRANSFER, Witness
-from styx.messages import Reply
 from styx.operator import Operator
 
 BLOCK: Final = 250
 """Requests that are made at once: a block takes less than a millisecond, for no request is sent meanwhile."""
 
 
-class TransferGenerator:
+class TransferGenerator(BlockGenerator):
     """A `Generator` of transfers and reads. `homes` is needed only if the share between partitions is given."""
 
     def __init__(self, settings: Settings, operator: Operator, homes: Homes | None, rng: random.Random) -> None:
+        super().__init__(Witness(settings))
         self._settings = settings
         self._operator = operator
         self._rng = rng
@@ -37,22 +38,9 @@ class TransferGenerator:
         self._overdrafts = Share(settings.overdraft, rng)
         self._apart = Share(settings.multi_partition or 0, rng)
         self._transfer = "transfer_and_wait" if settings.wait else "transfer"
-        self._block: list[Planned] = []
-        self._witness = Witness(settings)
-        self.answered: Callable[[Planned, Reply], None] = self._witness.answered
-        self.unknown: Callable[[Planned], None] = self._witness.unknown
 
-    def next(self) -> Planned:
-        """As `Generator.next`."""
-        if not self._block:
-            self._block = self._next_block()
-        return self._block.pop()
-
-    def witness(self) -> dict[str, Any]:
-        """As `Generator.witness`."""
-        return self._witness.report()
-
-    def _next_block(self) -> list[Planned]:
+    def next_block(self) -> list[Planned]:
+        """As `BlockGenerator.next_block`."""
         reads = self._reads.next_block(BLOCK)
         transfers = self._transfers(BLOCK - sum(reads))
         if len(transfers) == BLOCK:

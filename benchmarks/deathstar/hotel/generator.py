@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from benchmarks.deathstar.hotel.data import ARRIVAL_DAYS, FIRST_DAY, WRONG_PASSWORD, DataSet, user_name, user_password
 from benchmarks.deathstar.hotel.services.geography import Cell, Place, cell_of
@@ -18,11 +18,11 @@ from benchmarks.deathstar.hotel.services.search import search
 from benchmarks.deathstar.hotel.services.user import user
 from benchmarks.deathstar.hotel.settings import LOGIN, MIXES, RECOMMEND, RESERVE, SEARCH, Settings
 from benchmarks.deathstar.hotel.witness import Witness
+from benchmarks.driver.block_generator import BlockGenerator
 from benchmarks.driver.mixture import Mixture
 from benchmarks.driver.share import Share
 from benchmarks.driver.workload import Planned
 from benchmarks.driver.zipf import zipf_ranks
-from styx.messages import Reply
 
 BLOCK: Final = 100
 """Requests that are made at once: a block takes less than a millisecond, for no request is sent meanwhile."""
@@ -31,10 +31,11 @@ CRITERIA: Final = ("distance", "rating", "price")
 DAYS: Final = [(FIRST_DAY + timedelta(days=number)).isoformat() for number in range(ARRIVAL_DAYS + NIGHTS_RESERVED_MAX)]
 
 
-class HotelGenerator:
+class HotelGenerator(BlockGenerator):
     """A `Generator` of all four kinds of request; `data` must be that of the settings."""
 
     def __init__(self, settings: Settings, data: DataSet, rng: random.Random) -> None:
+        super().__init__(Witness(data))
         self._uniform = rng.random
         self._kinds = Mixture(MIXES[settings.mix], rng)
         self._wrong = Share(settings.wrong_password, rng)
@@ -49,22 +50,9 @@ class HotelGenerator:
             LOGIN: self._login,
             RESERVE: self._reserve,
         }
-        self._block: list[Planned] = []
-        self._witness = Witness(data)
-        self.answered: Callable[[Planned, Reply], None] = self._witness.answered
-        self.unknown: Callable[[Planned], None] = self._witness.unknown
 
-    def next(self) -> Planned:
-        """As `Generator.next`."""
-        if not self._block:
-            self._block = self._next_block()
-        return self._block.pop()
-
-    def witness(self) -> dict[str, Any]:
-        """As `Generator.witness`."""
-        return self._witness.report()
-
-    def _next_block(self) -> list[Planned]:
+    def next_block(self) -> list[Planned]:
+        """As `BlockGenerator.next_block`."""
         return [self._make[kind]() for kind in self._kinds.next_block(BLOCK)]
 
     def _below(self, bound: int) -> int:

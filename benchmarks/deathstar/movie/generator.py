@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import random
 import string
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from benchmarks.deathstar.movie.catalogue import title, unknown_title, username
 from benchmarks.deathstar.movie.composing import compose, compose_review
@@ -18,11 +17,11 @@ from benchmarks.deathstar.movie.parts import TEXT_CHARS_MAX
 from benchmarks.deathstar.movie.ratings import RATING_MAX
 from benchmarks.deathstar.movie.settings import COMPOSE, MIXES, READ_MOVIE, READ_USER, Settings
 from benchmarks.deathstar.movie.witness import Witness
+from benchmarks.driver.block_generator import BlockGenerator
 from benchmarks.driver.mixture import Mixture
 from benchmarks.driver.share import Share
 from benchmarks.driver.workload import Planned
 from benchmarks.driver.zipf import zipf_ranks
-from styx.messages import Reply
 
 BLOCK: Final = 100
 """Requests that are made at once: a block takes less than a millisecond, for no request is sent meanwhile."""
@@ -30,10 +29,11 @@ SCRIPT_CHARS: Final = 65_536
 """Characters that all texts of a client are cut from, each from a place of its own."""
 
 
-class MovieGenerator:
+class MovieGenerator(BlockGenerator):
     """A `Generator` of reviews and of looks at pages."""
 
     def __init__(self, settings: Settings, rng: random.Random) -> None:
+        super().__init__(Witness(settings))
         self._settings = settings
         self._rng = rng
         self._movie = zipf_ranks(settings.movies, settings.zipf, rng)
@@ -41,22 +41,9 @@ class MovieGenerator:
         self._script = "".join(rng.choices(string.ascii_letters + string.digits, k=SCRIPT_CHARS + TEXT_CHARS_MAX + 1))
         self._unknown_titles = Share(settings.unknown_title, rng)
         self._long_texts = Share(settings.long_text, rng)
-        self._block: list[Planned] = []
-        self._witness = Witness(settings)
-        self.answered: Callable[[Planned, Reply], None] = self._witness.answered
-        self.unknown: Callable[[Planned], None] = self._witness.unknown
 
-    def next(self) -> Planned:
-        """As `Generator.next`."""
-        if not self._block:
-            self._block = self._next_block()
-        return self._block.pop()
-
-    def witness(self) -> dict[str, Any]:
-        """As `Generator.witness`."""
-        return self._witness.report()
-
-    def _next_block(self) -> list[Planned]:
+    def next_block(self) -> list[Planned]:
+        """As `BlockGenerator.next_block`."""
         kinds = self._kinds.next_block(BLOCK)
         reviews = self._reviews(kinds.count(COMPOSE))
         reads = {READ_MOVIE: self._read_movie, READ_USER: self._read_user}
