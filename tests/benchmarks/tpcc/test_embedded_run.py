@@ -45,3 +45,10 @@ def test_what_is_loaded_is_taken_as_it_is(tmp_path: Path, capsys: pytest.Capture
 def test_what_cannot_be_is_refused_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("run --full --items 5") == 2
     assert "leave --items and --customers out" in capsys.readouterr().err
+
+
+def test_stock_that_is_not_taken_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(f"run {BRIEF} {SMALL} --lose stock.supply=0.05") == 1
+    shown = capsys.readouterr().out
+    assert "LOST         on purpose, what stock.supply wrote" in shown
+    assert "stock" in " ".join(line for line in shown.splitlines() if line.startswith("VIOLATION"))
