@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from functools import wraps
 from hashlib import blake2b
-from inspect import Signature, signature
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -75,12 +74,6 @@ class LossyApp:
                 return await function(_LossyContext(ctx, invocation, lost), *positional, **named)
             return await function(ctx, *positional, **named)
 
-        # Annotations that are text name things of the original's module, so they go along as what they mean there.
-        declared = original.signature
-        context = next(iter(signature(function).parameters.values()))
-        vars(losing)["__signature__"] = Signature(
-            [context, *declared.parameters], return_annotation=declared.result_type
-        )
         return FunctionSpec(
             original.keys,
             original.name,
