@@ -1,5 +1,5 @@
 """A real Kafka broker and a real MinIO server for tests: the fixtures `kafka` and `minio`, one of each per process of a
-pytest run; and `judge`, the program adya, which starts nothing.
+pytest run; and the programs `judge`, which is adya, and `helm`, which start nothing.
 
 They run the programs that `scripts/services` installs, on free ports and in a temporary folder, never those that a
 developer has running. A test that needs one has it as a parameter, is marked `slow`, and keeps to topics or to a prefix
@@ -123,10 +123,18 @@ def judge() -> None:
     _require("judge")
 
 
+@pytest.fixture(scope="session")
+def helm() -> Path:
+    """The program helm, as `scripts/services` builds it: what charts come to must not depend on its version."""
+    _require("helm")
+    home = os.environ.get("STYX_SERVICES") or Path.home() / ".cache/styx-services"
+    return Path(home, "bin/helm")
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Installs what the test needs before the test's time limit begins to run."""
-    for name in {"kafka", "minio", "judge"} & set(getattr(item, "fixturenames", ())):
+    for name in {"kafka", "minio", "judge", "helm"} & set(getattr(item, "fixturenames", ())):
         _why_not_installed(name)
     return (yield)
 

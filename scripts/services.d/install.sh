@@ -1,11 +1,12 @@
-# Gets the servers from package registries into $home: Kafka's jars with Maven, MinIO built with Go; and the judge of
-# tests, built with Cargo, only when it is asked for, because no deployment needs it. Never changes
-# anything outside $home and the two tools' own caches. A part is there completely or not at all, because it is moved
-# into place when it is finished. Sourced by scripts/services.
+# Gets the servers from package registries into $home: Kafka's jars with Maven, MinIO built with Go. What only tests
+# need comes when it is asked for: the judge, built with Cargo, and helm, built with Go where there is none. Never
+# changes anything outside $home and the tools' own caches. A part is there completely or not at all, because it is
+# moved into place when it is finished. Sourced by scripts/services.
 
 # MinIO is published as source only; this is a commit of 2026-02-12.
 MINIO_MODULE=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 ADYA_VERSION=0.1.0 # as in styx/testing/judge/adya.py
+HELM_MODULE=helm.sh/helm/v3/cmd/helm@v3.22.0
 JAVA_OLDEST=17
 PROGRESS_SECONDS=15
 
@@ -34,9 +35,16 @@ install_judge() {
     alone judge build_judge
 }
 
+install_helm() {
+    ! has_helm || return 0
+    command -v go >/dev/null || fail "go is missing. Install Go (https://go.dev/dl), or helm 3 (https://helm.sh)."
+    alone helm build_helm
+}
+
 has_kafka() { [ -f "$home/kafka/libs/kafka_2.13-$kafka_version.jar" ]; }
 has_minio() { [ -x "$home/bin/minio" ]; }
 has_judge() { [ -x "$home/bin/adya" ]; }
+has_helm() { [ -x "$home/bin/helm" ]; }
 
 require() { # PROBLEM…, each of which prints a line if there is one
     local problem said
@@ -109,6 +117,17 @@ build_judge() {
         nice cargo install --locked --root "$work" "adya@$ADYA_VERSION"
     mkdir -p "$home/bin"
     mv "$work/bin/adya" "$home/bin/adya"
+    rm -rf "$work"
+}
+
+build_helm() {
+    local work
+    ! has_helm || return 0
+    work="$(mktemp -d "$home/helm.XXXXXX")"
+    say "helm: building; this takes 2 to 5 minutes, once"
+    GOBIN="$work" CGO_ENABLED=0 with_progress helm "$work" nice go install -trimpath -ldflags '-s -w' "$HELM_MODULE"
+    mkdir -p "$home/bin"
+    mv "$work/helm" "$home/bin/helm"
     rm -rf "$work"
 }
 

@@ -107,6 +107,17 @@ def test_the_judge_is_installed_only_when_it_is_asked_for(machine: Machine) -> N
     assert f" adya@{adya.VERSION}\n" in machine.calls.read_text()
 
 
+def test_helm_is_built_only_when_it_is_asked_for(machine: Machine) -> None:
+    status, said = machine.run("install", "helm")
+    assert status == 1
+    assert "go is missing" in said
+    machine.tool("go", 'echo "$@" >>"$CALLS"; echo "#!/bin/true" >"$GOBIN/helm"; chmod +x "$GOBIN/helm"')
+    assert machine.run("install", "helm")[0] == 0
+    assert machine.run("install", "helm") == (0, "")
+    assert machine.left_in_home() == ["bin"]
+    assert "helm.sh/helm/v3/cmd/helm@v3." in machine.calls.read_text()
+
+
 def test_two_installations_at_once_fetch_once(machine: Machine) -> None:
     machine.tool("java", JAVA)
     machine.tool("mvn", MAVEN)
