@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from styx.metrics.histogram import Histogram
+from styx.metrics.memory_limit import memory_limit_bytes
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -58,10 +59,13 @@ def histograms(name: str, text: str, label: str, observed: Mapping[str, Histogra
 
 
 class Exposition(Collector):
-    """`collect` gives the families. `with_process` adds the process's memory, processor time and open files (Linux)."""
+    """`collect` gives the families. `with_process` adds the process's memory and its limit, processor time and open
+    files (Linux).
+    """
 
     def __init__(self, collect: Callable[[], Iterable[Metric]], with_process: bool) -> None:
         self._collect = collect
+        self._with_process = with_process
         self._registry = CollectorRegistry()
         self._registry.register(self)
         if with_process:
@@ -69,7 +73,11 @@ class Exposition(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """What the registry asks for at a scrape."""
-        return self._collect()
+        yield from self._collect()
+        if self._with_process:
+            yield gauge(
+                "styx_memory_limit_bytes", "Memory that the process may use; +Inf: no limit.", memory_limit_bytes()
+            )
 
     def text(self) -> str:
         """All of them, ending with a newline."""
