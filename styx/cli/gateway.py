@@ -17,10 +17,11 @@ from styx.cli.cluster_options import (
     LogUrl,
 )
 
+DRAIN_SECONDS_MAX: Final = 3_600.0
 EXAMPLES: Final = f"""\
 Examples:
   styx gateway --log kafka://127.0.0.1:9092
-  styx gateway --coordinator 10.0.0.7:7070 --log kafka://k1:9092 --host 0.0.0.0
+  styx gateway --coordinator 10.0.0.7:7070 --log kafka://k1:9092 --host 0.0.0.0 --drain 5
 
 {SECRETS_HELP}
 Exit codes:
@@ -42,13 +43,29 @@ def gateway(
     cluster: ClusterName = CLUSTER_DEFAULT,
     http_host: HttpHost = "127.0.0.1",
     http_port: HttpPort = None,
+    drain: Annotated[
+        float,
+        Parameter(
+            help="After SIGTERM, seconds to go on serving while /readyz is 503 and each answer closes its connection.",
+            env_var="STYX_DRAIN",
+        ),
+    ] = 0.0,
 ) -> None:
     """Run an HTTP gateway of a cluster.
 
     It learns the app from the coordinator and follows deployments; requests and
     replies go through the log. Without the coordinator it goes on with what it
     knows. /healthz, /readyz and /metrics are on its own port as well.
+
+    With --drain as long as a balancer needs to notice, its end costs no request.
+    A second signal ends the drain; requests in flight are finished all the same,
+    for up to 20 s more.
     """
+    from styx.cli.exit_codes import usage_error
+
+    if not 0 <= drain <= DRAIN_SECONDS_MAX:
+        raise usage_error(f"--drain is a number of seconds from 0 to {DRAIN_SECONDS_MAX:g}, got {drain:g}")
+
     from styx.cli.cluster_process import run_process
     from styx.cli.cluster_setup import default_name, security_of
     from styx.cli.gateway_main import serve_gateway
@@ -60,4 +77,4 @@ def gateway(
     name = name or default_name()
     parse_address(coordinator)
     process = GatewayProcess(name, security_of(cluster), coordinator, parse_kafka_url(log))
-    run_process(name, serve_gateway(process, host, port, FactsAddress(http_host, http_port)))
+    run_process(name, serve_gateway(process, host, port, FactsAddress(http_host, http_port), drain))

@@ -1,4 +1,4 @@
-"""What `styx gateway` runs: serves until it is told to stop, then finishes what is in flight."""
+"""What `styx gateway` runs: serves until it is told to stop, drains, then finishes what is in flight."""
 
 from __future__ import annotations
 
@@ -7,24 +7,35 @@ import logging
 
 from styx.cluster.facts_server import FactsAddress, facts_server, metrics_page, well
 from styx.cluster.gateway_process import GatewayProcess
+from styx.gateway.app import SHUTTING_DOWN
 from styx.gateway.server import serve
 
 _log = logging.getLogger("styx.gateway")
 
 
-async def serve_gateway(process: GatewayProcess, host: str, port: int, facts: FactsAddress) -> None:
-    """Serves until SIGTERM or SIGINT; raises `ConfigurationError`, or what `GatewayProcess.run` raises."""
-    stop = asyncio.Event()
+async def serve_gateway(
+    process: GatewayProcess, host: str, port: int, facts: FactsAddress, drain_seconds: float = 0.0
+) -> None:
+    """Serves until SIGTERM or SIGINT and drains; raises `ConfigurationError`, or what `GatewayProcess.run` raises."""
+    stop, draining = asyncio.Event(), asyncio.Event()
     pages = {
-        "/healthz": lambda: well(None),
-        "/readyz": lambda: well(process.unavailable_reason),
+        "/healthz": lambda: well(process.broken_reason),
+        "/readyz": lambda: well(SHUTTING_DOWN if draining.is_set() else process.unavailable_reason),
         "/metrics": lambda: metrics_page(process.metrics()),
     }
     following = asyncio.create_task(process.run())
     following.add_done_callback(lambda _: stop.set())
     try:
         async with facts_server(facts, pages):
-            await serve(process, host, port, on_started=lambda url: _log.info("listening at %s", url), stop=stop)
+            await serve(
+                process,
+                host,
+                port,
+                on_started=lambda url: _log.info("listening at %s", url),
+                on_draining=draining.set,
+                stop=stop,
+                drain_seconds=drain_seconds,
+            )
         if following.done():
             following.result()
     finally:

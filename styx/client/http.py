@@ -1,7 +1,8 @@
 """The HTTP client: requests through a gateway, over kept-alive connections.
 
-It never retries: only its caller knows whether a request may run twice, and whoever wants that gives an idempotency
-key. Results are what JSON makes of them: bytes arrive as base64, times as ISO 8601, NaN and the infinities as None.
+It never sends a request twice: only its caller knows whether it may run twice. Who says so with an idempotency key has
+it sent again, a few times, when its connection closes instead of an answer, as a kept-alive one of a gateway that ends
+may. Results are what JSON makes of them: bytes arrive as base64, times as ISO 8601, NaN and the infinities as None.
 """
 
 from __future__ import annotations
@@ -43,10 +44,13 @@ KEEP_ALIVE_SECONDS: Final = 30
 """How long an idle connection is kept: shorter than the gateway keeps its side."""
 ANSWER_MARGIN_SECONDS: Final = 0.5
 """How much longer than the gateway the client waits, so that it hears of a timeout with the request's id."""
+SENDS_MAX: Final = 3
+"""How often a request with an idempotency key is sent before its caller hears of broken connections."""
 
 _WRITTEN_AT_ONCE_BYTES_MAX: Final = 64 * 1024
 _CODES_OF_REPLIES = REJECTION_CODES | {"aborted"}
 _SKIPPED_HEADERS = ("User-Agent", "Accept", "Accept-Encoding")
+_IDEMPOTENCY_KEY = "Idempotency-Key"
 _KEY_TYPES = {str: "str", int: "int", tuple: "tuple"}
 
 _encode = msgspec.json.Encoder().encode
@@ -151,7 +155,7 @@ class HttpClient(Client):
             path, key_type = _path(operator, key, function)
             headers = {"Content-Type": "application/json", "Styx-Key-Type": key_type}
             if idempotency_key is not None:
-                headers["Idempotency-Key"] = check_idempotency_key(idempotency_key)
+                headers[_IDEMPOTENCY_KEY] = check_idempotency_key(idempotency_key)
             body = _arguments(args)
             if self._in_flight >= self._in_flight_max:
                 raise RequestRejected("overloaded", f"{self._in_flight_max} requests of this client are in flight")
@@ -186,19 +190,28 @@ class HttpClient(Client):
     async def _exchange(
         self, session: aiohttp.ClientSession, url: yarl.URL, headers: dict[str, str], body: bytes
     ) -> tuple[int, bytes, str]:
-        # As a stream, a large body is written in pieces and other requests have their turns in between.
-        data_out = body if len(body) <= _WRITTEN_AT_ONCE_BYTES_MAX else io.BytesIO(body)
-        try:
-            async with session.post(url, data=data_out, headers=headers, allow_redirects=False) as response:
-                data = await response.read()
-        except aiohttp.ClientConnectorError as error:
-            raise GatewayUnreachable(f"{self._url}: {error.strerror or error}; is the gateway running there?") from None
-        except aiohttp.ClientError as error:
-            raise ConnectionError(
-                f"the connection to {self._url} broke before the reply came ({error}); the request may have committed: "
-                "repeat it only with the same idempotency key"
-            ) from None
-        return response.status, data, response.headers.get("Styx-Request-Id", "")
+        broke: aiohttp.ClientError | None = None
+        for _ in range(SENDS_MAX if _IDEMPOTENCY_KEY in headers else 1):
+            # As a stream, a large body is written in pieces and other requests have their turns in between.
+            data_out = body if len(body) <= _WRITTEN_AT_ONCE_BYTES_MAX else io.BytesIO(body)
+            try:
+                async with session.post(url, data=data_out, headers=headers, allow_redirects=False) as response:
+                    data = await response.read()
+                return response.status, data, response.headers.get("Styx-Request-Id", "")
+            except aiohttp.ClientConnectorError as error:
+                if broke is None:
+                    why = error.strerror or error
+                    raise GatewayUnreachable(f"{self._url}: {why}; is the gateway running there?") from None
+                break
+            except aiohttp.ClientConnectionError as error:
+                broke = error
+            except aiohttp.ClientError as error:
+                broke = error
+                break
+        raise ConnectionError(
+            f"the connection to {self._url} broke before the reply came ({broke}); the request may have committed: "
+            "repeat it only with the same idempotency key"
+        )
 
 
 def _path(operator: OperatorLike, key: Any, function: FunctionLike) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Iterator
 from functools import partial
 from typing import Final
@@ -36,6 +37,8 @@ INCARNATION_BYTES: Final = 8
 PING_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 3.0
 """A coordinator that is silent for longer is gone, whatever its half of the connection says."""
+STUCK_SECONDS: Final = 60.0
+"""What the coordinator says is acted upon in steps; one that takes longer will not end. Each has shorter timeouts."""
 
 _log = logging.getLogger("styx.gateway")
 
@@ -71,6 +74,7 @@ class GatewayProcess:
         self._deployment: Deployment | None = None
         self._engine: ClusterEngine | None = None
         self._exposition = Exposition(self._collect, with_process=True)
+        self._step_since_s: float | None = None
         self._waits_for: str | None = f"the gateway waits for the coordinator at {coordinator}"
 
     async def run(self) -> None:
@@ -88,7 +92,9 @@ class GatewayProcess:
             try:
                 while (payload := await heard.get()) is not None:
                     await self._hear(payload)
+                    self._step_since_s = None
             finally:
+                self._step_since_s = None
                 self.connected = False
                 link.abort("the gateway no longer listens")
             await asyncio.sleep(RECONNECT_SECONDS)
@@ -107,6 +113,15 @@ class GatewayProcess:
     def unavailable_reason(self) -> str | None:
         """As `Engine.unavailable_reason`."""
         return self._waits_for if self._engine is None else self._engine.unavailable_reason
+
+    @property
+    def broken_reason(self) -> str | None:
+        """As `Engine.broken_reason`; also: what the coordinator said is still not done."""
+        since_s = self._step_since_s
+        seconds = 0.0 if since_s is None else time.monotonic() - since_s
+        if seconds > STUCK_SECONDS:
+            return f"following the coordinator has made no progress for {seconds:.0f} s"
+        return None if self._engine is None else self._engine.broken_reason
 
     @property
     def in_flight(self) -> int:
@@ -136,6 +151,7 @@ class GatewayProcess:
         heard.put_nowait(None)
 
     async def _hear(self, payload: bytes) -> None:
+        self._step_since_s = time.monotonic()
         message = gateway_hears.decode(payload)
         if isinstance(message, Serve):
             self._take_deployment(message.deployment)
@@ -176,6 +192,7 @@ class GatewayProcess:
         assert self._deployment is not None
         failures = 0
         while True:
+            self._step_since_s = time.monotonic()
             engine = ClusterEngine(app, self._log, self._deployment.limits)
             try:
                 await engine.start()

@@ -103,6 +103,11 @@ class EmbeddedEngine:
         return self._unavailable
 
     @property
+    def broken_reason(self) -> str | None:
+        """Why only another engine on its data goes on, once it has failed or was closed; None before that."""
+        return self._unavailable if self._mode is Mode.ENDED else None
+
+    @property
     def in_flight(self) -> int:
         """Requests taken and not answered."""
         return 0 if self._mode is Mode.CREATED else len(self._requests.taken)

@@ -6,6 +6,7 @@ Everything that is not a transaction is for operators and developers and never t
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Final
 
 import msgspec
 from starlette.applications import Starlette
@@ -20,19 +21,21 @@ from styx.gateway.address import PREFIX
 from styx.gateway.body import Receive
 from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
 from styx.gateway.endpoint import RequestEndpoint, Scope, Send
+from styx.gateway.last_answers import closing
 from styx.gateway.openapi import openapi
 from styx.gateway.service import Engine
 from styx.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.metrics.exposition import CONTENT_TYPE as METRICS_CONTENT_TYPE
 
-_CODES = {404: "not_found", 405: "method_not_allowed"}
+SHUTTING_DOWN: Final = "the gateway is shutting down: send new requests to another one"
+_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
 class Gateway:
     """Serves one engine over HTTP.
 
     `timeout_seconds` is how long a request waits for its reply unless it says otherwise. While `draining`, `/readyz`
-    says that no new requests should be sent here.
+    says that no new requests should be sent here, and each answer is the last one on its connection.
     """
 
     def __init__(self, engine: Engine, timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT) -> None:
@@ -56,6 +59,7 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
+        send = closing(send, lambda: self.draining)
         if scope["type"] == "http" and scope["path"].startswith(PREFIX):
             await self._requests(scope, receive, send)
         else:
@@ -65,10 +69,13 @@ class Gateway:
         return RedirectResponse("docs")
 
     async def _healthz(self, request: Request) -> Response:
-        return _json({"status": "ok"})
+        reason = self._engine.broken_reason
+        if reason is None:
+            return _json({"status": "ok"})
+        return _respond(status.failure("unavailable", "Broken", reason))
 
     async def _readyz(self, request: Request) -> Response:
-        reason = "the gateway is shutting down" if self.draining else self._engine.unavailable_reason
+        reason = SHUTTING_DOWN if self.draining else self._engine.unavailable_reason
         if reason is None and not self._engine.ready:
             reason = "the engine is starting"
         if reason is None:

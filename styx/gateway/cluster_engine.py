@@ -58,6 +58,11 @@ class ClusterEngine:
         return self.requester.unavailable_reason
 
     @property
+    def broken_reason(self) -> str | None:
+        """As `Engine.broken_reason`: requests or replies are no longer seen to, and Kafka is not to blame."""
+        return self.requester.broken_reason
+
+    @property
     def in_flight(self) -> int:
         """Requests that wait for their reply."""
         return self.requester.in_flight

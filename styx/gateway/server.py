@@ -1,13 +1,16 @@
 """The gateway as a network server: listens, reports its address, and shuts down without losing a request.
 
-It decides nothing about requests. Shutdown is in this order: stop accepting, finish what is in flight within the grace
-period, then the caller's hook, which may snapshot.
+It decides nothing about requests. Shutdown is in this order: drain for as long as it is told, stop accepting, finish
+what is in flight within the grace period, then the caller's hook, which may snapshot. While it drains it serves as
+ever, says that it is not ready, and closes each connection behind its answer: whoever balances load hears of it before
+anything is refused, and no client meets a connection that closes under its request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 import threading
@@ -29,6 +32,8 @@ PORT_MAX: Final = 65_535
 BACKLOG_MAX: Final = 2_048
 """Connections that wait to be accepted."""
 
+_log = logging.getLogger("styx.gateway")
+
 
 async def serve(
     engine: Engine,
@@ -36,15 +41,19 @@ async def serve(
     port: int = 8080,
     *,
     on_started: Callable[[str], None] | None = None,
+    on_draining: Callable[[], None] | None = None,
     on_shutdown: Callable[[], Awaitable[None]] | None = None,
     stop: asyncio.Event | None = None,
     timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT,
+    drain_seconds: float = 0.0,
     grace_seconds: int = GRACE_SECONDS,
 ) -> None:
     """Serves until SIGTERM, SIGINT or `stop`; then shuts down gracefully and awaits `on_shutdown()`.
 
-    Port 0 takes a free one. `on_started` gets the real URL once requests are accepted. A second SIGINT drops what is
-    in flight; a second SIGTERM changes nothing. Signals are handled in the main thread only.
+    Port 0 takes a free one. `on_started` gets the real URL once requests are accepted. The first signal calls
+    `on_draining()` and drains for `drain_seconds`; a second one ends that, and `stop` does not begin it. After the
+    drain, a second SIGINT drops what is in flight; a second SIGTERM changes nothing. Signals are handled in the main
+    thread only.
 
     Raises `ConfigurationError`, without calling `on_shutdown`, if it cannot listen there.
     """
@@ -55,8 +64,19 @@ async def serve(
     def shut_down() -> None:
         gateway.draining = server.should_exit = True
 
+    def told() -> None:
+        drains = drain_seconds > 0 and not gateway.draining
+        gateway.draining = True
+        if on_draining is not None:
+            on_draining()
+        if drains:
+            _log.info("told to stop: requests are served for %g s more, readiness is over", drain_seconds)
+            asyncio.get_running_loop().call_later(drain_seconds, shut_down)
+        else:
+            shut_down()
+
     waiting = asyncio.create_task(_when_set(stop, shut_down)) if stop is not None else None
-    with _signals(server, shut_down):
+    with _signals(server, told):
         try:
             await server.run_on(listener, on_started)
         finally:
@@ -128,19 +148,19 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _signals(server: _Server, shut_down: Callable[[], None]) -> Iterator[None]:
+def _signals(server: _Server, told: Callable[[], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def on_interrupt() -> None:
         server.force_exit = server.should_exit
-        shut_down()
+        told()
 
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, on_interrupt)
     # Supervisors often send it twice, to the group and to the process; that must not cut off anything.
-    loop.add_signal_handler(signal.SIGTERM, shut_down)
+    loop.add_signal_handler(signal.SIGTERM, told)
     try:
         yield
     finally:

@@ -29,6 +29,10 @@ class Engine(Protocol):
         """Why requests cannot be served now, for a person to read; None if they can."""
 
     @property
+    def broken_reason(self) -> str | None:
+        """Why nothing but a new start of this process helps, for a person to read; None if it is not so."""
+
+    @property
     def in_flight(self) -> int:
         """Requests it has taken and not answered yet, those of other clients included."""
 

@@ -29,6 +29,8 @@ WAIT_MS: Final = 500
 """How long a broker holds a fetch while there is nothing new; it answers at once when there is."""
 AWAY_SECONDS_MAX: Final = 1.0
 """Between two attempts to reach a broker that is away, at most."""
+STUCK_SECONDS: Final = 120.0
+"""A turn of reading that takes longer will not end. The longest one asks each known broker, one after the other."""
 
 _log = logging.getLogger("styx.kafka_requests")
 
@@ -61,6 +63,8 @@ class ReplyReader:
         self._task: asyncio.Task[None] | None = None
         self._position = 0
         self._damaged_at = -1
+        self._loop = asyncio.get_running_loop()
+        self._turn_s = self._loop.time()
         self._away_since_s: float | None = None
 
     async def start(self) -> None:
@@ -71,6 +75,14 @@ class ReplyReader:
             raise KafkaUnreachable(f"the replies topic cannot be read: {error}") from None
         self._task = asyncio.create_task(self._read())
         self._task.add_done_callback(self._on_end)
+
+    @property
+    def stuck_reason(self) -> str | None:
+        """Why replies will not be read any more; None while they are, or while Kafka is asked for them in vain."""
+        seconds = self._loop.time() - self._turn_s
+        if self._task is None or seconds <= STUCK_SECONDS:
+            return None
+        return f"reading replies has made no progress for {seconds:.0f} s"
 
     async def close(self) -> None:
         """Ends reading."""
@@ -84,6 +96,7 @@ class ReplyReader:
 
     async def _read(self) -> None:
         while True:
+            self._turn_s = self._loop.time()
             try:
                 chunk = await self._fetch()
             except (OSError, EngineFailed) as error:
@@ -158,7 +171,7 @@ class ReplyReader:
         self._passed_over()
 
     async def _wait(self, error: Exception) -> None:
-        now_s = asyncio.get_running_loop().time()
+        now_s = self._loop.time()
         if self._away_since_s is None:
             _log.warning("replies cannot be read (%s); trying again", error)
             self._away_since_s = now_s

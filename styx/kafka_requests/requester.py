@@ -131,6 +131,11 @@ class Requester:
         return self._fault or self._producer.away_reason
 
     @property
+    def broken_reason(self) -> str | None:
+        """Why only a new start of this process helps; None if it is not so. Kafka away is no such reason."""
+        return self._fault or (None if self._replies is None else self._replies.stuck_reason)
+
+    @property
     def in_flight(self) -> int:
         """Requests that wait for their reply."""
         return len(self._waiters.by_id)

@@ -27,7 +27,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("coordinator", ["STYX_LOG", "STYX_STORE", "STYX_S3_ENDPOINT", "STYX_SECRET", "STYX_SLOTS", "8081"]),
         ("worker", ["STYX_COORDINATOR", "STYX_ADVERTISE", "STYX_S3_SECRET_KEY", "STYX_TLS_AUTHORITY"]),
-        ("gateway", ["STYX_COORDINATOR", "STYX_LOG", "STYX_PORT", "STYX_SECRET_FILE"]),
+        ("gateway", ["STYX_COORDINATOR", "STYX_LOG", "STYX_PORT", "STYX_SECRET_FILE", "STYX_DRAIN"]),
         ("up", ["STYX_WORKERS", "STYX_GATEWAYS", "STYX_STORE", "STYX_RUN_DIR", "styx scale 3"]),
         ("deploy", ["--rollback", "STYX_COORDINATOR"]),
         ("scale", ["styx scale 3", "STYX_COORDINATOR"]),
@@ -55,6 +55,7 @@ def test_help_needs_no_manual(styx: Styx, command: str, texts: list[str]) -> Non
         (["worker", *DATA, "--host", "0.0.0.0"], "--advertise says under which host"),
         (["gateway", "--log", "kafka://h"], "the cluster's secret is not set"),
         (["gateway"], "--log"),
+        (["gateway", "--log", "kafka://h", "--drain", "-1"], "--drain is a number of seconds from 0"),
         (["up", "x:app"], "--log"),
         (["up", "x:app", *DATA, "--gateways", "0"], "--gateways"),
         (["up", "x:app", *DATA, "--port", "70000"], "--port"),

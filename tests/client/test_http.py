@@ -10,7 +10,7 @@ import pytest
 import styx
 from styx import ConfigurationError, RequestRejected, TransactionAborted
 from styx.client import http
-from styx.client.http import GatewayUnreachable, HttpClient
+from styx.client.http import SENDS_MAX, GatewayUnreachable, HttpClient
 from styx.gateway.server import url_of
 from tests.gateway.fake_engine import FakeEngine, add, numbered, paired, shelf
 
@@ -212,6 +212,49 @@ async def test_what_is_no_reply_is_a_connection_error(answer: bytes, why: str) -
         with pytest.raises(ConnectionError, match=why) as caught:
             await client.request("shelf", "a", "key")
     assert not isinstance(caught.value, RequestRejected)  # it may have committed
+
+
+@pytest.mark.parametrize(
+    ("idempotency_key", "closed", "sent"),
+    [("k", 1, 2), ("k", SENDS_MAX - 1, SENDS_MAX), ("k", SENDS_MAX, SENDS_MAX), (None, 1, 1)],
+)
+async def test_a_connection_that_closes_instead_of_an_answer(
+    idempotency_key: str | None, closed: int, sent: int
+) -> None:
+    """As a kept-alive one may, whose gateway has ended."""
+    bodies: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"[]")
+        bodies.append(head)
+        if len(bodies) > closed:
+            writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{"result":5}')
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, HttpClient(url_of(server.sockets[0])) as client:
+        request = client.call("shelf", "a", "key", idempotency_key=idempotency_key)
+        if idempotency_key is not None and closed < SENDS_MAX:
+            assert await request == 5
+        else:
+            with pytest.raises(ConnectionError, match="broke before"):
+                await request
+    assert len(bodies) == sent
+
+
+async def test_a_gateway_that_is_gone_when_it_is_sent_again() -> None:
+    """Then it is not certain that nothing was sent."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"[]")
+        server.close()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with HttpClient(url_of(server.sockets[0])) as client:
+        with pytest.raises(ConnectionError, match="may have committed") as caught:
+            await client.request("shelf", "a", "key", idempotency_key="k")
+    assert not isinstance(caught.value, RequestRejected)
 
 
 async def test_a_gateway_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ import pytest
 from styx import App, ConfigurationError, RequestRejected
 from styx.cluster.gateway_process import GatewayProcess
 from styx.cluster.wire import COORDINATOR, Code, Deployment, Serve, encode
+from styx.deployment.package import pack
+from styx.gateway.cluster_engine import ClusterEngine
 from styx.limits import Limits
 from styx.log.kafka.address import parse_kafka_url
 from styx.transport import Connection, Hello, Security, listen
@@ -73,11 +75,25 @@ def test_another_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
         asyncio.run(followed([deployment("bank"), deployment("shop")], lambda _: False))
 
 
-def test_waits_for_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
-    from styx.deployment.package import pack
+def first_version() -> list[Serve | Code]:
+    return [deployment("bank"), Code(1, pack(App("bank", []), SECURITY.secret))]
+
+
+def test_a_step_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(_: ClusterEngine) -> None:
+        await asyncio.Event().wait()
+
+    def stuck(gateway: GatewayProcess) -> bool:
+        return "following the coordinator has made no progress" in (gateway.broken_reason or "")
 
     monkeypatch.setattr("styx.cluster.gateway_process.RECONNECT_SECONDS", 0.001)
-    package = pack(App("bank", []), SECURITY.secret)
-    messages: list[Serve | Code] = [deployment("bank"), Code(1, package)]
-    gateway = asyncio.run(followed(messages, lambda g: "Kafka" in (g.unavailable_reason or "")))
+    monkeypatch.setattr(ClusterEngine, "start", hang)
+    monkeypatch.setattr("styx.cluster.gateway_process.STUCK_SECONDS", 0.05)
+    asyncio.run(followed(first_version(), stuck))
+
+
+def test_waits_for_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("styx.cluster.gateway_process.RECONNECT_SECONDS", 0.001)
+    gateway = asyncio.run(followed(first_version(), lambda g: "Kafka" in (g.unavailable_reason or "")))
+    assert gateway.broken_reason is None
     assert (gateway.unavailable_reason or "").startswith("the gateway waits for Kafka: ")

@@ -37,6 +37,7 @@ def _fail_once(engine: Any, text: str, caplog: pytest.LogCaptureFixture) -> None
     assert text in errors[0].getMessage()
     assert not engine.ready
     assert text in engine.unavailable_reason
+    assert engine.broken_reason == engine.unavailable_reason
 
 
 async def test_an_assertion_in_a_core_ends_the_engine_and_names_its_event(

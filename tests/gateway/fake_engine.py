@@ -100,6 +100,7 @@ class FakeEngine:
         """Forgets all requests and all it was told."""
         self.ready = True
         self.unavailable_reason: str | None = None
+        self.broken_reason: str | None = None
         self.in_flight = 0
         self.requests: list[Request] = []
         self.error: BaseException | None = None

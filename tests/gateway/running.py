@@ -19,7 +19,10 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    engine: Engine, on_shutdown: Callable[[], Awaitable[None]] | None = None, grace_seconds: int = 20
+    engine: Engine,
+    on_shutdown: Callable[[], Awaitable[None]] | None = None,
+    grace_seconds: int = 20,
+    drain_seconds: float = 0.0,
 ) -> AsyncIterator[Running]:
     started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
@@ -30,6 +33,7 @@ async def running(
             on_started=started.set_result,
             on_shutdown=on_shutdown,
             stop=stop,
+            drain_seconds=drain_seconds,
             grace_seconds=grace_seconds,
         )
     )

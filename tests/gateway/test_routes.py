@@ -1,5 +1,7 @@
 """Everything that is not a transaction: health, readiness, metrics, unknown routes."""
 
+import asyncio
+
 import httpx
 import pytest
 
@@ -15,9 +17,28 @@ def http(gateway: Gateway) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=transport, base_url="http://gateway")
 
 
-async def test_healthz_whatever_the_engine_says(http: httpx.AsyncClient, engine: FakeEngine) -> None:
-    engine.unavailable_reason = "broken"
+async def test_healthz_while_the_engine_may_recover(http: httpx.AsyncClient, engine: FakeEngine) -> None:
+    engine.unavailable_reason = "Kafka is away"
     assert (await http.get("/healthz")).status_code == 200
+    engine.broken_reason = "replies are not read any more"
+    answer = await http.get("/healthz")
+    assert (answer.status_code, answer.json()["error"]["message"]) == (503, "replies are not read any more")
+
+
+async def test_each_answer_is_the_last_on_its_connection_while_it_drains(
+    http: httpx.AsyncClient, engine: FakeEngine, gateway: Gateway
+) -> None:
+    asked = ["/v1/shelf/a/key", "/v1/shelf/a/nothing", "/v1/shelf", "/healthz", "/nothing"]
+    for path in asked:
+        assert "connection" not in (await http.post(path)).headers
+    engine.hold()
+    under_way = asyncio.create_task(http.post("/v1/shelf/a/key"))
+    await engine.arrived()
+    gateway.draining = True
+    engine.release()
+    for answer in [await under_way, *[await http.post(path) for path in asked]]:
+        assert answer.headers["connection"] == "close"
+    assert (await under_way).status_code == 200
 
 
 async def test_readyz(http: httpx.AsyncClient, engine: FakeEngine, gateway: Gateway) -> None:

@@ -106,6 +106,15 @@ async def read(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Read]:
     await read.reader.close()
 
 
+async def test_it_is_stuck_when_a_turn_does_not_end(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read.reader.stuck_reason is None
+    monkeypatch.setattr(replies_module, "STUCK_SECONDS", 0.01)
+    await asyncio.sleep(0.02)  # nobody answers its fetch
+    assert "reading replies has made no progress" in (read.reader.stuck_reason or "")
+    await read.fail(ConnectionError("Kafka is away"))  # which is no reason to end
+    assert read.reader.stuck_reason is None
+
+
 async def test_from_the_end_on(read: Read) -> None:
     # A batch comes whole, whatever the offset asked for.
     assert await read.answer(batch(98, b"old", b"old", b"a") + batch(101, b"b")) == (0, 100)
