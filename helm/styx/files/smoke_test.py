@@ -1,0 +1,57 @@
+"""The chart's smoke test: asks, within a minute, whether the gateway serves the app and all workers share its slots.
+
+The exit status is 0 if so, else 1, with what is wrong. It runs in the image of styx, and sends no request to the app.
+"""
+
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+
+SECONDS_MAX = 60
+GATEWAY, COORDINATOR = os.environ["GATEWAY_URL"], os.environ["COORDINATOR_URL"]
+
+
+def fetched(url):
+    """The answer as JSON; raises `OSError` or `ValueError` with what is wrong."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        text = error.read(1000).decode(errors="replace")
+        raise OSError(f"{url} answers {error.code}: {text}") from None
+    except OSError as error:
+        raise OSError(f"{url}: {error}") from None
+
+
+def found():
+    """What there is, in words; raises `OSError` or `ValueError` with what is wrong."""
+    fetched(GATEWAY + "/readyz")
+    paths = [path for path in fetched(GATEWAY + "/openapi.json").get("paths", {}) if path.startswith("/v1/")]
+    if not paths:
+        raise ValueError("the gateway's /openapi.json has no function of an app; deploy one: styx deploy MODULE:APP")
+    status = fetched(COORDINATOR + "/status")
+    if status["phase"] != "running":
+        raise ValueError(f"the cluster is not running: {status['phase']}: {status['waiting'] or status['phase_text']}")
+    idle = [worker["name"] for worker in status["workers"] if not worker["member"]]
+    if idle:
+        raise ValueError(f"{', '.join(idle)} of {len(status['workers'])} workers stand by and share no slots")
+    return (
+        f"app {status['app']}, version {status['app_version']}, with {len(paths)} paths; "
+        f"{len(status['workers'])} workers share {status['n_slots']} slots; generation {status['generation']}"
+    )
+
+
+deadline = time.monotonic() + SECONDS_MAX
+while True:
+    try:
+        print("ok:", found())
+        sys.exit(0)
+    except (OSError, ValueError) as error:
+        print(error, flush=True)
+    if time.monotonic() > deadline:
+        print(f"failed: not so within {SECONDS_MAX} s")
+        sys.exit(1)
+    time.sleep(2)

@@ -1,0 +1,102 @@
+{{/* What values come to: addresses, the app, and the checks that a schema cannot make. */}}
+
+{{- define "styx.coordinatorHost" -}}
+{{ include "styx.fullname" . }}-coordinator
+{{- end -}}
+
+{{/* MODULE:APP that the coordinator deploys; "" if only the app's name is known. */}}
+{{- define "styx.app" -}}
+{{- if .Values.app.module -}}
+{{- .Values.app.module -}}
+{{- else if .Values.app.name -}}
+{{- else if .Values.benchmark.enabled -}}
+{{- get (dict "ycsbt" "benchmarks.ycsbt.bank:app" "tpcc" "benchmarks.tpcc.app:app" "deathstar.hotel" "benchmarks.deathstar.hotel.app:app" "deathstar.movie" "benchmarks.deathstar.movie.app:app") .Values.benchmark.workload -}}
+{{- else -}}
+examples.bank:app
+{{- end -}}
+{{- end -}}
+
+{{/* Name of the ConfigMap with the app's files; "" if there is none. */}}
+{{- define "styx.appFiles" -}}
+{{- if .Values.app.existingConfigMap -}}
+{{- tpl .Values.app.existingConfigMap . -}}
+{{- else if .Values.app.files -}}
+{{- include "styx.fullname" . }}-app
+{{- end -}}
+{{- end -}}
+
+{{- define "styx.logUrl" -}}
+{{- $url := tpl .Values.log.url . -}}
+{{- if .Values.log.caSecret.name -}}
+{{- printf "%s%scafile=/etc/styx/kafka/ca.crt" $url (ternary "&" "?" (contains "?" $url)) -}}
+{{- else -}}
+{{- $url -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Whether `helm test` runs the bank's audit. */}}
+{{- define "styx.testsBank" -}}
+{{- $auto := and (eq .Values.tests.kind "auto") (eq (include "styx.app" .) "examples.bank:app") -}}
+{{- if or $auto (eq .Values.tests.kind "bank") -}}true{{- end -}}
+{{- end -}}
+
+{{/* Fails, in words, where values do not fit each other. Makes no text. */}}
+{{- define "styx.check" -}}
+{{- include "styx.checkData" . -}}
+{{- with .Values.app -}}
+{{- if and .module .name -}}
+{{- fail "app.module and app.name are both set: the module knows its app's name. Set one of them." -}}
+{{- end -}}
+{{- if and .files .existingConfigMap -}}
+{{- fail "app.files and app.existingConfigMap are both set. Set one of them." -}}
+{{- end -}}
+{{- if and (or .files .existingConfigMap) (not .module) -}}
+{{- fail "app.files or app.existingConfigMap is set, but app.module does not say which of their modules the app is in: --set app.module=MODULE:APP" -}}
+{{- end -}}
+{{- end -}}
+{{- if gt (int (default 1 .Values.worker.replicas)) (int .Values.coordinator.slots) -}}
+{{- fail (printf "worker.replicas is %d, but coordinator.slots is %d: a worker without a slot would have nothing to do. Lower worker.replicas; the number of slots is for ever." (int .Values.worker.replicas) (int .Values.coordinator.slots)) -}}
+{{- end -}}
+{{- include "styx.checkForEver" . -}}
+{{- end -}}
+
+{{- define "styx.checkData" -}}
+{{- $log := tpl .Values.log.url . -}}
+{{- if not (hasPrefix "kafka://" $log) -}}
+{{- fail (printf "log.url is %q; write kafka://HOST:PORT[,HOST:PORT]" $log) -}}
+{{- end -}}
+{{- if and (contains "=SASL_" (upper $log)) (not (tpl .Values.log.existingSecret .)) -}}
+{{- fail "log.url asks for SASL, but log.existingSecret is empty: name a Secret with user name and password." -}}
+{{- end -}}
+{{- if and .Values.log.caSecret.name (contains "cafile=" $log) -}}
+{{- fail "log.url has a cafile, and log.caSecret.name is set: the chart adds the cafile of log.caSecret by itself. Remove one." -}}
+{{- end -}}
+{{- if and .Values.log.caSecret.name (not (contains "SSL" (upper $log))) -}}
+{{- fail "log.caSecret.name is set, but log.url does not say ?protocol=SSL or SASL_SSL." -}}
+{{- end -}}
+{{- $store := tpl .Values.store.url . -}}
+{{- if hasPrefix "s3://" $store -}}
+{{- if not (regexMatch "^https?://" (tpl .Values.store.endpoint .)) -}}
+{{- fail (printf "store.endpoint is %q; write https://HOST or http://HOST:PORT, for AWS https://s3.REGION.amazonaws.com" (tpl .Values.store.endpoint .)) -}}
+{{- end -}}
+{{- if not (tpl .Values.store.existingSecret .) -}}
+{{- fail "store.existingSecret is empty: name a Secret with the access key and the secret key." -}}
+{{- end -}}
+{{- else -}}
+{{- fail (printf "store.url is %q; write s3://BUCKET/PREFIX" $store) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What an upgrade cannot change, compared with what runs. Rendered without the cluster it compares nothing. */}}
+{{- define "styx.checkForEver" -}}
+{{- if .Release.IsUpgrade -}}
+{{- $old := lookup "apps/v1" "Deployment" .Release.Namespace (include "styx.coordinatorHost" .) -}}
+{{- $was := dig "metadata" "annotations" (dict) $old -}}
+{{- range $key, $value := dict "slots" .Values.coordinator.slots "replyPartitions" .Values.coordinator.replyPartitions -}}
+{{- $before := get $was (printf "styx/%s" $key) -}}
+{{- if and $before (ne $before (toString (int $value))) -}}
+{{- fail (printf "coordinator.%s is %d, but this release was installed with %s, and that is for ever. Set it back." $key (int $value) $before) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
