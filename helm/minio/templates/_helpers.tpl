@@ -1,0 +1,58 @@
+{{/* Names, labels and decisions that several templates share. */}}
+
+{{- define "minio.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (default "minio" .Values.nameOverride) | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "minio.secretName" -}}
+{{- if .Values.auth.existingSecret -}}
+{{- tpl .Values.auth.existingSecret . -}}
+{{- else -}}
+{{- include "minio.fullname" . }}
+{{- end -}}
+{{- end -}}
+
+{{- define "minio.userKey" -}}{{ ternary .Values.auth.userKey "rootUser" (ne .Values.auth.existingSecret "") }}{{- end -}}
+{{- define "minio.passwordKey" -}}{{ ternary .Values.auth.passwordKey "rootPassword" (ne .Values.auth.existingSecret "") }}{{- end -}}
+
+{{- define "minio.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "minio.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "minio.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "minio.selectorLabels" -}}
+app.kubernetes.io/name: {{ default "minio" .Values.nameOverride }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: minio
+{{- end -}}
+
+{{/* Of pods, without the chart's version: a new one alone is no reason to start them again. */}}
+{{- define "minio.podLabels" -}}
+{{ include "minio.selectorLabels" . }}
+app.kubernetes.io/version: {{ default .Chart.AppVersion .Values.image.tag | trunc 63 | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: styx
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "minio.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "minio.podLabels" . }}
+{{- end -}}
