@@ -64,7 +64,7 @@ ssl.truststore.type=PEM
 ssl.truststore.certificates=${dir:/etc/kafka-secrets/tls:{{ .Values.tls.authorityKey }}}
 {{- end }}
 {{- range $name, $value := .Values.config }}
-{{ $name }}={{ $value }}
+{{ $name }}={{ if kindIs "string" $value }}{{ $value }}{{ else }}{{ toJson $value }}{{ end }}
 {{- end }}
 {{- end -}}
 

@@ -1,11 +1,13 @@
 {{/* Names, labels and decisions that several templates share. */}}
 
+{{/* Not cut where it is too long: clients know the name by this rule. A StatefulSet's name goes into labels, with 11
+characters more. */}}
 {{- define "minio.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name (default "minio" .Values.nameOverride) | trunc 50 | trimSuffix "-" -}}
+{{- $name := default (printf "%s-%s" .Release.Name (default "minio" .Values.nameOverride)) .Values.fullnameOverride -}}
+{{- if gt (len $name) 52 -}}
+{{- fail (printf "minio: the name %s has %d characters, 52 are possible: choose a shorter name for the release, or set fullnameOverride" $name (len $name)) -}}
 {{- end -}}
+{{- $name -}}
 {{- end -}}
 
 {{- define "minio.secretName" -}}
