@@ -21,6 +21,8 @@ from typing import Final, Self
 from styx.app import App
 from styx.client.base import Client
 from styx.client.connect import connect
+from styx.cluster.operator_client import ask
+from styx.cluster.wire import Scale
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import topics_of
 from styx.store.base import Store
@@ -81,6 +83,7 @@ class ClusterUnderTest:
         self.facts_port = self.coordinator_port + 1
         self.gateway_port = free_port()
         self.worker_ports = [free_port() for _ in range(options.workers)]
+        self.workers_wanted = options.workers
         self.topics = topics_of(options.name)
         self._started = 0
         self._module = f"styx_app_{options.name.replace('-', '_')}"
@@ -108,7 +111,7 @@ class ClusterUnderTest:
         self.coordinator = await self._child(
             "coordinator",
             *("--app", f"{self._module}:app", "--port", str(self.coordinator_port)),
-            *("--workers", str(options.workers), "--slots", str(options.slots)),
+            *("--workers", str(self.workers_wanted), "--slots", str(options.slots)),
             *("--reply-partitions", str(options.reply_partitions), "--grace", str(options.grace_s)),
             *("--snapshot-interval", str(interval_s), "--silence", str(options.silence_s)),
             *("--http-port", str(self.facts_port), "--keep-log"),
@@ -125,6 +128,23 @@ class ClusterUnderTest:
             *self._data(),
         )
         self.worker_ports[place] = port
+
+    async def add_worker(self) -> None:
+        """Starts a worker in a place that has none, or in a new one."""
+        if None not in self.workers:
+            self.workers.append(None)
+            self.worker_ports.append(0)
+        await self.start_worker(self.workers.index(None))
+
+    async def scale(self, workers: int) -> None:
+        """Asks the coordinator for so many workers; one that starts later wants as many.
+
+        Raises `OSError` if it is out of reach, `ChildFailed` if it refuses.
+        """
+        self.workers_wanted = workers
+        answer = await ask(f"127.0.0.1:{self.coordinator_port}", self.security, Scale(workers))
+        if not answer.done:
+            raise ChildFailed(f"the coordinator does not scale to {workers} workers: {answer.text}")
 
     async def start_gateway(self) -> None:
         """Always at the same address."""
@@ -179,6 +199,11 @@ class ClusterUnderTest:
     def http_url(self) -> str:
         """Of the gateway."""
         return f"http://127.0.0.1:{self.gateway_port}"
+
+    @property
+    def facts_url(self) -> str:
+        """Of the coordinator's facts."""
+        return f"http://127.0.0.1:{self.facts_port}"
 
     @property
     def security(self) -> Security:

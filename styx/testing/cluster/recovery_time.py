@@ -82,7 +82,7 @@ async def measure(
         operators = dict(cluster.app.operators)
         load = SteadyLoad(client, None, operators, transfers(rng, keys), load_options, rng)
         load.start()
-        await _snapshot_taken(cluster)
+        await snapshot_taken(cluster)
         for number in range(deaths):
             await asyncio.sleep(BEFORE_SECONDS * rng.uniform(1, 1.5))
             place, replaced = number % len(cluster.workers), number % 2 == 0
@@ -105,7 +105,7 @@ async def measure(
     return Measured(found, await audit(cluster, load.replies) if audited else None)
 
 
-async def _snapshot_taken(cluster: ClusterUnderTest) -> None:
+async def snapshot_taken(cluster: ClusterUnderTest) -> None:
     """Waits for a snapshot that begins after now."""
     store = await asyncio.to_thread(cluster.open_store)
     first = await asyncio.to_thread(newest_manifest, store)
