@@ -3,18 +3,21 @@
 The exit status is 0 if so, else 1, with what is wrong. It runs in the image of styx, and sends no request to the app.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
 import time
 import urllib.error
 import urllib.request
+from typing import Any
 
-SECONDS_MAX = 60
 GATEWAY, COORDINATOR = os.environ["GATEWAY_URL"], os.environ["COORDINATOR_URL"]
+SECONDS_MAX = float(os.environ.get("SECONDS_MAX", "60"))
 
 
-def fetched(url):
+def fetched(url: str) -> Any:
     """The answer as JSON; raises `OSError` or `ValueError` with what is wrong."""
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:
@@ -26,7 +29,7 @@ def fetched(url):
         raise OSError(f"{url}: {error}") from None
 
 
-def found():
+def found() -> str:
     """What there is, in words; raises `OSError` or `ValueError` with what is wrong."""
     fetched(GATEWAY + "/readyz")
     paths = [path for path in fetched(GATEWAY + "/openapi.json").get("paths", {}) if path.startswith("/v1/")]
@@ -52,6 +55,6 @@ while True:
     except (OSError, ValueError) as error:
         print(error, flush=True)
     if time.monotonic() > deadline:
-        print(f"failed: not so within {SECONDS_MAX} s")
+        print(f"failed: still so after {SECONDS_MAX:g} s")
         sys.exit(1)
-    time.sleep(2)
+    time.sleep(1)

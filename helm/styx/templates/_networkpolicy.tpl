@@ -1,17 +1,14 @@
 {{/* Parts of NetworkPolicies. */}}
 
-{{/* A selector of pods of some components of this release: (dict "root" $ "components" (list "worker")). */}}
-{{- define "styx.componentSelector" -}}
-matchLabels:
-  app.kubernetes.io/name: {{ include "styx.chartName" .root }}
-  app.kubernetes.io/instance: {{ .root.Release.Name }}
-matchExpressions:
-  - {key: app.kubernetes.io/component, operator: In, values: [{{ join ", " .components }}]}
-{{- end -}}
-
+{{/* Pods of components of this release: (dict "root" $ "components" (list "worker")). */}}
 {{- define "styx.peers" -}}
+{{- range $number, $component := .components }}
+{{- if $number }}
+{{ end -}}
 - podSelector:
-    {{- include "styx.componentSelector" . | nindent 4 }}
+    matchLabels:
+      {{- include "styx.selector" (dict "root" $.root "component" $component) | nindent 6 }}
+{{- end }}
 {{- end -}}
 
 {{/* Name servers: anywhere, for some clusters run one on each node. */}}
