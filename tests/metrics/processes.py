@@ -1,0 +1,42 @@
+"""What each process of a cluster shows at /metrics, of processes that have only just been made and reach nobody."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from styx.cluster.coordinator.process import CoordinatorProcess
+from styx.cluster.gateway_process import GatewayProcess
+from styx.cluster.options import CoordinatorOptions, ProcessOptions, cluster_limits
+from styx.cluster.worker.process import WorkerProcess
+from styx.gateway.metrics import GatewayMetrics
+from styx.log.kafka.address import parse_kafka_url
+from styx.store import MemoryStore
+from styx.transport import Security
+
+OPTIONS: Final = ProcessOptions(
+    name="p",
+    security=Security(b"0123456789abcdef", "c"),
+    coordinator="127.0.0.1:1",
+    log=parse_kafka_url("kafka://127.0.0.1:1"),
+    open_store=MemoryStore,
+)
+
+
+def worker_text() -> str:
+    """A worker's; needs a running event loop, as the next two do."""
+    worker = WorkerProcess(OPTIONS)
+    text = worker.metrics()
+    worker.background.stop()
+    return text
+
+
+def coordinator_text() -> str:
+    """A coordinator's."""
+    wanted = CoordinatorOptions(app="bank", n_slots=4, workers=2, limits=cluster_limits())
+    return CoordinatorProcess(OPTIONS, wanted).metrics()
+
+
+def gateway_text() -> str:
+    """A gateway's, on its own port."""
+    process = GatewayProcess("g", OPTIONS.security, OPTIONS.coordinator, OPTIONS.log)
+    return process.metrics() + GatewayMetrics(lambda: 0).text()
