@@ -1,18 +1,25 @@
 """`styx up` as a person uses it, on real Kafka and a real S3 server: served, hurt, deployed to, scaled, stopped."""
 
+import asyncio
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 import pytest
 
+from styx.client.base import Client
+from styx.client.connect import connect
 from tests.docs.snippets import ROOT, snippets
 from tests.real_services import RealKafka, RealMinio, free_port
 
@@ -204,15 +211,62 @@ def test_another_up_that_cannot_run_disturbs_nobody(cluster: Cluster, kafka: Rea
     assert (cluster.status()["generation"], cluster.pids()["coordinator"]) == (generation, coordinator)
 
 
-def test_scaling(cluster: Cluster) -> None:
-    assert cluster.credit(5) == 5
-    assert cluster.styx("scale", "3").status == 0
-    until(lambda: cluster.members() == ["worker-1", "worker-2", "worker-3"])
-    assert cluster.credit(5) == 10
-    assert cluster.styx("scale", "1").status == 0
-    until(lambda: len(cluster.pids()) == 3)
-    assert len(cluster.members()) == 1
-    assert cluster.credit(5) == 15
+class Credits:
+    """Credits of 1 to a few accounts, through Kafka and over HTTP in turns, from here until `stop`."""
+
+    ACCOUNTS = 5
+    PAUSE_SECONDS = 0.02
+
+    def __init__(self, kafka_url: str, http_url: str, app: str) -> None:
+        self.given: dict[str, list[int]] = {f"b{number}": [] for number in range(self.ACCOUNTS)}
+        self._urls = (kafka_url, http_url)
+        self._app = app
+        self._stopped = threading.Event()
+        self._threads = ThreadPoolExecutor(1)
+        self._running = self._threads.submit(lambda: asyncio.run(self._run()))
+
+    def stop(self) -> None:
+        """Returns once each has its reply; raises what broke."""
+        self._stopped.set()
+        self._running.result(SECONDS_MAX)
+        self._threads.shutdown()
+
+    async def _run(self) -> None:
+        async with AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(connect(url, self._app)) for url in self._urls]
+            async with asyncio.TaskGroup() as tasks:
+                for number in itertools.takewhile(lambda _: not self._stopped.is_set(), itertools.count()):
+                    tasks.create_task(self._credit(clients[number % 2], f"b{number % self.ACCOUNTS}", f"once-{number}"))
+                    await asyncio.sleep(self.PAUSE_SECONDS)
+
+    async def _credit(self, client: Client, key: str, once: str) -> None:
+        while True:
+            try:
+                balance = await client.call("account", key, "credit", 1, idempotency_key=once, timeout=SECONDS_MAX)
+            except ConnectionError:
+                await asyncio.sleep(self.PAUSE_SECONDS)
+            else:
+                self.given[key].append(balance)
+                return
+
+
+def test_scaling_under_load(cluster: Cluster, kafka: RealKafka) -> None:
+    assert cluster.members() == ["worker-1", "worker-2"]
+    generation = cluster.status()["generation"]
+    credits = Credits(f"kafka://{kafka.bootstrap}", f"http://127.0.0.1:{cluster.port}", cluster.name)
+    try:
+        assert cluster.styx("scale", "4").status == 0
+        until(lambda: cluster.members() == ["worker-1", "worker-2", "worker-3", "worker-4"])
+        assert cluster.styx("scale", "2").status == 0
+        until(lambda: len(cluster.pids()) == 4)
+        assert len(cluster.members()) == 2
+        assert cluster.status()["generation"] > generation
+    finally:
+        credits.stop()
+    for key, given in credits.given.items():
+        assert len(given) > 10
+        assert sorted(given) == list(range(1, len(given) + 1)), "each credit counts once, and each has its own reply"
+        assert cluster.styx("call", "account", key, "credit", "0").out == str(len(given))
     ran = cluster.styx("scale", "5")
     assert (ran.status, ran.err) == (1, "styx: not scaled: 4 slots can be shared by 1 to 4 workers, not by 5\n")
 
