@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from styx import __version__
-from styx.cli import call, coordinator, deploy, dev, gateway, new, scale, status, worker
+from styx.cli import backup, call, coordinator, deploy, dev, gateway, new, restore, scale, status, worker
 from styx.cli.demo import command as demo
 from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, USAGE, CommandFailed
 from styx.cli.up import command as up
@@ -32,6 +32,7 @@ A cluster on Kafka and an object store:
   styx up shop:app --log … --store …  all of it on this machine
   styx status                         how it is
   styx coordinator, worker, gateway   its processes one by one
+  styx backup, styx restore           its data to another place, and back
 
 Every option can also be given as the environment variable that its help names.
 """
@@ -48,6 +49,8 @@ _COMMANDS = {
     "status": status,
     "deploy": deploy,
     "scale": scale,
+    "backup": backup,
+    "restore": restore,
     "coordinator": coordinator,
     "worker": worker,
     "gateway": gateway,

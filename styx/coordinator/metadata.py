@@ -6,6 +6,7 @@ starts from; never does I/O and decides in one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 from zlib import crc32
 
@@ -16,7 +17,7 @@ from styx.log.base import LogReader, Stream
 from styx.protocol import Manifest
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker
 from styx.sequencer.epoch_record import decode as decode_record
-from styx.store.base import NotFound, Store
+from styx.store.base import NotFound, Store, StoreReader
 
 MANIFEST_PREFIX = "manifests/"
 _MAGIC = b"STYXMET1"
@@ -32,7 +33,7 @@ def manifest_name(generation: int, epoch: int) -> str:
 
 def write_manifest(store: Store, manifest: Manifest) -> None:
     """Durable when it returns; this put is what makes the snapshot one."""
-    store.put(manifest_name(manifest.generation, manifest.epoch), _sealed(_encode(manifest)))
+    store.put(manifest_name(manifest.generation, manifest.epoch), encode_manifest(manifest))
 
 
 class Generations(NamedTuple):
@@ -54,6 +55,11 @@ def read_generations(log: LogReader) -> Generations:
     return Generations(markers, highest)
 
 
+def newest_first(manifests: Iterable[Manifest]) -> list[Manifest]:
+    """An epoch of an older generation does not count beside any of a newer one."""
+    return sorted(manifests, key=lambda m: (m.generation, m.epoch), reverse=True)
+
+
 def beginning(manifests: list[Manifest], generations: Generations) -> tuple[Started, list[Manifest]]:
     """(what a coordinator starts from; manifests that are void).
 
@@ -63,7 +69,7 @@ def beginning(manifests: list[Manifest], generations: Generations) -> tuple[Star
     """
     markers = generations.markers
     void = [m for m in manifests if any(mark.generation > m.generation and at < _end(m) for at, mark in markers)]
-    usable = sorted((m for m in manifests if m not in void), key=lambda m: (m.generation, m.epoch), reverse=True)
+    usable = newest_first(m for m in manifests if m not in void)
     generation, version, since = (0, 0, -1) if not markers else (0, markers[0][1].app_version, -1)
     versions = {m.epoch: m.app_version for m in usable}
     for _, marker in markers:
@@ -81,22 +87,34 @@ def _end(manifest: Manifest) -> int:
     return max(slot.part.epochs_offset for slot in manifest.slots)
 
 
-def read_manifests(store: Store) -> tuple[list[Manifest], list[str]]:
+def read_manifests(store: StoreReader) -> tuple[list[Manifest], list[str]]:
     """(undamaged manifests, newest epoch first; names of damaged ones)."""
     manifests: list[Manifest] = []
     damaged: list[str] = []
     for name in reversed(store.list(MANIFEST_PREFIX)):
         try:
-            body = _unsealed(store.get(name))
-            if body is None:
-                damaged.append(name)
-            else:
-                manifests.append(_decode_manifest(body))
+            manifest = decode_manifest(store.get(name))
         except NotFound:
             continue
-        except msgspec.DecodeError:
+        if manifest is None:
             damaged.append(name)
+        else:
+            manifests.append(manifest)
     return manifests, damaged
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """The content of its object."""
+    return _sealed(_encode(manifest))
+
+
+def decode_manifest(data: bytes) -> Manifest | None:
+    """From the content of its object; None if that is damaged."""
+    body = _unsealed(data)
+    try:
+        return None if body is None else _decode_manifest(body)
+    except msgspec.DecodeError:
+        return None
 
 
 def _sealed(body: bytes) -> bytes:

@@ -36,7 +36,23 @@ class StoreCorrupt(EngineFailed):
         self.name = name
 
 
-class Store(Protocol):
+class StoreReader(Protocol):
+    """What can be read of a store. Names, errors and threads as with `Store`."""
+
+    def get(self, name: str) -> bytes:
+        """The object's content. Raises `NotFound`."""
+        ...
+
+    def get_range(self, name: str, start: int, size: int) -> bytes:
+        """`size` bytes of the object's content from `start` on; less where it ends before. Raises `NotFound`."""
+        ...
+
+    def list(self, prefix: str) -> list[str]:
+        """All names that start with `prefix` (any string, `""` for all), sorted."""
+        ...
+
+
+class Store(StoreReader, Protocol):
     """Blobs by name. A name is parts joined by `/`; a part is not empty and does not start with a dot.
 
     No name may continue another one (`a` and `a/b`); a store may refuse that, or not. A bad name raises `ValueError`;
@@ -53,18 +69,6 @@ class Store(Protocol):
         False if another is there. If it has the same content, True: it may be this caller's, from an attempt whose
         answer was lost. Callers that compete must therefore store different contents. Atomic, and durable.
         """
-        ...
-
-    def get(self, name: str) -> bytes:
-        """The object's content. Raises `NotFound`."""
-        ...
-
-    def get_range(self, name: str, start: int, size: int) -> bytes:
-        """`size` bytes of the object's content from `start` on; less where it ends before. Raises `NotFound`."""
-        ...
-
-    def list(self, prefix: str) -> list[str]:
-        """All names that start with `prefix` (any string, `""` for all), sorted."""
         ...
 
     def delete(self, name: str) -> None:

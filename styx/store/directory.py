@@ -30,15 +30,19 @@ class DirectoryStore:
     """A `Store` in the directory `path`, created if it is missing. Processes of one machine may share it. Opening it
     removes what writers that died left unfinished.
 
-    Raises `OSError` when the directory cannot be created or written.
+    `to_read`: nothing is created or removed, and it can only be read. Raises `OSError` when the directory cannot be
+    created, written or, to be read, found.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], to_read: bool = False) -> None:
         self._root = Path(path).absolute()
         self._unfinished = self._root / _UNFINISHED
-        make_directory(self._unfinished)
-        for leftover in self._unfinished.iterdir():
-            _remove_unless_in_use(leftover)
+        if to_read:
+            os.scandir(self._root).close()
+        else:
+            make_directory(self._unfinished)
+            for leftover in self._unfinished.iterdir():
+                _remove_unless_in_use(leftover)
         # Held while directories come and go, so that none is removed under a put.
         self._lock = Lock()
         # Directories whose entries up to the root are known to be on the disk.

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from styx.errors import ConfigurationError
 from styx.extras import lacking
-from styx.store.base import Store, check_name
+from styx.store.base import Store, StoreReader, check_name
 from styx.store.directory import DirectoryStore
 
 _URLS: Final = "Use s3://BUCKET/PREFIX or file:///PATH."
@@ -31,9 +31,35 @@ def open_store(
     Raises `ConfigurationError` for a URL, endpoint, bucket or keys that are wrong, and `OSError` for a store that is
     out of reach.
     """
+    return _opened(url, endpoint, access_key, secret_key, region, to_read=False)
+
+
+def open_reader(
+    url: str,
+    *,
+    endpoint: str | None = None,
+    access_key: str | None = None,
+    secret_key: str | None = None,
+    region: str | None = None,
+) -> StoreReader:
+    """Opens the store at `url` to read it, and changes nothing there; the rest is as with `open_store`."""
+    return _opened(url, endpoint, access_key, secret_key, region, to_read=True)
+
+
+def _opened(
+    url: str,
+    endpoint: str | None,
+    access_key: str | None,
+    secret_key: str | None,
+    region: str | None,
+    to_read: bool,
+) -> Store:
     parts = _split(url, f"{url!r} is not the URL of a store", _URLS)
     if parts.scheme == "file":
-        return DirectoryStore(_path(url, parts))
+        try:
+            return DirectoryStore(_path(url, parts), to_read)
+        except (FileNotFoundError, NotADirectoryError):
+            raise ConfigurationError(f"{url!r} names no directory that there is") from None
     if parts.scheme != "s3":
         raise ConfigurationError(f"{url!r} is not the URL of a store. {_URLS}")
     bucket, prefix = _bucket_and_prefix(url, parts)
@@ -45,7 +71,7 @@ def open_store(
         from styx.store.s3 import S3Store
     except ModuleNotFoundError as error:
         raise ConfigurationError(lacking(f"the store {url!r}", error.name, "s3")) from None
-    return S3Store(host, bucket, prefix, access_key or "", secret_key or "", secure, region)
+    return S3Store(host, bucket, prefix, access_key or "", secret_key or "", secure, region, to_read)
 
 
 def _split(url: str, problem: str, usage: str) -> SplitResult:

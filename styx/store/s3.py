@@ -57,8 +57,9 @@ _log = getLogger(__name__)
 class S3Store:
     """A `Store` under `prefix` in `bucket` at `endpoint`, `HOST` or `HOST:PORT`, over TLS if `secure`.
 
-    Opening it creates the bucket if it is missing. Raises `ConfigurationError` when the bucket, the keys or their
-    rights are wrong, and `OSError` when the server is out of reach. Not to be carried through a fork.
+    Opening it creates the bucket if it is missing, unless it is only `to_read`. Raises `ConfigurationError` when the
+    bucket, the keys or their rights are wrong, and `OSError` when the server is out of reach. Not to be carried through
+    a fork.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class S3Store:
         secret_key: str,
         secure: bool,
         region: str | None = None,
+        to_read: bool = False,
     ) -> None:
         if prefix:
             check_name(prefix)
@@ -86,7 +88,7 @@ class S3Store:
             )
         except ValueError as error:
             raise ConfigurationError(f"there cannot be {self._where}: {error}") from None
-        self._open_bucket()
+        self._open_bucket(to_read)
 
     def put(self, name: str, data: bytes) -> None:
         key = self._key(name)
@@ -137,14 +139,14 @@ class S3Store:
         with self._described(f"delete {name!r} from"):
             self._client.remove_object(self._bucket, key)
 
-    def _open_bucket(self) -> None:
+    def _open_bucket(self, to_read: bool) -> None:
         with self._described("open"):
             try:
                 # Unlike a HEAD of the bucket, whose answer has no body, this says what is wrong.
                 next(iter(self._client.list_objects(self._bucket, self._folder)), None)
                 return
             except S3Error as error:
-                if error.code != "NoSuchBucket":
+                if to_read or error.code != "NoSuchBucket":
                     raise
         with self._described("create"):
             try:

@@ -76,8 +76,8 @@ def reference(name: str, data: bytes, start: int = 0) -> ObjectRef:
     return ObjectRef(name, len(data), data[len(MAGIC) : len(MAGIC) + DIGEST_BYTES], start)
 
 
-def decode_delta(ref: ObjectRef, data: bytes | memoryview) -> Delta:
-    """Raises `ObjectCorrupt` if `data` is not exactly what `ref` refers to."""
+def check_part(ref: ObjectRef, data: bytes | memoryview) -> memoryview:
+    """The entries of a part, still encoded; raises `ObjectCorrupt` if `data` is not exactly what `ref` refers to."""
     body = memoryview(data)[len(MAGIC) + DIGEST_BYTES :]
     digest = blake2b(body, digest_size=DIGEST_BYTES).digest()
     header = data[: len(MAGIC) + DIGEST_BYTES]
@@ -85,6 +85,12 @@ def decode_delta(ref: ObjectRef, data: bytes | memoryview) -> Delta:
         raise ObjectCorrupt(f"snapshot object {ref.name} was written by an older version of styx, in another format")
     if header != MAGIC + ref.digest or len(data) != ref.size or digest != ref.digest:
         raise ObjectCorrupt(f"snapshot object {ref.name} is damaged: its checksum does not match its manifest's")
+    return body
+
+
+def decode_delta(ref: ObjectRef, data: bytes | memoryview) -> Delta:
+    """Raises `ObjectCorrupt` if `data` is not exactly what `ref` refers to."""
+    body = check_part(ref, data)
     delta: Delta = {}
     position = 0
     while position < len(body):

@@ -1,7 +1,8 @@
 """What a store belongs to: one deployment, written once, checked at each start of a coordinator.
 
 App and number of slots decide where an entity lives, and limits decide outcomes that a replay must repeat: none of them
-may change under data that is there. Blocks; for a background thread. Never changes what is there.
+may change under data that is there. Blocks; for a background thread. Never changes what is there. A store that is being
+restored has a claim that says so, and is nobody's.
 """
 
 from __future__ import annotations
@@ -13,30 +14,54 @@ import msgspec
 from styx.cluster.wire import Deployment
 from styx.errors import ConfigurationError
 from styx.limits import Limits
-from styx.store.base import NotFound, Store, StoreCorrupt
+from styx.store.base import NotFound, Store, StoreCorrupt, StoreReader
 
 NAME = "deployment"
 
 _log = logging.getLogger("styx.coordinator")
 
 
-class _Stored(msgspec.Struct, frozen=True):
+class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`restoring` names the backup whose restore into this store has not ended."""
+
     app: str
     n_slots: int
     reply_partitions: int
     limits: Limits
+    restoring: str = ""
+
+
+encode_claim = msgspec.json.encode
+"""The content of its object."""
+
+
+def read_claim(store: StoreReader) -> Claim | None:
+    """None if there is none. Raises `StoreCorrupt`."""
+    try:
+        return decode_claim(store.get(NAME))
+    except NotFound:
+        return None
+
+
+def decode_claim(data: bytes) -> Claim:
+    """Raises `StoreCorrupt`."""
+    try:
+        return msgspec.json.decode(data, type=Claim)
+    except msgspec.DecodeError as error:
+        raise StoreCorrupt(NAME, str(error)) from None
 
 
 def claim(store: Store, wanted: Deployment) -> Deployment:
     """What the store is of: `wanted` if it was empty. Raises `ConfigurationError` if that is something else."""
-    fresh = _Stored(wanted.app, wanted.n_slots, wanted.reply_partitions, wanted.limits)
-    store.put_new(NAME, msgspec.json.encode(fresh))
-    try:
-        found = msgspec.json.decode(store.get(NAME), type=_Stored)
-    except NotFound:
-        raise OSError(f"the store has lost the object {NAME!r} that was just written") from None
-    except msgspec.DecodeError as error:
-        raise StoreCorrupt(NAME, str(error)) from None
+    store.put_new(NAME, encode_claim(Claim(wanted.app, wanted.n_slots, wanted.reply_partitions, wanted.limits)))
+    found = read_claim(store)
+    if found is None:
+        raise OSError(f"the store has lost the object {NAME!r} that was just written")
+    if found.restoring:
+        raise ConfigurationError(
+            f"the backup {found.restoring} is being restored into this store, or its restore was interrupted: "
+            "wait for styx restore to end, or run it again"
+        )
     if found.app != wanted.app:
         raise ConfigurationError(
             f"the store holds the data of app {found.app!r}, not of {wanted.app!r}: use another bucket or prefix"

@@ -126,6 +126,19 @@ async def ensure_topics(
         await session.close()
 
 
+async def existing_topics(address: KafkaAddress | str, topics: Topics) -> list[str]:
+    """Those of the app's topics that there are. Raises as `ensure_topics` does, and creates nothing."""
+    session = KafkaSession(address)
+    try:
+        async with asyncio.timeout(CREATE_SECONDS_MAX):
+            await session.open()
+            return sorted(await _described(session, dict.fromkeys(topics)))
+    except TimeoutError:
+        raise TimeoutError(f"{session} did not say within {CREATE_SECONDS_MAX} s which topics it has") from None
+    finally:
+        await session.close()
+
+
 class _Topic(NamedTuple):
     n_partitions: int
     led: bool

@@ -1,0 +1,1 @@
+"""Backups of a cluster's store, and their restore into another cluster."""

@@ -1,0 +1,106 @@
+"""A backup's index: what the backup is of, and each of its objects with size and digest. Pure encoding.
+
+A place for backups has the index of each one, `backups/NAME`, and its objects under `data/NAME/`, by the names that
+they have in the store. The index is written last: without it there is no backup.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+
+from styx.errors import EngineFailed
+
+INDEX_PREFIX: Final = "backups/"
+DATA_PREFIX: Final = "data/"
+FORMAT: Final = 1
+_DIGEST_BYTES: Final = 16
+
+
+class Damaged(EngineFailed):
+    """Something that a backup is made of, or made from, is not what was stored."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """An object: its name in the store, its size in bytes, and the digest of its content."""
+
+    name: str
+    size: int
+    digest: str
+
+
+class Index(msgspec.Struct, frozen=True, kw_only=True):
+    """`taken_at` is when the backup began, in UTC; its snapshot, whose object is `manifest`, is a little older.
+
+    `styx` is the version that wrote it.
+    """
+
+    format: int = FORMAT
+    styx: str
+    app: str
+    taken_at: str
+    generation: int
+    epoch: int
+    app_version: int
+    manifest: str
+    objects: list[Entry]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all objects."""
+        return sum(entry.size for entry in self.objects)
+
+
+def backup_name(taken_at: datetime) -> str:
+    """Sorts by time, which is in UTC."""
+    return f"{taken_at:%Y%m%dT%H%M%S}.{taken_at.microsecond // 1000:03d}Z"
+
+
+def index_name(backup: str) -> str:
+    """The name of the index's object."""
+    return f"{INDEX_PREFIX}{backup}"
+
+
+def object_name(backup: str, name: str) -> str:
+    """The name under which a backup keeps the store's object `name`."""
+    return f"{DATA_PREFIX}{backup}/{name}"
+
+
+def entry_of(name: str, data: bytes) -> Entry:
+    """The entry of an object with this content."""
+    return Entry(name, len(data), _digest(data))
+
+
+def is_whole(entry: Entry, data: bytes) -> bool:
+    """Whether this is the content that the entry was made of."""
+    return entry_of(entry.name, data) == entry
+
+
+def encode_index(index: Index) -> bytes:
+    """A line of JSON, and a line with its digest."""
+    body = msgspec.json.encode(index)
+    return b"%s\n%s\n" % (body, _digest(body).encode())
+
+
+def decode_index(backup: str, data: bytes) -> Index:
+    """Raises `Damaged`."""
+    body, _, digest = data.rstrip(b"\n").rpartition(b"\n")
+    if _digest(body).encode() != digest:
+        raise Damaged(f"the index of backup {backup} is damaged: its checksum does not match. Take another backup")
+    try:
+        index = msgspec.json.decode(body, type=Index)
+    except msgspec.DecodeError as error:
+        raise Damaged(f"the index of backup {backup} is of another version of styx ({error})") from None
+    if index.format != FORMAT:
+        raise Damaged(
+            f"backup {backup} has format {index.format}, and this version of styx reads format {FORMAT}: "
+            f"restore it with styx {index.styx}"
+        )
+    return index
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()

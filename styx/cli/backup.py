@@ -1,0 +1,99 @@
+"""`styx backup`: the newest snapshot of a cluster, copied to another place."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from styx.cli.backup_options import S3Endpoint, S3Region, StoreUrl
+
+EXAMPLES: Final = """\
+Examples:
+  styx backup --store file:///var/lib/bank --to file:///mnt/backups/bank
+  styx backup --store s3://styx/bank --s3-endpoint http://s3.internal:9000 \\
+      --to s3://backups/bank --to-s3-endpoint https://s3.elsewhere --keep 14
+
+In the environment only:
+  STYX_S3_ACCESS_KEY, STYX_S3_SECRET_KEY    of --store, if it is s3://; they
+      need not be allowed to write
+  STYX_TO_S3_ACCESS_KEY, STYX_TO_S3_SECRET_KEY    of --to, if not the same
+  STYX_SECRET, or STYX_SECRET_FILE    the cluster's secret; not needed, but with
+      it the app's signature is checked
+
+Exit codes:
+  0    the backup is whole
+  1    there is none: a store is out of reach, something in it is damaged, or no
+       snapshot was taken yet
+  2    an option is wrong, or does not fit what the stores hold
+"""
+
+
+def backup(
+    *,
+    store: StoreUrl,
+    s3_endpoint: S3Endpoint = None,
+    s3_region: S3Region = None,
+    to: Annotated[
+        str, Parameter(help="Where backups go: s3://BUCKET/PREFIX or file:///PATH.", env_var="STYX_BACKUP_TO")
+    ],
+    to_s3_endpoint: Annotated[
+        str | None, Parameter(help="The S3 server of --to, if not --s3-endpoint.", env_var="STYX_TO_S3_ENDPOINT")
+    ] = None,
+    to_s3_region: Annotated[
+        str | None, Parameter(help="The region of that bucket.", env_var="STYX_TO_S3_REGION")
+    ] = None,
+    keep: Annotated[
+        int | None,
+        Parameter(
+            help="Delete all backups but so many of the newest; all stay without it.", env_var="STYX_BACKUP_KEEP"
+        ),
+    ] = None,
+) -> None:
+    """Copy a cluster's newest snapshot to another place.
+
+    The cluster may be running. Only its store is read, and nothing is changed
+    there; neither the coordinator nor Kafka is needed. Every checksum is verified
+    on the way. Each backup stands for itself, under the time at which it began,
+    and counts only when it is whole.
+
+    What is acknowledged after the snapshot is not in the backup: a snapshot is as
+    old as --snapshot-interval of the coordinator, and a backup until the next one.
+    """
+    from styx.cli.exit_codes import usage_error
+
+    if keep is not None and keep < 1:
+        raise usage_error(f"--keep is a number from 1, got {keep}")
+
+    import os
+    import time
+    from datetime import UTC, datetime
+
+    from styx.backup.places import keep_newest
+    from styx.backup.take import take_backup
+    from styx.cli.backup_options import Place, beside
+    from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, secret_of
+
+    has_secret = os.environ.get(SECRET_VARIABLE) or os.environ.get(SECRET_FILE_VARIABLE)
+    secret = secret_of(os.environ) if has_secret else None
+    source = Place(store, s3_endpoint, s3_region)
+    began_s = time.monotonic()
+    reader = source.open_to_read()
+    target = beside(source, to, to_s3_endpoint, to_s3_region, "to").open()
+    taken = take_backup(reader, target, datetime.now(UTC), secret, progress)
+    index = taken.index
+    print(f"backup {taken.name} of app {index.app}: epoch {index.epoch}, version {index.app_version} of the app")
+    print(f"{len(index.objects)} objects, {index.size} bytes, {time.monotonic() - began_s:.1f} s")
+    if taken.pending:
+        print(f"{taken.pending} requests in it were under way; a restored cluster finishes them")
+    print(f"What was acknowledged after epoch {index.epoch} is not in it.")
+    if keep is not None:
+        for name in keep_newest(target, keep, taken.name):
+            print(f"deleted backup {name}")
+
+
+def progress(text: str) -> None:
+    """A line on standard error."""
+    import sys
+
+    print(f"styx: {text}", file=sys.stderr, flush=True)

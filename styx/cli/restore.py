@@ -1,0 +1,116 @@
+"""`styx restore`: a backup into an empty store, from which a new cluster begins."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from styx.cli.backup_options import S3Endpoint, S3Region, StoreUrl
+from styx.cli.cluster_options import LogUrl
+
+EXAMPLES: Final = """\
+Examples:
+  styx restore --from file:///mnt/backups/bank \\
+      --store file:///var/lib/bank --log kafka://127.0.0.1:9092
+  styx restore --from s3://backups/bank \\
+      --from-s3-endpoint https://s3.elsewhere \\
+      --store s3://styx/bank --s3-endpoint http://s3.internal:9000 \\
+      --log kafka://k1:9092,k2:9092 --from-secret-file old-secret
+
+In the environment only:
+  STYX_SECRET, or STYX_SECRET_FILE    the new cluster's secret; the app is
+      signed with it anew
+  STYX_S3_ACCESS_KEY, STYX_S3_SECRET_KEY    of --store, if it is s3://
+  STYX_FROM_S3_ACCESS_KEY, STYX_FROM_S3_SECRET_KEY    of --from, if not the
+      same; they need not be allowed to write
+  STYX_KAFKA_USERNAME, STYX_KAFKA_PASSWORD    of the log, if it asks for them
+
+Exit codes:
+  0    restored; start the cluster
+  1    not restored: the backup is damaged, or something is out of reach; run it
+       again
+  2    an option is wrong, the store is not empty, or Kafka has the app's topics
+"""
+
+
+def restore(
+    *,
+    from_: Annotated[str, Parameter(name="--from", help="The --to of styx backup.", env_var="STYX_RESTORE_FROM")],
+    from_s3_endpoint: Annotated[
+        str | None, Parameter(help="The S3 server of --from, if not --s3-endpoint.", env_var="STYX_FROM_S3_ENDPOINT")
+    ] = None,
+    from_s3_region: Annotated[
+        str | None, Parameter(help="The region of that bucket.", env_var="STYX_FROM_S3_REGION")
+    ] = None,
+    backup: Annotated[
+        str, Parameter(help="Which backup; the newest by default.", env_var="STYX_RESTORE_BACKUP", show_default=False)
+    ] = "",
+    from_secret_file: Annotated[
+        str | None,
+        Parameter(help="File with the old cluster's secret, if not the same.", env_var="STYX_FROM_SECRET_FILE"),
+    ] = None,
+    store: StoreUrl,
+    s3_endpoint: S3Endpoint = None,
+    s3_region: S3Region = None,
+    log: LogUrl,
+) -> None:
+    """Make a store for a new cluster out of a backup.
+
+    --store must be empty, and --log a Kafka where the app has no topics yet.
+    Everything in the backup is verified before anything is written. Then start the
+    cluster with this store and log: its state is that of the backup's snapshot,
+    unfinished requests are finished, idempotency keys are remembered, and
+    transaction ids go on above all earlier ones.
+
+    What was acknowledged after that snapshot is lost. Outside calls that were
+    under way are made again, with the same idempotency key. The app's name stays.
+    """
+    import asyncio
+    import os
+    import time
+
+    from styx.backup.places import read_index
+    from styx.backup.restore import check_log, check_store, verify
+    from styx.backup.restore import restore as restore_into
+    from styx.cli.backup import progress
+    from styx.cli.backup_options import Place, beside
+    from styx.cli.cluster_setup import secret_of
+    from styx.log.kafka.address import parse_kafka_url
+
+    began_s = time.monotonic()
+    secret = secret_of(os.environ)
+    old_secret = secret if from_secret_file is None else old_secret_of(from_secret_file)
+    address = parse_kafka_url(log)
+    target = Place(store, s3_endpoint, s3_region)
+    reader = beside(target, from_, from_s3_endpoint, from_s3_region, "from").open_to_read()
+    name, index = read_index(reader, backup)
+    opened = target.open()
+    check_store(opened, name)
+    asyncio.run(check_log(address, index.app))
+    progress(f"verifying backup {name}: {len(index.objects)} objects with {index.size} bytes")
+    verified = verify(reader, name, index, old_secret)
+    restore_into(reader, verified, opened, secret, time.time(), progress)
+    claim = verified.claim
+    print(f"restored backup {name} of app {index.app}: epoch {index.epoch}, version {index.app_version} of the app")
+    print(f"{len(index.objects)} objects, {index.size} bytes, {time.monotonic() - began_s:.1f} s")
+    print(
+        f"What was acknowledged after epoch {index.epoch}, whose snapshot was there at {index.taken_at}, is not in it: "
+        "send it again, with its idempotency keys where it had any."
+    )
+    print(
+        f"Start the cluster: styx coordinator --app-name {claim.app} --slots {claim.n_slots} "
+        f"--reply-partitions {claim.reply_partitions} …, with this store and log."
+    )
+
+
+def old_secret_of(file: str) -> bytes:
+    """The secret in a file; raises `CommandFailed`."""
+    from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, secret_of
+    from styx.cli.exit_codes import usage_error
+    from styx.errors import ConfigurationError
+
+    try:
+        return secret_of({SECRET_FILE_VARIABLE: file})
+    except ConfigurationError as error:
+        raise usage_error(f"--from-secret-file {file} is no use: {str(error).splitlines()[0]}") from None

@@ -1,0 +1,184 @@
+"""Restoring: into what, of what, and what a coordinator finds when one was interrupted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from styx.backup.index import Damaged, encode_index, index_name, object_name
+from styx.backup.places import read_index
+from styx.backup.restore import Backup, check_store, restore, verify
+from styx.backup.restored import restored_manifest
+from styx.backup.take import take_backup
+from styx.cluster.coordinator.claim import claim, read_claim
+from styx.cluster.coordinator.versions import load_version, load_version_before, versions
+from styx.cluster.wire import Deployment
+from styx.coordinator.metadata import read_manifests
+from styx.deployment.package_format import unseal
+from styx.errors import ConfigurationError
+from styx.limits import Limits
+from styx.store import MemoryStore
+from tests.backup.snapshots import SECRET, SLOTS, Cluster, Reader, flipped, tables
+
+AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+NOW_S = 1_800_000_000.0
+NEW_SECRET = b"the new cluster's own secret"
+WANTED = Deployment("bank", SLOTS, 3, Limits())
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("styx.backup.copying.FIRST_PAUSE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    cluster = Cluster()
+    for epoch in range(3):
+        cluster.snapshot(epoch, {f"k{epoch}": b"1", "all": b"%d" % epoch})
+    return cluster
+
+
+@pytest.fixture
+def place(cluster: Cluster) -> MemoryStore:
+    place = MemoryStore()
+    take_backup(Reader(cluster.store), place, AT)
+    return place
+
+
+def verified(place: MemoryStore, secret: bytes = SECRET) -> Backup:
+    return verify(Reader(place), *read_index(place), secret)
+
+
+class CutOff(MemoryStore):
+    """Fails at put number `left` and at all that follow."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__()
+        self.left = left
+
+    def put(self, name: str, data: bytes) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise OSError("the store is away")
+        super().put(name, data)
+
+
+def test_a_restored_store_is_the_cluster_s(cluster: Cluster, place: MemoryStore) -> None:
+    store = MemoryStore()
+    restore(Reader(place), verified(place), store, NEW_SECRET, NOW_S)
+    assert claim(store, WANTED) == WANTED
+    manifests, damaged = read_manifests(store)
+    assert (manifests, damaged) == ([restored_manifest(cluster.manifests[0], NOW_S)], [])
+    assert tables(store, manifests[0]) == tables(cluster.store, cluster.manifests[0])
+    assert versions(store) == [1, 3], "numbers are not given again"
+    package, before = load_version(store, 3), load_version_before(store, 3)
+    assert package is not None
+    assert before is not None
+    assert (unseal(package, NEW_SECRET)[1], unseal(before, NEW_SECRET)[1]) == (b"three", b"one")
+    with pytest.raises(ConfigurationError, match="made with 2 slots"):
+        claim(store, replace(WANTED, n_slots=4))
+
+
+def test_another_secret_than_the_old_cluster_s(place: MemoryStore) -> None:
+    with pytest.raises(ConfigurationError, match=r"signature is wrong.*give it with --from-secret-file"):
+        verified(place, NEW_SECRET)
+
+
+def test_a_store_that_is_not_empty(cluster: Cluster, place: MemoryStore) -> None:
+    backup = verified(place)
+    for store in (cluster.store, MemoryStore()):
+        store.put("slots/x", b"")
+        before = {name: store.get(name) for name in store.list("")}
+        with pytest.raises(ConfigurationError, match=r"the store is not empty, '(apps-that-ran|slots)/.*' is there"):
+            restore(Reader(place), backup, store, SECRET, NOW_S)
+        assert {name: store.get(name) for name in store.list("")} == before
+    check_store(MemoryStore(), backup.name)
+
+
+def test_an_interrupted_restore_is_nobody_s_and_can_be_run_again(cluster: Cluster, place: MemoryStore) -> None:
+    backup = verified(place)
+    interrupted = 0
+    for left in range(20):
+        store = CutOff(left)
+        try:
+            restore(Reader(place), backup, store, SECRET, NOW_S)
+        except OSError:
+            interrupted += 1
+        else:
+            break
+        with pytest.raises(ConfigurationError, match="run it again"):
+            claim(store, WANTED)
+        with pytest.raises(ConfigurationError, match=r"the restore of backup .* has not ended"):
+            check_store(store, "another")
+        with pytest.raises(ConfigurationError, match="has not ended"):
+            take_backup(Reader(store), MemoryStore(), AT)
+        store.left = 100
+        restore(Reader(place), backup, store, SECRET, NOW_S)
+        assert claim(store, WANTED) == WANTED
+        manifest = read_manifests(store)[0][0]
+        assert tables(store, manifest) == tables(cluster.store, cluster.manifests[0])
+    # 3 objects, 2 versions with their notes, manifest and claim
+    assert interrupted == 9
+
+
+def test_a_coordinator_that_was_first(place: MemoryStore) -> None:
+    store = MemoryStore()
+    listed = store.list
+    claim(store, WANTED)
+    store.list = lambda prefix: [] if prefix == "" else listed(prefix)  # type: ignore[method-assign]
+    with pytest.raises(ConfigurationError, match="another process has begun to use the store"):
+        restore(Reader(place), verified(place), store, SECRET, NOW_S)
+    found = read_claim(store)
+    assert found is not None
+    assert not found.restoring
+
+
+def test_every_damage_is_named_before_anything_is_written(place: MemoryStore) -> None:
+    name, index = read_index(place)
+    for entry in index.objects:
+        where = object_name(name, entry.name)
+        data = place.get(where)
+        for position in {0, len(data) // 2, len(data) - 1}:
+            place.put(where, flipped(data, position))
+            with pytest.raises(Damaged, match=f"the object {entry.name} in backup {name} is damaged"):
+                verified(place)
+        place.delete(where)
+        with pytest.raises(Damaged, match=f"lacks the object {entry.name}"):
+            verified(place)
+        place.put(where, data)
+    verified(place)
+
+
+def test_an_index_that_names_too_little(place: MemoryStore) -> None:
+    name, index = read_index(place)
+    for entry in index.objects:
+        if entry.name == "apps/0000000001":
+            continue  # it is only to go back to
+        fewer = replace(index, objects=[each for each in index.objects if each != entry])
+        place.put(index_name(name), encode_index(fewer))
+        with pytest.raises(Damaged, match=entry.name):
+            verified(place)
+
+
+def test_a_backup_by_its_name(cluster: Cluster, place: MemoryStore) -> None:
+    first, _ = read_index(place)
+    cluster.snapshot(9, {"all": b"9"})
+    second = take_backup(Reader(cluster.store), place, AT.replace(year=2027)).name
+    assert read_index(place)[0] == second
+    assert read_index(place, first)[1].epoch == 2
+    with pytest.raises(ConfigurationError, match=f"there is no backup 'x' here; the last ones are {first}, {second}"):
+        read_index(place, "x")
+
+
+def test_it_is_verified_again_while_it_is_copied(place: MemoryStore) -> None:
+    backup = verified(place)
+    where = next(name for name in place.list("data/") if "/slots/" in name)
+    place.put(where, flipped(place.get(where), 30))
+    store = MemoryStore()
+    with pytest.raises(Damaged, match=r"slots/.* is damaged"):
+        restore(Reader(place), backup, store, SECRET, NOW_S)
+    with pytest.raises(ConfigurationError, match="run it again"):
+        claim(store, WANTED)
