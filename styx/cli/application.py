@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from styx import __version__
-from styx.cli import backup, call, coordinator, deploy, dev, gateway, new, restore, scale, status, worker
+from styx.cli import backup, call, coordinator, deploy, dev, drain, gateway, new, restore, scale, status, worker
 from styx.cli.demo import command as demo
 from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, USAGE, CommandFailed
 from styx.cli.up import command as up
@@ -49,6 +49,7 @@ _COMMANDS = {
     "status": status,
     "deploy": deploy,
     "scale": scale,
+    "drain": drain,
     "backup": backup,
     "restore": restore,
     "coordinator": coordinator,

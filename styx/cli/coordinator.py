@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -40,7 +40,12 @@ def coordinator(
     slots: Annotated[
         int, Parameter(help="Parts that the entities are spread over. For ever.", env_var="STYX_SLOTS")
     ] = 16,
-    workers: Annotated[int, Parameter(help="Workers that share the slots; more stand by.", env_var="STYX_WORKERS")] = 1,
+    workers: Annotated[
+        int | Literal["auto"],
+        Parameter(
+            help="Workers that share the slots; more stand by. auto: all that are there.", env_var="STYX_WORKERS"
+        ),
+    ] = 1,
     snapshot_interval: Annotated[
         float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
     ] = 10.0,
@@ -74,7 +79,9 @@ def coordinator(
 
     if (app is None) == (app_name is None):
         raise usage_error("give either --app-name NAME or --app MODULE:APP")
-    check_numbers(slots, workers, snapshot_interval, silence, grace, replication, reply_partitions)
+    check_numbers(
+        slots, 1 if workers == "auto" else workers, snapshot_interval, silence, grace, replication, reply_partitions
+    )
 
     from styx.cli.cluster_process import run_process
     from styx.cli.cluster_setup import process_options, security_of
@@ -92,7 +99,7 @@ def coordinator(
     wanted = CoordinatorOptions(
         app=app_name or (loaded.name if loaded is not None else ""),
         n_slots=slots,
-        workers=workers,
+        workers=None if workers == "auto" else workers,
         limits=cluster_limits(),
         reply_partitions=reply_partitions,
         replication=replication,

@@ -20,7 +20,7 @@ async def coordinate(options: ProcessOptions, wanted: CoordinatorOptions, app: A
     """Coordinates until SIGTERM or SIGINT; raises what `CoordinatorProcess.run` raises."""
     process = CoordinatorProcess(options, wanted, app)
     pages = {
-        "/healthz": lambda: well(None),
+        "/healthz": lambda: well(process.stuck()),
         "/readyz": lambda: well(process.away),
         "/status": lambda: Page(msgspec.json.encode(status_of(process))),
         "/metrics": lambda: metrics_page(process.metrics()),

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from styx.cli.cluster_options import CLUSTER_DEFAULT, COORDINATOR_DEFAULT
 from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, security_of
 from styx.cli.exit_codes import CommandFailed, usage_error
 from styx.cli.run_directory import cluster_at, local_cluster
-from styx.cluster.operator_client import ask
-from styx.cluster.wire import Answer, Deploy, Rollback, Scale
-from styx.transport import Security
+from styx.cluster.operator_client import Order, ask
+from styx.cluster.wire import Answer
+from styx.transport import Refused, Security
+from styx.transport.handshake import Refusal
+
+RETRY_SECONDS: Final = 0.5
 
 
 class OperatorLink(NamedTuple):
@@ -24,17 +27,28 @@ class OperatorLink(NamedTuple):
     coordinator: str
     security: Security
 
-    def ask(self, message: Deploy | Rollback | Scale, seconds_max: float) -> Answer:
-        """The coordinator's answer; raises `CommandFailed` if there is none in time."""
-        return asyncio.run(self._asked(message, seconds_max))
+    def ask(self, message: Order, seconds_max: float, *, again: bool = False) -> Answer:
+        """The coordinator's answer; raises `CommandFailed` if there is none in time.
 
-    async def _asked(self, message: Deploy | Rollback | Scale, seconds_max: float) -> Answer:
+        `again`: a coordinator that is away, or begins anew, is asked again until then.
+        """
+        return asyncio.run(self._asked(message, seconds_max, again))
+
+    async def _asked(self, message: Order, seconds_max: float, again: bool) -> Answer:
+        away = ""
         try:
             async with asyncio.timeout(seconds_max):
-                return await ask(self.coordinator, self.security, message)
+                while True:
+                    try:
+                        return await ask(self.coordinator, self.security, message)
+                    except OSError as error:
+                        if not again or (isinstance(error, Refused) and error.refusal is not Refusal.HUNG_UP):
+                            raise
+                        away = f" It was away: {error}."
+                    await asyncio.sleep(RETRY_SECONDS)
         except TimeoutError:
             raise CommandFailed(
-                f"the coordinator at {self.coordinator} has not answered within {seconds_max:g} s and goes on.\n"
+                f"the coordinator at {self.coordinator} has not answered within {seconds_max:g} s and goes on.{away}\n"
                 "See: styx status"
             ) from None
         except OSError as error:

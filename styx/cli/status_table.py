@@ -33,14 +33,8 @@ def status_lines(status: Status) -> RenderableType:
     if status.snapshot is not None:
         lines += _snapshot(status.snapshot)
     members = [worker for worker in status.workers if worker.member]
-    standby = [worker for worker in status.workers if not worker.member]
-    missing = "" if len(members) == status.workers_wanted else f", {status.workers_wanted} wanted"
-    lines.append(
-        Text(
-            f"{'workers':<10}{len(members)} share {status.n_slots} slots{missing}, {len(standby)} stand by",
-            style="yellow" if missing else "",
-        )
-    )
+    others = [worker for worker in status.workers if not worker.member]
+    lines.append(_workers(status, members, others))
     lines.append(Text(f"{'gateways':<10}{', '.join(status.gateways) or 'none'}"))
     lines += _strangers(status)
     problems = [
@@ -48,7 +42,16 @@ def status_lines(status: Status) -> RenderableType:
         for worker in status.workers
         for version, problem in worker.problems.items()
     ]
-    return Group(*lines, *problems, _table([*members, *standby])) if status.workers else Group(*lines, *problems)
+    return Group(*lines, *problems, _table([*members, *others])) if status.workers else Group(*lines, *problems)
+
+
+def _workers(status: Status, members: list[WorkerStatus], others: list[WorkerStatus]) -> Text:
+    missing = "" if len(members) == status.workers_wanted else f", {status.workers_wanted} wanted"
+    auto = " (auto)" if status.workers_auto else ""
+    leaving = sum(worker.leaving for worker in status.workers)
+    text = f"{len(members)} share {status.n_slots} slots{auto}{missing}"
+    text += f", {sum(not worker.leaving for worker in others)} stand by"
+    return Text(f"{'workers':<10}{text}" + (f", {leaving} leaving" if leaving else ""), "yellow" if missing else "")
 
 
 def slots_text(slots: Iterable[int]) -> str:
@@ -109,7 +112,9 @@ def _table(workers: list[WorkerStatus]) -> Table:
 
 
 def _row(worker: WorkerStatus) -> list[str]:
-    owns = slots_text(worker.slots) if worker.member else "stands by"
+    owns = slots_text(worker.slots) if worker.member else "has left" if worker.leaving else "stands by"
+    if worker.member and worker.leaving:
+        owns = f"{owns}, leaving"
     if worker.heard_s is None:
         return [worker.name, owns, "silent", *[""] * len(_RIGHT)]
     counts = (worker.epoch, worker.backlog, worker.unfinished, worker.lag, worker.keys)

@@ -25,7 +25,8 @@ Examples:
 
 {SECRETS_HELP}
 Exit codes:
-  0    stopped by Ctrl-C or SIGTERM; the other workers take over
+  0    stopped by Ctrl-C or SIGTERM; the other workers have its slots, or
+       take over after --drain seconds. A second signal ends it at once
   1    it cannot go on, or the store is out of reach at its start
   2    an option is wrong
 """
@@ -47,6 +48,9 @@ def worker(
     name: Annotated[
         str | None, Parameter(help="Its name in logs; host and process id by default.", env_var="STYX_NAME")
     ] = None,
+    drain: Annotated[
+        float, Parameter(help="Seconds to wait at its end until others have its slots.", env_var="STYX_DRAIN")
+    ] = 60.0,
     cluster: ClusterName = CLUSTER_DEFAULT,
     http_host: HttpHost = "127.0.0.1",
     http_port: HttpPort = None,
@@ -55,12 +59,16 @@ def worker(
 
     It registers with the coordinator, loads the slots that it is given and runs
     their transactions. It gets the app's code from the coordinator. It keeps
-    nothing of its own: kill it, and the others take its slots over.
+    nothing of its own: kill it, and the others take its slots over. Told to
+    stop, it first lets them have its slots, so that nothing is replayed.
     """
     from styx.cli.exit_codes import usage_error
 
     if host in ("0.0.0.0", "::") and not advertise:
         raise usage_error(f"with --host {host}, --advertise says under which host other workers reach this one")
+
+    if not 0 <= drain < float("inf"):
+        raise usage_error(f"--drain is a number of seconds, 0 or more, got {drain:g}")
 
     from styx.cli.app_target import load_app
     from styx.cli.cluster_process import run_process
@@ -70,4 +78,4 @@ def worker(
 
     options = process_options(name, security_of(cluster), coordinator, data, host, port, advertise)
     loaded = None if app is None else load_app(app)
-    run_process(options.name, work(options, loaded, FactsAddress(http_host, http_port)))
+    run_process(options.name, work(options, loaded, FactsAddress(http_host, http_port), drain))

@@ -1,4 +1,4 @@
-"""What `styx worker` runs: works until it is told to stop. Its end is no different from a crash to the others."""
+"""What `styx worker` runs: works until it is told to stop, and gives its slots to others then."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ STORE_RETRY_SECONDS: Final = 1.0
 _log = logging.getLogger("styx.worker")
 
 
-async def work(options: ProcessOptions, app: App | None, facts: FactsAddress) -> None:
-    """Works until SIGTERM or SIGINT; raises what `WorkerProcess` raises."""
+async def work(options: ProcessOptions, app: App | None, facts: FactsAddress, drain_s: float) -> None:
+    """Works until SIGTERM or SIGINT, and at most `drain_s` longer; raises what `WorkerProcess` raises."""
     made: list[WorkerProcess] = []
 
     async def run() -> None:
@@ -33,10 +33,12 @@ async def work(options: ProcessOptions, app: App | None, facts: FactsAddress) ->
         return made[0].stuck() if made else None
 
     def unready() -> str | None:
-        return stuck() if made and made[0].session else "it is not registered with the coordinator"
+        return made[0].unready() if made else "it waits for the store"
 
     async def leave() -> None:
-        _log.info("stopping: the other workers take over")
+        if made and drain_s:
+            _log.info("stopping: its slots move to other workers, in at most %g s", drain_s)
+            _log.info("stopping: %s", await made[0].leave(drain_s))
 
     pages = {
         "/healthz": lambda: well(stuck()),

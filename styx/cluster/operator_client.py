@@ -1,4 +1,4 @@
-"""What a person tells the coordinator: deploy, roll back, scale. One message, one answer; never tried again here."""
+"""What a person tells the coordinator: deploy, roll back, scale, drain. One message, one answer; tried once."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import asyncio
 import secrets
 from typing import Final
 
-from styx.cluster.wire import OPERATOR, Answer, Deploy, Rollback, Scale, encode, operator_hears
+from styx.cluster.wire import OPERATOR, Answer, Deploy, Drain, Rollback, Scale, encode, operator_hears
 from styx.transport import Connection, Hello, Security, dial
 
 DIAL_SECONDS_MAX: Final = 5.0
+Order = Deploy | Rollback | Scale | Drain
+
 PING_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 3.0
 """A coordinator that is silent for longer is gone."""
 
 
-async def ask(address: str, security: Security, message: Deploy | Rollback | Scale) -> Answer:
+async def ask(address: str, security: Security, message: Order) -> Answer:
     """What the coordinator at `address` answers; waits for as long as that takes it.
 
     Raises `OSError` if it cannot be reached or ends the connection before it answers: the message may then have had

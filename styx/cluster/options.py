@@ -39,11 +39,13 @@ class ProcessOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CoordinatorOptions:
-    """For the coordinator alone. Times in seconds; `keep_log`: release no requests and no epoch records, for audits."""
+    """For the coordinator alone. Times in seconds; `workers` None: all that are there share the slots; `keep_log`:
+    release no requests and no epoch records, for audits.
+    """
 
     app: str
     n_slots: int
-    workers: int
+    workers: int | None
     limits: Limits
     reply_partitions: int = 16
     replication: int = 1

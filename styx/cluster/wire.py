@@ -33,7 +33,7 @@ WORKER: Final = "worker"
 COORDINATOR: Final = "coordinator"
 GATEWAY: Final = "gateway"
 OPERATOR: Final = "operator"
-"""Roles in a `Hello`. An operator is a command of a person's: deploy, scale."""
+"""Roles in a `Hello`. An operator is a command of a person's: deploy, scale, drain."""
 
 HEARTBEATS_PER_SILENCE: Final = 6
 """So often a worker gives a sign of life in the time after which its silence means death."""
@@ -123,13 +123,35 @@ class CodeTaken(msgspec.Struct, array_like=True, tag=110):
     problem: str
 
 
+class Leave(msgspec.Struct, array_like=True, tag=111):
+    """Worker to coordinator: it is to end; others are to have its slots."""
+
+
+class Released(msgspec.Struct, array_like=True, tag=112):
+    """Coordinator to worker: it has no slots, and gets none under this registration."""
+
+
+class Drain(msgspec.Struct, array_like=True, tag=113):
+    """Operator to coordinator: others are to have the slots of the workers of this name."""
+
+    name: str
+
+
+class StandBy(msgspec.Struct, array_like=True, tag=114):
+    """Coordinator to worker: it has no slots; `spare`: and none are kept from it, since enough others take part."""
+
+    spare: bool
+
+
 class Serve(msgspec.Struct, array_like=True, tag=109):
     """Coordinator to gateway: what it is to serve."""
 
     deployment: Deployment
 
 
-WorkerHears = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | Welcome | Code
+WorkerHears = (
+    Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | Welcome | Code | Released | StandBy
+)
 CoordinatorHears = (
     Loaded
     | LoadFailed
@@ -145,6 +167,8 @@ CoordinatorHears = (
     | Deploy
     | Rollback
     | Scale
+    | Leave
+    | Drain
 )
 GatewayHears = Serve | Code
 OperatorHears = Answer

@@ -8,6 +8,7 @@ never sees a request, a reply or a key, never does I/O and reads no clock (`Tick
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from styx.coordinator.barrier import EpochBarriers, SnapshotDue
 from styx.coordinator.events import (
@@ -21,17 +22,21 @@ from styx.coordinator.events import (
     ManifestStored,
     MarkerAppended,
     Refuse,
+    ReleaseWorker,
+    SnapshotWanted,
     Started,
+    StopWanted,
     StoreManifest,
     SweepObjects,
     TellWorker,
     Tick,
     WorkerJoined,
+    WorkerLeaving,
     WorkerLost,
     WorkerSaid,
     WorkersWanted,
 )
-from styx.coordinator.membership import Membership
+from styx.coordinator.membership import SETTLE_S, Membership
 from styx.coordinator.placement import place
 from styx.coordinator.snapshots import SnapshotLedger
 from styx.protocol import (
@@ -58,6 +63,8 @@ _NO_COMMON_VERSION = (
 )
 BREAKS_MAX = 3
 """Generations in a row that may break without an epoch before the worker that others cannot reach must join anew."""
+CHANGE_RETRY_S: Final = 2.0
+"""A snapshot that a planned change waits for is tried again after so long at most, if it has failed."""
 
 
 class Phase(Enum):
@@ -68,33 +75,38 @@ class Phase(Enum):
     LOADING = "workers load their slots"
     RUNNING = "epochs run, first those to replay"
     REFUSED = "the data is damaged; nothing will run"
+    STOPPED = "the last snapshot of an orderly stop is stored; nothing will run"
 
 
 class Coordinator:
     """`step` is its whole interface. Reading its fields is fine, changing them is not.
 
-    Parameters: number of slots; workers that share them (more stand by); seconds between snapshots; seconds of silence
-    after which a worker is lost (None: only its connection tells); seconds to wait for all workers before the first
-    generation (None: for ever).
+    Parameters: number of slots; workers that share them (more stand by; None: all share them); seconds between
+    snapshots; seconds of silence after which a worker is lost (None: only its connection tells); seconds to wait for
+    all workers before the first generation (None: for ever); seconds in which workers that join count as joining
+    together, where all share the slots.
     """
 
     def __init__(
         self,
         n_slots: int,
-        workers_wanted: int = 1,
+        workers_wanted: int | None = 1,
         snapshot_interval_s: float = 10.0,
         silence_max_s: float | None = None,
         grace_s: float | None = None,
+        settle_s: float = SETTLE_S,
     ) -> None:
         self.n_slots = n_slots
         self.snapshot_interval_s = snapshot_interval_s
-        self.membership = Membership(workers_wanted, grace_s, silence_max_s)
+        self.membership = Membership(workers_wanted, grace_s, silence_max_s, n_slots, settle_s)
         self.phase = Phase.WAITING
         self.generation = -1
         self.epoch = -1
         self.app_version = 0
         self.owners: dict[int, int] = {}
         self.snapshots_completed = 0
+        self.replayed = 0
+        """Recorded epochs that recoveries had to run again."""
         self.ledger = SnapshotLedger(n_slots)
         self._effects: list[Effect] = []
         self._replay_until = -1
@@ -114,6 +126,7 @@ class Coordinator:
         self._hold_next = False
         self._holding = False
         self._swept = False
+        self._stopping = False
 
     @property
     def live(self) -> frozenset[int]:
@@ -122,13 +135,13 @@ class Coordinator:
 
     @property
     def workers_wanted(self) -> int:
-        """Workers that share the slots if there are enough."""
-        return self.membership.wanted
+        """Workers that share the slots if there are enough; all that may, where their number is not given."""
+        return self.membership.target if self.membership.wanted is None else self.membership.wanted
 
     def step(self, event: Event) -> list[Effect]:
         """Takes one event; returns what is to be done, in order."""
         self._effects = []
-        if self.phase is Phase.REFUSED:
+        if self.phase in (Phase.REFUSED, Phase.STOPPED):
             return []
         if isinstance(event, WorkerSaid):
             self.membership.hear(event.worker)
@@ -141,24 +154,29 @@ class Coordinator:
         elif isinstance(event, MarkerAppended | ManifestStored):
             if event.generation == self.generation:
                 self._take_answer(event)
-        elif isinstance(event, WorkerJoined | WorkerLost | WorkersWanted | Started):
-            self._take_change(event)
         elif isinstance(event, DeployWanted):
             self._deploy(event.version)
-        else:
+        elif isinstance(event, StopWanted):
+            self._stop()
+        elif isinstance(event, SnapshotWanted):
             self._want_snapshot()
+        else:
+            self._take_change(event)
+        if self.membership.leaving and self.phase is not Phase.FENCING:
+            # Not while fencing: until the older generation is void, a loss can still make it the only one left.
+            self._effects.extend(map(ReleaseWorker, self.membership.let_go()))
         return self._effects
 
     # Membership and generations ----------------------------------------------------------------------------
 
-    def _take_change(self, event: WorkerJoined | WorkerLost | WorkersWanted | Started) -> None:
+    def _take_change(self, event: WorkerJoined | WorkerLost | WorkerLeaving | WorkersWanted | Started) -> None:
         if isinstance(event, WorkerJoined):
-            returned = self.membership.leave([event.worker])
-            self.membership.join(event.worker, event.address, self._now_s)
-            if returned or (self.phase is not Phase.RUNNING and not self.membership.settled):
-                self._new_generation()
-            elif self.phase is Phase.RUNNING:
-                self._change()
+            self._joined(event)
+        elif isinstance(event, WorkerLeaving):
+            if event.worker in self.membership.live:
+                self.membership.leaving.add(event.worker)
+                if self.phase is Phase.RUNNING:
+                    self._change()
         elif isinstance(event, WorkerLost):
             if self.membership.leave([event.worker]):
                 self._new_generation()
@@ -173,13 +191,26 @@ class Coordinator:
             self.ledger.manifests = list(event.manifests)
             self._new_generation()
 
+    def _joined(self, event: WorkerJoined) -> None:
+        returned = self.membership.leave([event.worker])
+        self.membership.join(event.worker, event.address, self._now_s)
+        if returned or self.phase is Phase.WAITING:
+            self._new_generation()
+        elif self.phase is Phase.RUNNING:
+            self._change()
+        elif self.membership.changing:
+            self._new_generation()  # nothing has run in it yet: the worker takes part at once
+
     def _tick(self, now_s: float) -> None:
         self._now_s = now_s
         silent = self.membership.silent(now_s)
+        gathered = self.membership.gathered(now_s)
         if silent:
             self._expel(silent, "it has not been heard of for too long")
         elif self.phase is Phase.WAITING and self.membership.live:
             self._new_generation()
+        elif gathered and self.phase is Phase.RUNNING:
+            self._change()
         elif self.phase is Phase.RUNNING and self.ledger.under_way is None and self._interval_over and self._unstored:
             # Without requests no epoch ends by itself, and what has changed would stay out of snapshots.
             self._want_snapshot()
@@ -207,7 +238,8 @@ class Coordinator:
         self._loaded = set()
         self._barriers = None
         self._storing = None
-        self._hold_next = self._holding = self._swept = False
+        self._holding = self._swept = False
+        self._hold_next = self._stopping
         self.phase = Phase.FENCING
         self._effects.append(
             AppendMarker(self.generation, -1 if manifest is None else manifest.epoch, self.app_version)
@@ -264,8 +296,8 @@ class Coordinator:
         self._effects.extend(TellWorker(worker, message) for worker in sorted(self.membership.members))
 
     # Planned changes ---------------------------------------------------------------------------------------
-    # Of the app's version or of the number of workers: a snapshot, then a short one behind which no epoch begins, then
-    # a new generation that has nothing to replay.
+    # Of the app's version or of the workers that take part: a snapshot, then a short one behind which no epoch begins,
+    # then a new generation that has nothing to replay. A stop is the second one alone.
 
     def _deploy(self, version: int) -> None:
         if version == self.app_version:
@@ -280,17 +312,30 @@ class Coordinator:
     @property
     def changing(self) -> bool:
         """A planned change is due."""
-        return self._version_wanted is not None or not self.membership.settled
+        return self._stopping or self._version_wanted is not None or self.membership.changing
 
     def _change(self) -> None:
         if self.changing:
             self._want_snapshot()
 
+    def _stop(self) -> None:
+        self._stopping = True
+        self._hold_next = True
+        self._want_snapshot()
+
     def _changed(self, manifest: Manifest) -> None:
         """No epoch will begin in this generation, and its last one is in the snapshot."""
+        if self._stopping:
+            self.phase = Phase.STOPPED
+            self.membership.dissolve()
+            return
         if self._version_wanted is not None:
             self.app_version, self._version_wanted = self._version_wanted, None
             self._app_since = manifest.epoch
+        if not self.membership.eligible:
+            # All of them leave: the snapshot has everything, and whoever comes next goes on from there.
+            self.membership.dissolve()
+            self._effects.extend(map(ReleaseWorker, self.membership.let_go()))
         self._new_generation()
 
     # Epochs ------------------------------------------------------------------------------------------------
@@ -316,6 +361,7 @@ class Coordinator:
         self.phase = Phase.RUNNING
         self._snapshot_at_s = self._now_s
         self._snapshot_epoch = self.epoch
+        self.replayed += max(0, self._replay_until - self.epoch)
         # Only now: an older snapshot has proved to be enough. Data that is refused is left as it is.
         self._effects.extend(DeleteManifest(broken.generation, broken.epoch) for broken in self._unusable)
         self._unusable = []
@@ -376,7 +422,8 @@ class Coordinator:
 
     @property
     def _interval_over(self) -> bool:
-        return self._now_s - self._snapshot_at_s >= self.snapshot_interval_s
+        interval_s = min(self.snapshot_interval_s, CHANGE_RETRY_S) if self.changing else self.snapshot_interval_s
+        return self._now_s - self._snapshot_at_s >= interval_s
 
     def _want_snapshot(self) -> None:
         self._snapshot_wanted = True
@@ -423,6 +470,7 @@ class Coordinator:
     def _snapshot_failed(self, epoch: int) -> None:
         self.ledger.abandon()
         self._holding = False
+        self._hold_next = self._stopping
         self._snapshot_epoch = -1
         self._tell_all(SnapshotEnded(self.generation, epoch, complete=False))
         if self._snapshot_wanted:

@@ -42,6 +42,13 @@ class WorkerLost:
 
 
 @dataclass(slots=True)
+class WorkerLeaving:
+    """A worker is to have no slots any more; `ReleaseWorker` says when it has none."""
+
+    worker: int
+
+
+@dataclass(slots=True)
 class Heard:
     """A worker's protocol made progress."""
 
@@ -100,13 +107,19 @@ class WorkersWanted:
 
 @dataclass(slots=True)
 class SnapshotWanted:
-    """An operator or a shutdown asks for a snapshot now."""
+    """An operator asks for a snapshot now."""
+
+
+@dataclass(slots=True)
+class StopWanted:
+    """An orderly stop: a last snapshot, and no epoch behind it."""
 
 
 Event = (
     Started
     | WorkerJoined
     | WorkerLost
+    | WorkerLeaving
     | Heard
     | WorkerSaid
     | Tick
@@ -115,6 +128,7 @@ Event = (
     | DeployWanted
     | WorkersWanted
     | SnapshotWanted
+    | StopWanted
 )
 
 # Effects -------------------------------------------------------------------------------------------------------
@@ -143,6 +157,13 @@ class Expel:
 
     worker: int
     reason: str
+
+
+@dataclass(slots=True)
+class ReleaseWorker:
+    """A worker that leaves has no slots any more, and never will; it may end."""
+
+    worker: int
 
 
 @dataclass(slots=True)
@@ -197,6 +218,7 @@ Effect = (
     TellWorker
     | AppendMarker
     | Expel
+    | ReleaseWorker
     | StoreManifest
     | DeleteManifest
     | DeleteObjects

@@ -1,7 +1,7 @@
 """Who is there: connected workers, when each was last heard of, and which of them take part in a generation.
 
-The rest stands by. Never starts a generation and never reads a clock; times are the coordinator's ticks, in seconds.
-Paper section 7.2 (failure detection).
+The rest stands by, or leaves. Never starts a generation and never reads a clock; times are the coordinator's ticks, in
+seconds. Paper section 7.2 (failure detection).
 """
 
 from __future__ import annotations
@@ -17,18 +17,40 @@ CALM_SILENCES = 20
 SHUNNED_S: Final = 120.0
 """How long a process that its peers could not reach stands by when it joins anew, as long as somebody else is there."""
 
+SETTLE_S: Final = 3.0
+"""Where every worker that is there takes part: how long nobody may have joined before a start, and how long a change
+waits, from the first that joined on, for others to be part of it.
+"""
+
 
 class Membership:
-    """`members` take part in the current generation; everybody else in `live` is standing by.
+    """`members` take part in the current generation; everybody else in `live` is standing by, or leaves.
 
-    Parameters: how many workers are wanted; how long to wait for them before starting with fewer (None: for ever);
-    how long one may be silent (None: only its connection tells).
+    A worker in `leaving` is to have no slots: it takes part only as long as its slots have not moved, and in a recovery
+    where nobody else is left. Once it is let go it never takes part again.
+
+    Parameters: how many workers are wanted (None: all that are there, up to `most`); how long to wait for them before
+    starting with fewer (None: for ever); how long one may be silent (None: only its connection tells); how long workers
+    that join count as joining together.
     """
 
-    def __init__(self, wanted: int, grace_s: float | None, silence_max_s: float | None) -> None:
+    def __init__(
+        self,
+        wanted: int | None,
+        grace_s: float | None,
+        silence_max_s: float | None,
+        most: int = 1,
+        settle_s: float = SETTLE_S,
+    ) -> None:
         self.wanted = wanted
         self.members: frozenset[int] = frozenset()
         self.addresses: dict[int, str] = {}
+        self.leaving: set[int] = set()
+        self._most = most
+        self._settle_s = settle_s
+        self._let_go: set[int] = set()
+        self._last_joined_s = 0.0
+        self._gathering_since_s: float | None = None
         self._grace_s = grace_s
         self._silence_max_s = silence_max_s
         self._live: dict[int, float] = {}
@@ -45,20 +67,41 @@ class Membership:
         return frozenset(self._live)
 
     @property
-    def settled(self) -> bool:
-        """As many take part as are wanted, or as there are."""
-        return len(self.members) == min(self.wanted, len(self._eligible))
+    def target(self) -> int:
+        """How many are to take part."""
+        return min(self._most if self.wanted is None else self.wanted, len(self.eligible))
 
     @property
-    def _eligible(self) -> list[int]:
-        return [worker for worker in self._live if self.addresses[worker] not in self._shunned] or list(self._live)
+    def settled(self) -> bool:
+        """As many take part as are wanted, or as there are, and none of them leaves."""
+        return len(self.members) == self.target and self.members.isdisjoint(self.leaving)
+
+    @property
+    def changing(self) -> bool:
+        """Others are to take part; where all do, only when those that join together are there."""
+        if self.settled:
+            return False
+        return self._gathering_since_s is None or not self.members.isdisjoint(self.leaving)
+
+    @property
+    def eligible(self) -> list[int]:
+        """Who may have slots."""
+        staying = [worker for worker in self._live if worker not in self.leaving]
+        return [worker for worker in staying if self.addresses[worker] not in self._shunned] or staying
+
+    @property
+    def _candidates(self) -> list[int]:
+        """Those, or who leaves if nobody else is there: what it ran is rather run again on it than by nobody."""
+        return self.eligible or [worker for worker in self._live if worker not in self._let_go]
 
     def join(self, worker: int, address: str, now_s: float) -> None:
         """The worker has connected."""
-        self._live[worker] = now_s
-        self.addresses[worker] = address
-        if self._first_joined_s is None:
+        if self.wanted is None and self.settled:
+            self._gathering_since_s = now_s
+        if self._first_joined_s is None or not self.eligible:
             self._first_joined_s = now_s
+        self._live[worker] = self._last_joined_s = now_s
+        self.addresses[worker] = address
 
     def leave(self, workers: Iterable[int]) -> bool:
         """The workers are gone; whether the generation has lost a member."""
@@ -66,7 +109,23 @@ class Membership:
         for worker in gone:
             self._live.pop(worker, None)
             self.addresses.pop(worker, None)
+        self.leaving -= gone
+        self._let_go -= gone
         return not self.members.isdisjoint(gone)
+
+    def let_go(self) -> list[int]:
+        """Those that leave and take no part; each is told once."""
+        free = sorted(self.leaving - self.members - self._let_go)
+        self._let_go.update(free)
+        return free
+
+    def gathered(self, now_s: float) -> bool:
+        """Whether the wait for more to join is over just now."""
+        since_s = self._gathering_since_s
+        if since_s is None or now_s - since_s < self._settle_s:
+            return False
+        self._gathering_since_s = None
+        return True
 
     def shun(self, worker: int, now_s: float) -> None:
         """Its peers cannot reach the worker. At once it would join anew, and end every generation as it does now."""
@@ -98,12 +157,17 @@ class Membership:
 
     def enough(self, now_s: float) -> bool:
         """A generation may begin: everybody wanted is there, or the wait for the first one is over."""
-        if not self._live:
+        there = self._candidates
+        if not there:
             return False
-        if self._before or len(self._live) >= self.wanted:
-            return True
         waited_s = now_s - (self._first_joined_s or 0.0)
-        return self._grace_s is not None and waited_s >= self._grace_s
+        if self._grace_s is not None and waited_s >= self._grace_s:
+            return True
+        if self.wanted is not None:
+            return bool(self._before) or len(self.eligible) >= self.wanted
+        # One that came first of many must not load what is to be shared among all of them.
+        survives = not self._before.isdisjoint(there)
+        return survives or len(there) >= self._most or now_s - self._last_joined_s >= self._settle_s
 
     def dissolve(self) -> None:
         """The generation has ended."""
@@ -111,8 +175,9 @@ class Membership:
 
     def convene(self) -> frozenset[int]:
         """The members of a new generation: who was a member before, then who has the lowest number."""
-        ranked = sorted(self._eligible, key=lambda worker: (worker not in self._before, worker))
-        self.members = frozenset(ranked[: self.wanted])
+        ranked = sorted(self._candidates, key=lambda worker: (worker not in self._before, worker))
+        self.members = frozenset(ranked[: self._most if self.wanted is None else self.wanted])
+        self._gathering_since_s = None
         return self.members
 
     def place(self) -> None:

@@ -42,11 +42,13 @@ class Moment(NamedTuple):
     epoch: int
     snapshots_completed: int
     storing: bool
+    replayed: int
 
 
 def moment(core: Coordinator) -> Moment:
     """The core as it is now."""
-    return Moment(core.phase, core.generation, core.epoch, core.snapshots_completed, core.ledger.under_way is not None)
+    storing = core.ledger.under_way is not None
+    return Moment(core.phase, core.generation, core.epoch, core.snapshots_completed, storing, core.replayed)
 
 
 class Counters:
@@ -56,6 +58,7 @@ class Counters:
         self.recoveries = dict.fromkeys(CAUSES, 0)
         self.recovery_s = 0.0
         self.epochs = 0
+        self.replayed = 0
         self.expelled = 0
         self.snapshots_completed = 0
         self.snapshots_failed = 0
@@ -71,6 +74,7 @@ class Counters:
 
     def stepped(self, before: Moment, core: Coordinator, event: Event, effects: Sequence[Effect]) -> None:
         """The core has taken an event."""
+        self.replayed += core.replayed - before.replayed
         self.expelled += sum(isinstance(effect, Expel) for effect in effects)
         self._count_recovery(before, core, event, effects)
         self._count_snapshot(before, core, effects)

@@ -12,12 +12,16 @@ from styx.transport import Connection
 class WorkerLink:
     """A registered worker. `joined` once the protocol knows it.
 
-    `taken` are the versions of the app that it can run, `refused` says of others why it cannot.
+    `taken` are the versions of the app that it can run, `refused` says of others why it cannot. `leaving`: it is to
+    have no slots any more, and has none once it is `released`. `spare` is what it was told last of standing by.
     """
 
     number: int
     connection: Connection
     joined: bool = False
+    leaving: bool = False
+    released: bool = False
+    spare: bool | None = None
     heartbeat: Heartbeat | None = None
     heard_at_s: float = 0.0
     taken: set[int] = field(default_factory=set)

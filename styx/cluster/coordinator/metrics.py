@@ -38,6 +38,7 @@ def _counted(process: CoordinatorProcess) -> Iterator[Metric]:
     yield counters("styx_recoveries_total", "Recoveries, by cause.", "cause", counts.recoveries)
     yield gauge("styx_recovery_seconds", "How long the last recovery took, from its cause on.", counts.recovery_s)
     yield counter("styx_epochs_total", "Epochs ended since the start, replayed ones included.", counts.epochs)
+    yield counter("styx_replayed_epochs_total", "Recorded epochs that recoveries had to run again.", counts.replayed)
     yield counter("styx_expelled_workers_total", "Workers given up for silence or lost connections.", counts.expelled)
     yield counter("styx_snapshots_total", "Snapshots completed since the start.", counts.snapshots_completed)
     yield counter("styx_snapshots_failed_total", "Snapshots given up since the start.", counts.snapshots_failed)
@@ -70,7 +71,8 @@ def _workers(session: CoordinatorSession | None) -> Iterator[Metric]:
     registered = 0 if session is None else len(session.links.workers)
     members = 0 if session is None else len(session.core.membership.members)
     live = 0 if session is None else len(session.core.live)
-    states = {"registered": registered, "live": live, "member": members, "standby": live - members}
+    leaving = 0 if session is None else sum(link.leaving for link in session.links.workers.values())
+    states = {"registered": registered, "live": live, "member": members, "standby": live - members, "leaving": leaving}
     yield gauges("styx_workers", "Workers, by state.", "state", states)
     wanted = 0 if session is None else session.core.workers_wanted
     yield gauge("styx_workers_wanted", "Workers that are to share the slots.", wanted)

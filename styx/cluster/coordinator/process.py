@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -23,6 +24,7 @@ from styx.cluster.identifiers import coordinator_producer
 from styx.cluster.options import CoordinatorOptions, ProcessOptions
 from styx.cluster.wire import COORDINATOR, Deployment
 from styx.coordinator import metadata
+from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import Started
 from styx.deployment.description import routing_table
 from styx.deployment.package import pack, read_header
@@ -40,6 +42,8 @@ BEGIN_RETRY_SECONDS: Final = 0.5
 """Before beginning anew after the log or the store was out of reach."""
 STOP_SNAPSHOT_SECONDS_MAX: Final = 10.0
 """How long an orderly stop waits for a last snapshot."""
+TICK_SILENCE_SECONDS: Final = 5.0
+"""A clock that has not ticked for longer has stopped."""
 
 _log = logging.getLogger("styx.coordinator")
 
@@ -94,23 +98,28 @@ class CoordinatorProcess:
         return 0 if self._listener is None else self._listener.refused
 
     async def last_snapshot(self) -> bool:
-        """Takes a snapshot for an orderly stop; whether it was complete in time."""
+        """Takes a snapshot for an orderly stop, behind which no epoch begins; whether it was complete in time."""
         session = self.session
         if session is None or not session.core.membership.members:
             return False
         core = session.core
-        completed, epoch = core.snapshots_completed, core.epoch
-        session.want_snapshot()
+        session.want_stop()
         try:
             async with asyncio.timeout(STOP_SNAPSHOT_SECONDS_MAX):
-                # One that was under way may be of an earlier epoch; then the wanted one comes behind it.
-                while core.snapshots_completed == completed or core.ledger.stored_epoch < epoch:
+                while core.phase is not Phase.STOPPED:
                     if not core.live:
                         return False
                     await asyncio.sleep(0.02)
         except TimeoutError:
             return False
         return True
+
+    def stuck(self) -> str | None:
+        """What shows that it does not go on by itself; None while it does, or waits for log or store."""
+        if self.session is None:
+            return None
+        silent_s = time.monotonic() - self.session.ticked_at_s
+        return None if silent_s <= TICK_SILENCE_SECONDS else f"its clock has not ticked for {silent_s:.1f} s"
 
     def _accept(self, connection: Connection) -> None:
         if self.session is None:
@@ -240,7 +249,7 @@ class CoordinatorProcess:
 
 
 def _check(options: CoordinatorOptions) -> None:
-    if not 1 <= options.workers <= options.n_slots:
+    if options.workers is not None and not 1 <= options.workers <= options.n_slots:
         raise ConfigurationError(
             f"{options.n_slots} slots can be shared by 1 to {options.n_slots} workers, not by {options.workers}"
         )

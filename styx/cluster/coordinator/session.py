@@ -18,6 +18,7 @@ import msgspec
 from styx.cluster.background import Background
 from styx.cluster.coordinator import versions
 from styx.cluster.coordinator.counters import Counters, moment
+from styx.cluster.coordinator.departures import Departures
 from styx.cluster.coordinator.deploying import Deploying, Stage
 from styx.cluster.coordinator.effects import Effects
 from styx.cluster.coordinator.links import Links, WorkerLink
@@ -35,7 +36,9 @@ from styx.cluster.wire import (
     CoordinatorHears,
     Deploy,
     Deployment,
+    Drain,
     Heartbeat,
+    Leave,
     Offer,
     Rollback,
     Scale,
@@ -51,8 +54,9 @@ from styx.coordinator.events import (
     Expel,
     Heard,
     Refuse,
-    SnapshotWanted,
+    ReleaseWorker,
     Started,
+    StopWanted,
     TellWorker,
     Tick,
     WorkerJoined,
@@ -94,6 +98,8 @@ class CoordinatorSession:
         )
         # Numbers must differ between lives of a coordinator: a worker may still dial a peer of an older one.
         self.links = Links(secrets.randbits(40) << 10)
+        self.departures = Departures(self.links, self.core, self.give)
+        self.ticked_at_s = time.monotonic()
         self.snapshots = SnapshotWatch(store, background)
         self.rates = Rates()
         self.transactions = 0
@@ -145,19 +151,30 @@ class CoordinatorSession:
                         self.snapshots.failed(time.monotonic(), effect.message.epoch)
                 elif isinstance(effect, Expel):
                     self._expel(effect)
+                elif isinstance(effect, ReleaseWorker):
+                    self.departures.released(effect.worker)
                 elif isinstance(effect, Refuse):
                     raise EngineFailed(effect.reason)
                 else:
                     self.effects.do(effect)
             if self.core.snapshots_completed > before.snapshots_completed:
                 self.snapshots.completed(time.monotonic())
+            if self.core.phase is Phase.RUNNING and before.phase is not Phase.RUNNING:
+                self._tell_of_generation(self.core.replayed - before.replayed)
         except BaseException as error:  # noqa: BLE001 - a coordinator that has lost an event must not go on
             self._failed(error)
 
+    def _tell_of_generation(self, replayed: int) -> None:
+        core = self.core
+        what = f"recorded epochs to run again: {replayed}" if replayed else "nothing is replayed"
+        _log.info("generation %d runs on %d workers; %s", core.generation, len(core.membership.members), what)
+
     def _tick(self) -> None:
+        self.ticked_at_s = time.monotonic()
         self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
         self.rates.sample(time.monotonic(), self.core.epoch, self.transactions)
         self.give(Tick(time.monotonic()))
+        self.departures.look()
         if self.deploying is not None:
             self._deploy_further(self.deploying)
 
@@ -167,9 +184,9 @@ class CoordinatorSession:
             _log.warning("worker %s is expelled: %s", link.connection.peer.name, effect.reason)
             link.connection.abort(effect.reason)
 
-    def want_snapshot(self) -> None:
-        """Takes one soon."""
-        self.give(SnapshotWanted())
+    def want_stop(self) -> None:
+        """Takes a last snapshot soon, and lets no epoch begin behind it."""
+        self.give(StopWanted())
 
     # Connections -------------------------------------------------------------------------------------------
 
@@ -202,7 +219,10 @@ class CoordinatorSession:
 
     def _worker_gone(self, link: WorkerLink, reason: str) -> None:
         if self.links.workers.pop(link.number, None) is not None:
-            _log.warning("worker %s is gone: %s", link.connection.peer.name, reason)
+            if link.released:
+                _log.info("worker %s has left", link.connection.peer.name)
+            else:
+                _log.warning("worker %s is gone: %s", link.connection.peer.name, reason)
             if link.joined:
                 self.give(WorkerLost(link.number))
 
@@ -230,8 +250,10 @@ class CoordinatorSession:
         elif isinstance(message, Offer):
             if self.active is None and self.deploying is None:
                 self.deploy(message.package, _logged)
-        elif isinstance(message, Deploy | Rollback | Scale):
-            link.connection.abort("a worker does not deploy")
+        elif isinstance(message, Leave):
+            self.departures.leave(link)
+        elif isinstance(message, Deploy | Rollback | Scale | Drain):
+            link.connection.abort("a worker gives no orders")
         else:
             self.give(WorkerSaid(link.number, message))
 
@@ -250,7 +272,7 @@ class CoordinatorSession:
 
     def _join(self, link: WorkerLink) -> None:
         """The worker becomes known to the core once it can run what runs."""
-        if link.joined or self.active is None or self.active[0] not in link.taken:
+        if link.joined or link.leaving or self.active is None or self.active[0] not in link.taken:
             return
         deploying = self.deploying
         if deploying is None or deploying.stage is not Stage.SWITCHING or deploying.version in link.taken:
@@ -273,8 +295,10 @@ class CoordinatorSession:
                 self._rollback(answer)
             elif isinstance(message, Scale):
                 self._scale(message.workers, answer)
+            elif isinstance(message, Drain):
+                self.departures.drain(message.name, answer)
             else:
-                connection.abort("an operator deploys and scales")
+                connection.abort("an operator deploys, scales and drains")
 
     # The app's versions ------------------------------------------------------------------------------------
 
@@ -396,6 +420,13 @@ class CoordinatorSession:
 
     def _scale(self, workers: int, answer: Callable[[bool, str], None]) -> None:
         n_slots = self.deployment.n_slots
+        if self._options.workers is None:
+            answer(
+                False,
+                "the coordinator was started with --workers auto, and all workers share the slots: "
+                "start or stop workers instead",
+            )
+            return
         if not 1 <= workers <= n_slots:
             answer(False, f"{n_slots} slots can be shared by 1 to {n_slots} workers, not by {workers}")
             return

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class WorkerStatus(msgspec.Struct, kw_only=True):
-    """A registered worker. `member` if it shares the slots, else it stands by; `memory` in bytes.
+    """A registered worker. `member` if it shares the slots, else it stands by, or has left; `leaving`: it is to have
+    none; `memory` in bytes.
 
     What follows `heard_s`, the age of its last sign of life in seconds, is as of that; None: there was none yet.
     """
@@ -27,6 +28,7 @@ class WorkerStatus(msgspec.Struct, kw_only=True):
     address: str
     member: bool
     slots: list[int]
+    leaving: bool = False
     heard_s: float | None = None
     generation: int = -1
     epoch: int = -1
@@ -60,7 +62,7 @@ class SnapshotStatus(msgspec.Struct, kw_only=True):
 
 class Status(msgspec.Struct, kw_only=True):
     """`waiting` is what the coordinator itself waits for, None if it is at work; `deploying` what is under way;
-    `refused` counts the connections that it refused.
+    `refused` counts the connections that it refused. `workers_auto`: as many are wanted as are there.
     """
 
     app: str
@@ -74,6 +76,7 @@ class Status(msgspec.Struct, kw_only=True):
     transactions: int = 0
     n_slots: int = 0
     workers_wanted: int = 0
+    workers_auto: bool = False
     app_version: int = 0
     deploying: str | None = None
     snapshot: SnapshotStatus | None = None
@@ -102,6 +105,7 @@ def status_of(process: CoordinatorProcess) -> Status:
         transactions=session.transactions,
         n_slots=core.n_slots,
         workers_wanted=core.workers_wanted,
+        workers_auto=core.membership.wanted is None,
         app_version=core.app_version,
         deploying=None if deploying is None else deploying.stage.name.lower().replace("_", " "),
         snapshot=_snapshot(session, now_s),
@@ -131,6 +135,7 @@ def _worker(link: WorkerLink, core: Coordinator, now_s: float) -> WorkerStatus:
         address=peer.address,
         member=link.number in core.membership.members,
         slots=sorted(slot for slot, owner in core.owners.items() if owner == link.number),
+        leaving=link.leaving,
         problems={version: problem for version, problem in link.refused.items() if version >= core.app_version},
     )
     if beat is not None:

@@ -16,6 +16,7 @@ from styx.app import App
 from styx.cluster.background import Background
 from styx.cluster.wire import WORKER, Code
 from styx.cluster.worker.counters import Counters
+from styx.cluster.worker.departure import Departure
 from styx.cluster.worker.epoch_watch import EpochWatch
 from styx.cluster.worker.peers import address_of
 from styx.deployment.package import read_header, unpack
@@ -50,6 +51,7 @@ class Node:
         self.incarnation = secrets.token_hex(8)
         self.counters = Counters()
         self.watch = EpochWatch()
+        self.departure = Departure()
         self.listens_at = ""
         self.refused: Callable[[], int] = lambda: 0
         """How many connections its listener has refused."""

@@ -49,6 +49,7 @@ class WorkerProcess:
         self.metrics: Callable[[], str] = exposition(self).text
         """Gives Prometheus' text for `/metrics`."""
         self._listener: Listener | None = None
+        self._over: asyncio.Future[str] | None = None
 
     async def run(self) -> None:
         """Serves for as long as it is let."""
@@ -76,6 +77,28 @@ class WorkerProcess:
             return None
         return f"its protocol has made no pass for {silent_s:.1f} s"
 
+    def unready(self) -> str | None:
+        """Why it is of no use now, None if it is."""
+        if self.session is None:
+            return "it is not registered with the coordinator"
+        return self.stuck() or self.session.unready()
+
+    async def leave(self, seconds_max: float) -> str:
+        """Waits until others have its slots, and says how that ended; at once without a registration."""
+        session, over, departure = self.session, self._over, self.node.departure
+        if session is None or over is None:
+            return "it is not registered with the coordinator"
+        departure.leaving = True
+        session.leave()
+        released = asyncio.ensure_future(departure.released.wait())
+        waiting: list[asyncio.Future[Any]] = [released, over]
+        await asyncio.wait(waiting, timeout=seconds_max, return_when=asyncio.FIRST_COMPLETED)
+        if released.done():
+            return "others have its slots"
+        released.cancel()
+        lost = f"the coordinator is away: {over.result()}" if over.done() else f"still there after {seconds_max:g} s"
+        return f"{lost}; what it has not stored is replayed from the log"
+
     def _accept(self, connection: Connection) -> None:
         if self.session is None:
             connection.abort("this worker is not registered yet")
@@ -88,6 +111,7 @@ class WorkerProcess:
             options.coordinator, options.security, self.node.hello(), REGISTER_RETRY_SECONDS, _log
         )
         over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._over = over
 
         def ended(reason: str, error: BaseException | None = None) -> None:
             if error is not None:

@@ -16,7 +16,18 @@ from typing import Any, Final
 import msgspec
 
 from styx.app import App
-from styx.cluster.wire import HEARTBEATS_PER_SILENCE, Code, CodeTaken, Heartbeat, Welcome, encode, worker_hears
+from styx.cluster.wire import (
+    HEARTBEATS_PER_SILENCE,
+    Code,
+    CodeTaken,
+    Heartbeat,
+    Leave,
+    Released,
+    StandBy,
+    Welcome,
+    encode,
+    worker_hears,
+)
 from styx.cluster.worker.generation import Generation
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.passes import Passes
@@ -44,6 +55,7 @@ from styx.worker.events import (
 )
 from styx.worker.messages import Frame
 from styx.worker.snapshot_io import store_slots
+from styx.worker.worker import Step
 
 WAITING_RECORDS_MAX: Final = 20_000
 """Requests of one slot that have arrived and are in no epoch; beyond, that slot is fetched no further for a while."""
@@ -53,6 +65,10 @@ POISON_TOLD_MAX: Final = 10
 
 PEER_LOSS_SECONDS: Final = 0.1
 """Between the loss of a connection to a peer and the report of it."""
+
+_WAITS: Final = "it waits for its share of the slots"
+_TAKES_PART: Final = "it takes part"
+_STANDS_BY: Final = "it stands by"
 
 _decode_frame = msgspec.msgpack.Decoder(Frame).decode
 _log = logging.getLogger("styx.worker")
@@ -95,7 +111,22 @@ class WorkerSession:
             RunExternal: self._run_external,
             ReportPoison: self._report,
         }
+        self._part = _WAITS
         self._beat()
+        if node.departure.leaving:
+            self.leave()
+
+    def leave(self) -> None:
+        """Asks for its slots to be given to others."""
+        self._link.send(encode(Leave()))
+
+    def unready(self) -> str | None:
+        """Why it does not take part, None if it does, or stands by because enough others do."""
+        if self.node.departure.leaving:
+            return "it leaves: its slots move to other workers"
+        if self._part == _TAKES_PART and self.core.reached in (Step.LOADING, Step.LOADED):
+            return "its slots are being loaded"
+        return _WAITS if self._part == _WAITS else None
 
     def close(self) -> None:
         """Ends everything that this registration holds; it hears and says nothing more."""
@@ -117,7 +148,12 @@ class WorkerSession:
         if isinstance(message, Code):
             self._take_code(message)
         elif isinstance(message, Recover):
+            self._part = _TAKES_PART
             self._recover(message)
+        elif isinstance(message, StandBy):
+            self._part = _STANDS_BY if message.spare else _WAITS
+        elif isinstance(message, Released):
+            self.node.departure.let_go()
         else:
             assert not isinstance(message, Welcome)
             if isinstance(message, Join) and self._generation is not None:

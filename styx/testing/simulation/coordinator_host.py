@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from styx.coordinator import metadata
-from styx.coordinator.coordinator import Coordinator
+from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
     AppendMarker,
     DeleteManifest,
@@ -20,13 +20,15 @@ from styx.coordinator.events import (
     MarkerAppended,
     Refuse,
     ReleaseLog,
+    ReleaseWorker,
     StoreManifest,
     SweepObjects,
     TellWorker,
     Tick,
+    WorkerSaid,
 )
 from styx.log.base import Stream
-from styx.protocol import Manifest
+from styx.protocol import LoadFailed, Manifest
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, LogEntry, SnapshotNote, encode
 from styx.testing.simulation.shared_log import Identity
 from styx.worker.snapshot_object import SLOT_PREFIX, unneeded
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 TICK_S = 0.05
 IDLE_TICK_S = 5.0
 SILENCE_MAX_S = 1.0
+SETTLE_S = 0.1
 COORDINATOR = -1
 """Its producer; workers have their places."""
 
@@ -46,12 +49,16 @@ _encode = msgspec.msgpack.Encoder().encode
 class CoordinatorHost:
     """One incarnation of the coordinator process."""
 
-    def __init__(self, world: World, incarnation: int, n_slots: int, workers: int, snapshot_interval_s: float) -> None:
+    def __init__(
+        self, world: World, incarnation: int, n_slots: int, workers: int | None, snapshot_interval_s: float
+    ) -> None:
         self.world = world
         self.name = f"coordinator incarnation {incarnation}"
         self.alive = True
         self.refused: str | None = None
-        self.core = Coordinator(n_slots, workers, snapshot_interval_s, SILENCE_MAX_S)
+        self.core = Coordinator(n_slots, workers, snapshot_interval_s, SILENCE_MAX_S, settle_s=SETTLE_S)
+        self._behind_a_held_snapshot = world.stopped
+        world.stopped = False
         self._n_slots = n_slots
         self._identity: Identity | None = None
         self._newest_marker = -1
@@ -70,8 +77,22 @@ class CoordinatorHost:
         if self.alive and self._asleep is not None:
             self._asleep.append(event)
         elif self.alive:
-            for effect in self.core.step(event):
+            for effect in self._step(event):
                 self._do(effect)
+
+    def _step(self, event: Event) -> list[Effect]:
+        """Takes one event; what is planned replays nothing, and whoever is let go has nothing."""
+        core = self.core
+        running, replayed = core.phase is Phase.RUNNING, core.replayed
+        effects = core.step(event)
+        if running and core.phase is not Phase.RUNNING:
+            self._behind_a_held_snapshot = isinstance(event, ManifestStored)
+        elif isinstance(event, WorkerSaid) and isinstance(event.message, LoadFailed):
+            self._behind_a_held_snapshot = False
+        if core.phase is Phase.RUNNING:
+            assert core.replayed == replayed or not self._behind_a_held_snapshot, "a planned change replays epochs"
+        self.world.stopped |= core.phase is Phase.STOPPED and self.world.coordinator is self
+        return effects
 
     # A zombie: its store operations get stuck, it may fall asleep, and it goes on when somebody else coordinates ------
 
@@ -147,8 +168,16 @@ class CoordinatorHost:
             self._when_awake(lambda: self._sweep(effect))
         elif isinstance(effect, ReleaseLog):
             self._when_awake(lambda: self._release(effect))
-        elif isinstance(effect, Expel):
+        else:
+            self._do_with_worker(effect)
+
+    def _do_with_worker(self, effect: Effect) -> None:
+        world = self.world
+        if isinstance(effect, Expel):
             world.expelled(self, effect.worker)
+        elif isinstance(effect, ReleaseWorker):
+            assert effect.worker not in self.core.membership.members, "a member is let go"
+            world.released(self, effect.worker)
         elif isinstance(effect, Refuse):
             self.refused = effect.reason
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from styx.coordinator.events import DeployWanted, WorkersWanted
+from styx.coordinator.coordinator import Phase
+from styx.coordinator.events import DeployWanted, StopWanted, WorkersWanted
 from styx.log.base import Stream
 from styx.testing.simulation.plan import Fault
 from styx.testing.simulation.world import World
 
 RESTART_S = 0.05
+STOP_S = 1.0
+"""How long a coordinator that is told to end waits for its last snapshot."""
 
 
 class Faults:
@@ -33,6 +36,9 @@ class Faults:
             "broken peer connection": self._broken_connection,
             "deployment": self._deployment,
             "scale": self._scale,
+            "leave": self._leave,
+            "all leave": self._all_leave,
+            "coordinator stop": self._coordinator_stop,
         }
         for fault in faults:
             self.end_s = max(self.end_s, fault.at_s + fault.duration_s)
@@ -130,9 +136,32 @@ class Faults:
 
     def _scale(self, duration_s: float) -> None:
         world = self._world
-        if world.coordinator is not None:
+        if world.coordinator is not None and not world.plan.auto:
             wanted = world.rng.randint(1, min(world.plan.workers, world.plan.slots))
             world.coordinator.give(WorkersWanted(wanted))
+
+    def _leave(self, duration_s: float) -> None:
+        self._world.leave(self._world.rng.randrange(self._world.plan.workers), duration_s)
+
+    def _all_leave(self, duration_s: float) -> None:
+        for worker in list(self._world.workers):
+            self._world.leave(worker, duration_s * self._world.rng.random())
+
+    def _coordinator_stop(self, duration_s: float) -> None:
+        world, coordinator = self._world, self._world.coordinator
+        if coordinator is None or coordinator.core.generation < 0:
+            return
+        coordinator.give(StopWanted())
+        deadline_s = world.time.now_s + STOP_S
+
+        def look() -> None:
+            if coordinator.alive and coordinator.core.phase is not Phase.STOPPED and world.time.now_s < deadline_s:
+                world.time.after(RESTART_S, look)
+            elif coordinator.alive:
+                coordinator.crash()
+                world.time.after(duration_s, world.start_coordinator)
+
+        look()
 
     def _idle(self, duration_s: float) -> None:
         world = self._world

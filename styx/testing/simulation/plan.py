@@ -39,9 +39,14 @@ CLUSTER_FAULT_KINDS: Final = (
 )
 """What plans of a cluster draw on top of `FAULT_KINDS`."""
 
+PLANNED_KINDS: Final = ("leave", "all leave", "coordinator stop")
+"""What they draw besides: somebody is told to end, is let go, and is started again, as in a rolling restart."""
+
 
 class Fault(msgspec.Struct, frozen=True):
-    """One of `FAULT_KINDS` or `CLUSTER_FAULT_KINDS` at a time, lasting (a crash: until the restart) `duration_s`."""
+    """One of `FAULT_KINDS`, `CLUSTER_FAULT_KINDS` or `PLANNED_KINDS` at a time, lasting (a crash: until the restart)
+    `duration_s`.
+    """
 
     kind: str
     at_s: float
@@ -55,7 +60,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
-    `wanted` workers then share the slots (0: all), and the others stand by.
+    `wanted` workers then share the slots (0: all), and the others stand by. `auto`: nobody says how many.
     """
 
     seed: int
@@ -79,6 +84,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...]
     cluster: bool = False
     wanted: int = 0
+    auto: bool = False
 
 
 def random_plan(seed: int, *, workers: int | None = None, faults: bool = True, cluster: bool = False) -> SimulationPlan:
@@ -92,11 +98,19 @@ def random_plan(seed: int, *, workers: int | None = None, faults: bool = True, c
         Fault(rng.choice(CLUSTER_FAULT_KINDS), rng.random() * plan.duration_s, rng.choice([0.02, 0.2, 1.0, 4.0]))
         for _ in range(rng.choice([1, 2, 4, 8]) if faults else 0)
     ]
+    wanted = rng.randint(1, min(processes, plan.slots))
+    # From generators of their own, so that older seeds keep what else they drew.
+    rng = Random(f"planned {seed}")
+    more += [
+        Fault(rng.choice(PLANNED_KINDS), rng.random() * plan.duration_s, rng.choice([0.0, 0.02, 0.2, 1.0]))
+        for _ in range(rng.choice([0, 1, 2, 4]) if faults else 0)
+    ]
     return replace(
         plan,
         cluster=True,
+        auto=Random(f"auto {seed}").random() < 0.3,
         workers=processes,
-        wanted=rng.randint(1, min(processes, plan.slots)),
+        wanted=wanted,
         faults=tuple(sorted([*plan.faults, *more], key=lambda fault: fault.at_s)),
     )
 

@@ -162,7 +162,9 @@ class Simulation:
 
     def _cluster_quiet(self) -> bool:
         coordinator = self.world.coordinator
-        if coordinator is None or coordinator.core.phase is not Phase.RUNNING or coordinator.core.changing:
+        if coordinator is None or coordinator.core.phase is not Phase.RUNNING:
+            return False
+        if coordinator.core.changing or not coordinator.core.membership.settled:
             return False
         members = self.members()
         return len(members) == len(coordinator.core.membership.members) and all(

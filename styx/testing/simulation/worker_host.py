@@ -74,6 +74,8 @@ class WorkerHost:
         self.name = f"worker {worker} incarnation {incarnation}"
         self.alive = True
         self.frozen_until_s = 0.0
+        self.let_go: Callable[[], None] = lambda: None
+        """What it does when the coordinator lets it go."""
         self._inbox: deque[Event] = deque()
         self.core = Worker(worker, app, n_slots, limits)
         self.poison: list[ReportPoison] = []

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from styx.app import App
-from styx.coordinator.events import Heard, WorkerJoined, WorkerLost, WorkerSaid
+from styx.coordinator.events import Heard, WorkerJoined, WorkerLeaving, WorkerLost, WorkerSaid
 from styx.limits import Limits
 from styx.protocol import ToCoordinator
 from styx.testing.simulation.coordinator_host import CoordinatorHost
@@ -24,6 +24,8 @@ from styx.testing.simulation.worker_host import WorkerHost
 
 NOTICE_S = 0.02
 """How long it takes at most to notice a broken connection."""
+DRAIN_S = 2.0
+"""How long a worker that is told to end waits until it is let go."""
 
 _decode: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(ToCoordinator)
 
@@ -53,6 +55,8 @@ class World:
         self.versions = Versions()
         self.links = PeerLinks(self.time, self.rng, self.network)
         self.zombies: set[CoordinatorHost] = set()
+        self.stopped = False
+        """The last coordinator has ended behind a held snapshot."""
         self.workers: dict[int, WorkerHost] = {}
         self.coordinator: CoordinatorHost | None = None
         self._incarnations = 0
@@ -65,9 +69,8 @@ class World:
         if self.coordinator is None or not self.coordinator.alive:
             self._incarnations += 1
             plan = self.plan
-            self.coordinator = CoordinatorHost(
-                self, self._incarnations, plan.slots, plan.wanted or plan.workers, plan.snapshot_interval_s
-            )
+            wanted = None if plan.auto else plan.wanted or plan.workers
+            self.coordinator = CoordinatorHost(self, self._incarnations, plan.slots, wanted, plan.snapshot_interval_s)
 
     def replace_coordinator(self, stay: set[int]) -> None:
         """Another coordinator takes over although the old one lives; these processes stay with that one."""
@@ -121,6 +124,28 @@ class World:
                 self.coordinator.give(WorkerLost(worker))
 
         self.time.after(self.rng.random() * NOTICE_S, noticed)
+
+    def leave(self, process: int, away_s: float) -> None:
+        """A worker process is told to end: it does when it is let go, or has waited too long; another one follows."""
+        host = self.workers.get(process)
+        if host is None or host.link is None:
+            return
+        coordinator = host.link
+
+        def ends() -> None:
+            if self.workers.get(process) is host:
+                self.crash_worker(process)
+                self.time.after(away_s, self.start_worker, process)
+
+        host.let_go = ends
+        self.network.send(host.name, "coordinator", lambda _: coordinator.give(WorkerLeaving(host.id)), b"")
+        self.time.after(DRAIN_S, ends)
+
+    def released(self, coordinator: CoordinatorHost, number: int) -> None:
+        """A coordinator lets a worker go."""
+        host = self.numbered(number)
+        if host is not None and host.link is coordinator:
+            self.network.send(coordinator.name, host.name, lambda _: host.let_go(), b"")
 
     def crash_coordinator(self) -> None:
         """The coordinator process is killed."""
