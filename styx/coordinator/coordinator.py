@@ -325,6 +325,7 @@ class Coordinator:
 
     def _changed(self, manifest: Manifest) -> None:
         """No epoch will begin in this generation, and its last one is in the snapshot."""
+        self._snapshot_wanted = False
         if self._stopping:
             self.phase = Phase.STOPPED
             self.membership.dissolve()

@@ -93,7 +93,9 @@ class Process:
 class Cluster:
     """`trace` collects what happens; whoever reads it empties it."""
 
-    def __init__(self, workers: int, slots: int, limits: Limits, snapshot_interval_s: float, wanted: int) -> None:
+    def __init__(
+        self, workers: int, slots: int, limits: Limits, snapshot_interval_s: float, wanted: int | None
+    ) -> None:
         self.n_slots = slots
         self.limits = limits
         self.snapshot_interval_s = snapshot_interval_s

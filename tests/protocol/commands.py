@@ -1,8 +1,8 @@
 """The transcripts' commands, each a function of the cluster and the words after its name.
 
-cluster workers=N slots=N [interval=S] [wanted=N] [LIMIT=N …]
+cluster workers=N slots=N [interval=S] [wanted=N|auto] [LIMIT=N …]
                                                      new and started; interval: seconds between snapshots; wanted:
-                                                     workers that share the slots, the others stand by
+                                                     workers that share the slots, the others stand by; auto: all
 request ID KEY [once=IDEMPOTENCY_KEY]: SCRIPT        a client appends a request
 load ID [replace] [once=IDEMPOTENCY_KEY] KEY=N …     a client appends a chunk of a bulk load
 given KEY=N …                                        the entities are put, one epoch; prints nothing
@@ -14,6 +14,8 @@ kill W / start W / disconnect W / connect W          a disconnected worker lives
 restart c                                            the coordinator, which remembers only what is stored
 break W W                                            the first worker has lost its connection to the second
 deploy N / scale N                                   version N of the app shall run; N workers shall share the slots
+leave W                                              the worker is to end, and asks to be let go
+stop                                                 the coordinator is to end, and takes a last snapshot
 tick S                                               the coordinator's clock shows S seconds
 snapshot / quiet snapshot                            an operator wants one; quiet: taken, prints nothing
 store works / store is down / store loses answers
@@ -31,7 +33,7 @@ from typing import Any
 
 from styx.bulk_load import encode_pair, load_request
 from styx.codec import decode_plain, encode_strict
-from styx.coordinator.events import DeployWanted, SnapshotWanted, Tick, WorkersWanted
+from styx.coordinator.events import DeployWanted, SnapshotWanted, StopWanted, Tick, WorkerLeaving, WorkersWanted
 from styx.limits import Limits
 from styx.log import Stream
 from styx.testing.history import check_history
@@ -70,7 +72,8 @@ class Session:
 
     def _new_cluster(self, rest: str) -> None:
         self.finish()
-        options: dict[str, Any] = {name: int(value) for name, value in (word.split("=") for word in rest.split())}
+        words = (word.split("=") for word in rest.split())
+        options: dict[str, Any] = {name: None if value == "auto" else int(value) for name, value in words}
         workers, slots = options.pop("workers"), options.pop("slots")
         assert slots in SLOT_COUNTS
         interval_s = options.pop("interval", NO_SNAPSHOTS_S)
@@ -188,6 +191,14 @@ def scale(cluster: Cluster, rest: str) -> None:
     cluster.to_coordinator(WorkersWanted(int(rest)))
 
 
+def leave(cluster: Cluster, worker: int) -> None:
+    cluster.to_coordinator(WorkerLeaving(worker))
+
+
+def stop(cluster: Cluster, rest: str) -> None:
+    cluster.to_coordinator(StopWanted())
+
+
 def snapshot(cluster: Cluster, rest: str) -> None:
     cluster.to_coordinator(SnapshotWanted())
 
@@ -263,6 +274,8 @@ COMMANDS: dict[str, Callable[[Cluster, str], None]] = {
     "break": break_,
     "deploy": deploy,
     "scale": scale,
+    "leave": on_worker(leave),
+    "stop": stop,
     "snapshot": snapshot,
     "quiet": quiet,
     "kill": on_worker(Cluster.kill),

@@ -256,6 +256,8 @@ def coordinator_effect(effect: coordinator_events.Effect) -> str:
         return f"appends the marker of generation {effect.generation}, on {base}{version}"
     if isinstance(effect, coordinator_events.Expel):
         return f"expels w{effect.worker}: {effect.reason}"
+    if isinstance(effect, coordinator_events.ReleaseWorker):
+        return f"lets w{effect.worker} go"
     if isinstance(effect, coordinator_events.StoreManifest):
         return "stores the manifest: " + manifest(effect.manifest)
     if isinstance(effect, coordinator_events.DeleteManifest):

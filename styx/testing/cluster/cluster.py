@@ -7,6 +7,7 @@ and one bucket. It judges nothing: that is `styx.testing.cluster.audit`'s.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import os
 import secrets
@@ -19,6 +20,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from styx.app import App
+from styx.cli.facts_client import fetch, fetch_status
 from styx.client.base import Client
 from styx.client.connect import connect
 from styx.cluster.operator_client import ask
@@ -49,7 +51,7 @@ class ClusterOptions:
 
     `store` is a prefix in the bucket `styx` at `s3_endpoint`, or a file:// URL if there is none. Logs of the processes
     go into `directory`. `worker_module` is run as workers, `coordinator_module` as coordinator, instead of the command
-    line's. Times in seconds.
+    line's. `auto`: the coordinator is not told how many workers there are. Times in seconds.
     """
 
     app: str
@@ -66,6 +68,7 @@ class ClusterOptions:
     snapshot_interval_s: float = 2.0
     silence_s: float = 1.0
     grace_s: float = 10.0
+    auto: bool = False
     worker_module: str = "styx"
     coordinator_module: str = "styx"
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
@@ -111,7 +114,7 @@ class ClusterUnderTest:
         self.coordinator = await self._child(
             "coordinator",
             *("--app", f"{self._module}:app", "--port", str(self.coordinator_port)),
-            *("--workers", str(self.workers_wanted), "--slots", str(options.slots)),
+            *("--workers", "auto" if options.auto else str(self.workers_wanted), "--slots", str(options.slots)),
             *("--reply-partitions", str(options.reply_partitions), "--grace", str(options.grace_s)),
             *("--snapshot-interval", str(interval_s), "--silence", str(options.silence_s)),
             *("--http-port", str(self.facts_port), "--keep-log"),
@@ -174,6 +177,31 @@ class ClusterUnderTest:
         except TimeoutError:
             tails = "".join(child.tail() for child in self.children)
             raise ChildFailed(f"the cluster was not ready within {READY_SECONDS_MAX:g} s.{tails}") from None
+
+    async def settled(self) -> None:
+        """Waits until every worker that was started shares the slots, and epochs run; raises `ChildFailed`."""
+        wanted = {f"w{place}" for place, worker in enumerate(self.workers) if worker is not None}
+        said = "the coordinator does not answer"
+        try:
+            async with asyncio.timeout(READY_SECONDS_MAX):
+                while True:
+                    self.check()
+                    with contextlib.suppress(OSError):
+                        status = await asyncio.to_thread(fetch_status, self.facts_url)
+                        members = {worker.name for worker in status.workers if worker.member and not worker.leaving}
+                        if status.phase == "running" and members == wanted:
+                            return
+                        said = f"{status.phase}, {sorted(members)} share the slots"
+                    await asyncio.sleep(POLL_SECONDS)
+        except TimeoutError:
+            tails = "".join(child.tail() for child in self.children)
+            raise ChildFailed(f"not all of {sorted(wanted)} share the slots: {said}.{tails}") from None
+
+    async def replayed(self) -> int:
+        """Recorded epochs that this coordinator had its workers run again."""
+        _, page = await asyncio.to_thread(fetch, f"{self.facts_url}/metrics")
+        lines = page.decode().splitlines()
+        return sum(int(float(line.split()[-1])) for line in lines if line.startswith("styx_replayed_epochs_total"))
 
     async def end(self) -> None:
         """Kills whatever is left."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from styx.testing.cluster.child import ChildFailed
 from styx.testing.cluster.cluster import ClusterUnderTest
 from styx.testing.cluster.load import SteadyLoad
 from styx.testing.cluster.services import Service
@@ -59,6 +60,18 @@ class Stage:
         gateway, self.cluster.gateway = self.cluster.gateway, None
         assert gateway is not None
         await gateway.kill()
+
+    async def drain_worker(self, place: int) -> None:
+        """SIGTERM, and its end: others have its slots then."""
+        worker, self.cluster.workers[place] = self.cluster.workers[place], None
+        assert worker is not None
+        await worker.stop()
+
+    async def stop_coordinator(self) -> None:
+        """SIGTERM, and its end: it has taken a last snapshot then."""
+        coordinator, self.cluster.coordinator = self.cluster.coordinator, None
+        assert coordinator is not None
+        await coordinator.stop()
 
     async def kill_all_workers(self) -> None:
         """SIGKILL to all, one right after the other."""
@@ -190,6 +203,38 @@ async def _everything(stage: Stage) -> None:
     await stage.cluster.start_gateway()
 
 
+async def _rolling_restart(stage: Stage) -> None:
+    cluster = stage.cluster
+    await cluster.settled()
+    before = await cluster.replayed()
+    stage.struck()
+    for place in range(len(cluster.workers)):
+        await stage.drain_worker(place)
+        await cluster.start_worker(place)
+        await cluster.settled()
+    _replayed_none("rolling restart of the workers", await cluster.replayed() - before)
+    await stage.stop_coordinator()
+    await cluster.start_coordinator()
+    await cluster.settled()
+    _replayed_none("restart of the coordinator", await cluster.replayed())
+
+
+async def _none_left(stage: Stage) -> None:
+    cluster = stage.cluster
+    await cluster.settled()
+    before = await cluster.replayed()
+    stage.struck()
+    await asyncio.gather(*(stage.drain_worker(place) for place in range(len(cluster.workers))))
+    await stage.start_workers()
+    await cluster.settled()
+    _replayed_none("stop of all workers at once", await cluster.replayed() - before)
+
+
+def _replayed_none(what: str, epochs: int) -> None:
+    if epochs:
+        raise ChildFailed(f"the {what} made workers run {epochs} recorded epochs again")
+
+
 SCENARIOS: Final[dict[str, Callable[[Stage], Awaitable[None]]]] = {
     "before-first-snapshot": _worker,
     "worker": _worker,
@@ -207,6 +252,8 @@ SCENARIOS: Final[dict[str, Callable[[Stage], Awaitable[None]]]] = {
     "store": _store,
     "idle": _idle,
     "everything": _everything,
+    "rolling-restart": _rolling_restart,
+    "none-left": _none_left,
 }
 """By name, in the order of a run. The first one comes at once, before there is a snapshot."""
 EARLY: Final = "before-first-snapshot"

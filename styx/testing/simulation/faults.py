@@ -157,6 +157,8 @@ class Faults:
         def look() -> None:
             if coordinator.alive and coordinator.core.phase is not Phase.STOPPED and world.time.now_s < deadline_s:
                 world.time.after(RESTART_S, look)
+            elif world.coordinator is not coordinator:
+                world.fenced(coordinator)
             elif coordinator.alive:
                 coordinator.crash()
                 world.time.after(duration_s, world.start_coordinator)

@@ -1,4 +1,4 @@
-"""The snapshot of an orderly stop: one that was under way is enough only if it has everything."""
+"""The snapshot of an orderly stop: it is waited for until nothing runs behind it, unless nobody could take it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from styx.cluster.coordinator.process import CoordinatorProcess
+from styx.coordinator.coordinator import Phase
 
 pytestmark = pytest.mark.anyio
 
@@ -19,21 +20,16 @@ def anyio_backend() -> str:
 
 
 class Process:
-    """With a snapshot of some epoch under way; `wanted` is how often another one was asked for."""
+    """With one worker that takes part; `wanted` is how often a stop was asked for."""
 
-    def __init__(self, epoch: int) -> None:
-        ledger = SimpleNamespace(stored_epoch=-1)
+    def __init__(self) -> None:
         members = SimpleNamespace(members={1})
-        self.core = SimpleNamespace(snapshots_completed=3, epoch=epoch, live=True, ledger=ledger, membership=members)
+        self.core = SimpleNamespace(phase=Phase.RUNNING, live=True, membership=members)
         self.session = self
         self.wanted = 0
 
-    def want_snapshot(self) -> None:
+    def want_stop(self) -> None:
         self.wanted += 1
-
-    def complete(self, epoch: int) -> None:
-        self.core.snapshots_completed += 1
-        self.core.ledger.stored_epoch = epoch
 
     def last_snapshot(self) -> asyncio.Task[bool]:
         return asyncio.create_task(CoordinatorProcess.last_snapshot(cast(Any, self)))
@@ -50,30 +46,28 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_one_that_has_everything_is_enough() -> None:
-    process = Process(epoch=9)
+async def test_it_is_waited_for_until_nothing_runs() -> None:
+    process = Process()
     taken = process.last_snapshot()
-    await turns()
+    for phase in (Phase.RUNNING, Phase.LOADING, Phase.RUNNING):
+        process.core.phase = phase
+        await turns()
+        assert not taken.done()
     assert process.wanted == 1
-    assert not taken.done()
-    process.complete(9)
+    process.core.phase = Phase.STOPPED
     assert await taken
 
 
-async def test_an_earlier_one_is_not() -> None:
-    process = Process(epoch=9)
-    taken = process.last_snapshot()
-    await turns()
-    process.complete(8)
-    await turns()
-    assert not taken.done()
-    process.complete(10)
-    assert await taken
-
-
-async def test_without_a_generation_there_is_none() -> None:
-    process = Process(epoch=9)
+async def test_without_workers_there_is_none() -> None:
+    process = Process()
     taken = process.last_snapshot()
     await turns()
     process.core.live = False
     assert not await taken
+
+
+async def test_without_a_generation_there_is_none() -> None:
+    process = Process()
+    process.core.membership.members = set()
+    assert not await process.last_snapshot()
+    assert process.wanted == 0
