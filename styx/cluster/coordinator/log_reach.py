@@ -30,7 +30,7 @@ def positions(manifest: Manifest, topics: Topics) -> Iterator[tuple[Partition, i
 
 
 def beyond(manifests: Iterable[Manifest], topics: Topics, ends: Mapping[Partition, int]) -> str | None:
-    """What the log lacks, in words; None: it reaches as far as all of them. Partitions without an end have no record."""
+    """What the log lacks, in words; None: it reaches as far as all. Partitions without an end have no record."""
     for manifest in manifests:
         for (topic, partition), offset in positions(manifest, topics):
             end = ends.get((topic, partition), 0)
