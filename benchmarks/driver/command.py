@@ -62,9 +62,12 @@ def main(
     name: str, add_options: AddOptions, make_workload: MakeWorkload, arguments: Sequence[str] | None = None
 ) -> int:
     """Runs `python -m benchmarks.NAME`; returns the exit status."""
-    options = _parser(name, add_options).parse_args(arguments)
-    logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    return execute(parser(name, add_options).parse_args(arguments), make_workload)
+
+
+def execute(options: argparse.Namespace, make_workload: MakeWorkload) -> int:
+    """Runs the subcommand that `parser` has read; returns the exit status."""
+    quieten()
     try:
         if options.command == "plot":
             from benchmarks.driver.charts import plot  # matplotlib takes its time to load
@@ -80,6 +83,12 @@ def main(
         return _told(f"{type(error).__name__}: {error}", FAILED)
     except KeyboardInterrupt:
         return _told("interrupted", INTERRUPTED)
+
+
+def quieten() -> None:
+    """No log lines but errors, and none of a library that tells of each attempt to reach a broker."""
+    logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
 async def _run(options: argparse.Namespace, workload: Workload, make_workload: MakeWorkload) -> int:
@@ -215,13 +224,14 @@ def _must_stay(options: argparse.Namespace, command: str) -> None:
         )
 
 
-def _parser(name: str, add_options: AddOptions) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser(name: str, add_options: AddOptions) -> argparse.ArgumentParser:
+    """Of all subcommands of the workload called `name`."""
+    top = argparse.ArgumentParser(
         prog=f"python -m benchmarks.{name}",
         description=f"The workload {name}: open-loop load at a fixed rate, latencies from when requests were due, and "
         "an audit of the state against the replies. Without options it runs an engine in this process.",
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="load, run at one rate, audit")
     look_for = commands.add_parser("search", help="load, find the highest rate with p99 under a bound, audit")
     driver_options.add_search_options(look_for)
@@ -239,7 +249,7 @@ def _parser(name: str, add_options: AddOptions) -> argparse.ArgumentParser:
         driver_options.add_deployment_options(command)
         add_options(command)
     driver_options.add_plot_options(commands.add_parser("plot", help="draw a chart of results"))
-    return parser
+    return top
 
 
 def _say(text: str) -> None:
