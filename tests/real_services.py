@@ -113,6 +113,12 @@ def kafka() -> Iterator[RealKafka]:
 
 
 @pytest.fixture(scope="session")
+def other_kafka(kafka: RealKafka) -> Iterator[RealKafka]:
+    """A second broker, for a test that moves a cluster."""
+    yield from _running(RealKafka)
+
+
+@pytest.fixture(scope="session")
 def minio() -> Iterator[RealMinio]:
     yield from _running(RealMinio)
 

@@ -41,6 +41,12 @@ class Backup:
     packages: dict[int, tuple[PackageHeader, bytes]]
 
 
+def app_of(store: StoreReader) -> str:
+    """The app whose data is in the store; empty if there is none, or a part of it that a restore has left."""
+    claim = persistently(lambda: read_claim(store))
+    return "" if claim is None or claim.restoring else claim.app
+
+
 def check_store(store: Store, backup: str) -> None:
     """Raises `ConfigurationError` unless it is empty, or has what an interrupted restore of this backup left."""
     claim = persistently(lambda: read_claim(store))

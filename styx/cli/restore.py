@@ -50,6 +50,14 @@ def restore(
         str | None,
         Parameter(help="File with the old cluster's secret, if not the same.", env_var="STYX_FROM_SECRET_FILE"),
     ] = None,
+    if_empty: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            help="Do nothing if a cluster's data is in --store; for what runs at each start.",
+            env_var="STYX_RESTORE_IF_EMPTY",
+        ),
+    ] = False,
     store: StoreUrl,
     s3_endpoint: S3Endpoint = None,
     s3_region: S3Region = None,
@@ -71,7 +79,7 @@ def restore(
     import time
 
     from styx.backup.places import read_index
-    from styx.backup.restore import check_log, check_store, verify
+    from styx.backup.restore import app_of, check_log, check_store, verify
     from styx.backup.restore import restore as restore_into
     from styx.cli.backup import progress
     from styx.cli.backup_options import Place, beside
@@ -83,9 +91,12 @@ def restore(
     old_secret = secret if from_secret_file is None else old_secret_of(from_secret_file)
     address = parse_kafka_url(log)
     target = Place(store, s3_endpoint, s3_region)
+    opened = target.open()
+    if if_empty and (app := app_of(opened)):
+        print(f"the store has the data of app {app} already; nothing was restored")
+        return
     reader = beside(target, from_, from_s3_endpoint, from_s3_region, "from").open_to_read()
     name, index = read_index(reader, backup)
-    opened = target.open()
     check_store(opened, name)
     asyncio.run(check_log(address, index.app))
     progress(f"verifying backup {name}: {len(index.objects)} objects with {index.size} bytes")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from styx.errors import ConfigurationError
-from styx.store import DirectoryStore, open_store
+from styx.store import DirectoryStore, open_reader, open_store
 from styx.store.s3 import S3Store
 from tests.store.fake_s3 import fake_s3
 
@@ -75,3 +75,22 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "minio", None)
     with pytest.raises(ConfigurationError, match=r"'s3://bucket' lacks minio: pip install 'styx-dataflow\[s3\]'"):
         open_store("s3://bucket", endpoint="http://127.0.0.1:9", access_key="a", secret_key="b")
+
+
+def test_a_reader_makes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="names no directory that there is"):
+        open_reader(f"{tmp_path.as_uri()}/a")
+    (tmp_path / "a").mkdir()
+    assert open_reader(f"{tmp_path.as_uri()}/a").list("") == []
+    assert list(tmp_path.rglob("*")) == [tmp_path / "a"]
+    (tmp_path / "a").rmdir()
+    (tmp_path / "a").touch()
+    with pytest.raises(ConfigurationError, match="names no directory that there is"):
+        open_reader(f"{tmp_path.as_uri()}/a")
+    with fake_s3() as s3:
+        s3.script.append(lambda request: request.fail(404, "NoSuchBucket"))
+        with pytest.raises(ConfigurationError, match="there is no such bucket"):
+            open_reader(
+                "s3://bucket/a", endpoint=f"http://{s3.endpoint}", access_key="a", secret_key="b", region="here"
+            )
+        assert [request.partition(" ")[0] for request in s3.requests] == ["GET"]
