@@ -44,7 +44,7 @@ def pods_have_no_rights(manifests: Sequence[Manifest]) -> Iterator[str]:
     for workload in workloads(manifests):
         where, pod = workload.where, workload.pod
         context = pod.get("securityContext", {})
-        if context.get("runAsNonRoot") is not True or not context.get("runAsUser"):
+        if context.get("runAsNonRoot") is not True or context.get("runAsUser") == 0:
             yield f"{where}: its pods may run as root"
         if context.get("seccompProfile", {}).get("type") != "RuntimeDefault":
             yield f"{where}: no seccomp profile"
@@ -130,19 +130,18 @@ def no_secret_is_plain(manifests: Sequence[Manifest]) -> Iterator[str]:
 def what_is_named_is_there(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Accounts, ConfigMaps and Secrets that pods name, the ports of Services, and what selectors are to find.
 
-    What the user makes is called `users-…` in the documented combinations of values.
+    What the user is to make beforehand is told too: a manifest does not show it.
     """
     names = {(manifest["kind"], manifest["metadata"]["name"]): manifest for manifest in manifests}
     pods = workloads(manifests)
     for workload in pods:
         account = workload.pod.get("serviceAccountName")
-        if account and ("ServiceAccount", account) not in names and not account.startswith("users-"):
+        if account and ("ServiceAccount", account) not in names:
             yield f"{workload.where}: there is no account {account}"
         for kind, name, key in references(workload):
             found = names.get((kind, name))
             if found is None:
-                if not name.startswith("users-"):
-                    yield f"{workload.where}: there is no {kind} {name}"
+                yield f"{workload.where}: there is no {kind} {name}"
             elif key is not None and key not in {*found.get("data", {}), *found.get("stringData", {})}:
                 yield f"{workload.where}: {kind} {name} has no {key}"
         yield from _mounts(workload)
@@ -190,7 +189,7 @@ def workloads_belong_together(manifests: Sequence[Manifest]) -> Iterator[str]:
         if workload.kind == "StatefulSet":
             service = workload.manifest["spec"].get("serviceName")
             heads = [each for each in of_kind(manifests, "Service") if each["metadata"]["name"] == service]
-            if not heads or heads[0]["spec"].get("clusterIP") != "None":
+            if not heads or (workload.replicas > 1 and heads[0]["spec"].get("clusterIP") != "None"):
                 yield f"{workload.where}: it has no headless Service"
 
 

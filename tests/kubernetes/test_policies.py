@@ -13,6 +13,7 @@ import yaml
 from tests.kubernetes import object_schemas, policies
 from tests.kubernetes.charts import Manifest
 from tests.kubernetes.policies import POLICIES, Policy
+from tests.kubernetes.workloads import selects
 
 Break = Callable[[dict[str, Any]], None]
 GOOD: Final[list[Manifest]] = yaml.safe_load(Path(__file__).with_name("good.yaml").read_text())
@@ -51,7 +52,7 @@ def test_an_unknown_field_a_wrong_type_and_an_unknown_kind_do_not(version: str) 
 
 POD_CASES: Final[list[tuple[Policy, str, Break]]] = [
     (policies.pods_have_no_rights, "may run as root", lambda pod: pod["securityContext"].pop("runAsNonRoot")),
-    (policies.pods_have_no_rights, "may run as root", lambda pod: pod["securityContext"].pop("runAsUser")),
+    (policies.pods_have_no_rights, "may run as root", lambda pod: pod["securityContext"].update(runAsUser=0)),
     (policies.pods_have_no_rights, "no seccomp profile", lambda pod: pod["securityContext"].pop("seccompProfile")),
     (policies.pods_have_no_rights, "a token", lambda pod: pod.pop("automountServiceAccountToken")),
     (policies.pods_have_no_rights, "default account", lambda pod: pod.pop("serviceAccountName")),
@@ -229,6 +230,22 @@ def test_objects() -> None:
         manifests = _good()
         spoil(next(each for each in manifests if each["kind"] == kind))
         _noticed(policy, manifests, words)
+
+
+def test_selectors() -> None:
+    labels = {"app": "shop", "part": "db"}
+    assert selects({}, labels)
+    assert selects({"app": "shop"}, labels)
+    assert not selects({"matchLabels": {"app": "shop", "part": "web"}}, labels)
+    for operator, values, holds in (
+        ("In", ["db", "web"], True),
+        ("In", ["web"], False),
+        ("NotIn", ["db"], False),
+        ("Exists", [], True),
+        ("DoesNotExist", [], False),
+    ):
+        term = {"key": "part", "operator": operator, "values": values}
+        assert selects({"matchLabels": {"app": "shop"}, "matchExpressions": [term]}, labels) is holds
 
 
 def test_two_of_a_name_and_a_selector_that_takes_others_pods() -> None:

@@ -55,11 +55,26 @@ def of_kind(manifests: Iterable[Manifest], *kinds: str) -> list[Manifest]:
 
 
 def selects(selector: dict[str, Any] | None, labels: dict[str, str]) -> bool:
-    """Whether a label selector with `matchLabels`, or a Service's plain one, takes pods with these labels."""
-    wanted = (selector or {}).get("matchLabels", {} if selector is None else selector)
-    if "matchExpressions" in (selector or {}):
-        raise NotImplementedError("no chart here selects by expressions")
-    return all(labels.get(name) == value for name, value in wanted.items())
+    """Whether a label selector, or a Service's plain one, takes pods with these labels; one without terms takes all."""
+    selector = selector or {}
+    if not selector.keys() & {"matchLabels", "matchExpressions"}:
+        selector = {"matchLabels": selector}
+    wanted = selector.get("matchLabels") or {}
+    terms = selector.get("matchExpressions") or []
+    return all(labels.get(name) == value for name, value in wanted.items()) and all(
+        _holds(each, labels) for each in terms
+    )
+
+
+def _holds(term: dict[str, Any], labels: dict[str, str]) -> bool:
+    found = labels.get(term["key"])
+    operators = {
+        "In": found in term.get("values", ()),
+        "NotIn": found not in term.get("values", ()),
+        "Exists": found is not None,
+        "DoesNotExist": found is None,
+    }
+    return operators[term["operator"]]
 
 
 def secret_values(manifests: Iterable[Manifest]) -> set[str]:

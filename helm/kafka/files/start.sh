@@ -15,9 +15,9 @@ check_secret() { # FILE PATTERN WHAT
     [[ "$text" =~ $2 ]] && [ "${#text}" -eq "$(wc -c <"$1")" ] || fail "the Secret's $3, without a line end"
 }
 
-if [ -n "${KAFKA_SECRET_USERNAME:-}" ]; then
-    check_secret "$KAFKA_SECRET_USERNAME" '^[A-Za-z0-9_.-]+$' "user name is to be of letters, digits, and any of _.-"
-    check_secret "$KAFKA_SECRET_PASSWORD" '^[][A-Za-z0-9 !#%&()*+,./:;<=>?@^_`{|}~-]+$' \
+if [ -n "${KAFKA_USERNAME_FILE:-}" ]; then
+    check_secret "$KAFKA_USERNAME_FILE" '^[A-Za-z0-9_.-]+$' "user name is to be of letters, digits, and any of _.-"
+    check_secret "$KAFKA_PASSWORD_FILE" '^[][A-Za-z0-9 !#%&()*+,./:;<=>?@^_`{|}~-]+$' \
         "password is to be of ASCII characters other than quotes, \$ and backslashes"
 fi
 
@@ -25,7 +25,7 @@ fi
     cat /etc/kafka-start/server.properties
     echo
     echo "node.id=$node"
-    echo "advertised.listeners=CLIENT://$POD_NAME.$KAFKA_DOMAIN:9092,CONTROLLER://$POD_NAME.$KAFKA_DOMAIN:9093"
+    echo "advertised.listeners=CLIENT://$POD_NAME.$KAFKA_DOMAIN:9092"
 } >"$properties"
 
 if [ ! -f /var/lib/kafka/data/topics/meta.properties ]; then

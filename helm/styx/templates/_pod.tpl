@@ -94,7 +94,7 @@ livenessProbe:
 {{- end }}
 {{- if .store }}
 - name: STYX_STORE
-  value: {{ include "styx.storeUrl" .root | quote }}
+  value: {{ tpl $values.store.url .root | quote }}
 - name: STYX_S3_ENDPOINT
   value: {{ tpl $values.store.endpoint .root | quote }}
 {{- with $values.store.region }}
@@ -145,7 +145,7 @@ livenessProbe:
 {{- define "styx.volumes" -}}
 {{- $values := .root.Values -}}
 - name: tmp
-  emptyDir: {sizeLimit: {{ default $values.tmpSize .tmpSize }}}
+  emptyDir: {sizeLimit: {{ $values.tmpSize }}}
 {{- if .peer }}
 - name: secret
   secret:

@@ -1,0 +1,71 @@
+"""Every chart with every documented combination of values: what helm makes of it fits Kubernetes and the policies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+from tests.kubernetes.charts import CHARTS, NAMES, RELEASE, Manifest, rendered, run_helm, values_files
+from tests.kubernetes.object_schemas import VERSIONS, violations
+from tests.kubernetes.policies import POLICIES, Policy, the_network_is_closed
+from tests.kubernetes.workloads import strings
+
+pytestmark = pytest.mark.slow
+
+COMBINATIONS: Final = [(chart, file) for chart in NAMES for file in [None, *values_files(chart)]]
+WAIVED: Final[dict[tuple[str, str], Policy]] = {("styx", "no-network-policy"): the_network_is_closed}
+"""What a combination of values is there to switch off."""
+MONITORING: Final = ("--api-versions", "monitoring.coreos.com/v1")
+
+
+def _name(value: object) -> str:
+    return value.stem if isinstance(value, Path) else "defaults" if value is None else str(value)
+
+
+combinations = pytest.mark.parametrize(("chart", "file"), COMBINATIONS, ids=_name)
+
+
+def _manifests(helm: Path, chart: str, file: Path | None) -> tuple[Manifest, ...]:
+    return rendered(helm, chart, *MONITORING, *([] if file is None else ["--values", str(file)]))
+
+
+def test_there_are_combinations() -> None:
+    assert {chart for chart, file in COMBINATIONS if file is not None} == set(NAMES)
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_lint_finds_nothing(helm: Path, chart: str) -> None:
+    files = [word for file in values_files(chart) for word in ("--values", str(file))]
+    run_helm(helm, "lint", "--strict", str(CHARTS / chart))
+    for number in range(0, len(files), 2):
+        run_helm(helm, "lint", "--strict", str(CHARTS / chart), *files[number : number + 2])
+
+
+@combinations
+def test_it_fits_each_version_of_kubernetes(helm: Path, chart: str, file: Path | None) -> None:
+    manifests = _manifests(helm, chart, file)
+    assert manifests
+    assert [each for version in VERSIONS for manifest in manifests for each in violations(manifest, version)] == []
+
+
+@combinations
+def test_it_keeps_the_policies(helm: Path, chart: str, file: Path | None) -> None:
+    manifests = _manifests(helm, chart, file)
+    waived = WAIVED.get((chart, "" if file is None else file.stem))
+    assert waived is None or list(waived(manifests)), "nothing to waive"
+    found = [each for policy in POLICIES if policy is not waived for each in policy(manifests)]
+    # What the values name, the user makes, or another chart.
+    texts = [path.read_text() for path in (CHARTS / chart / "values.yaml", file) if path is not None]
+    users = {each for text in texts for each in strings(yaml.safe_load(text.replace("{{ .Release.Name }}", RELEASE)))}
+    assert [each for each in found if "there is no" not in each or each.rpartition(" ")[2] not in users] == []
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_rendering_again_changes_nothing_but_secrets(helm: Path, chart: str) -> None:
+    """Otherwise each upgrade would restart pods."""
+    twice = (_manifests(helm, chart, None), rendered.__wrapped__(helm, chart, *MONITORING))
+    plain = [[each for each in manifests if each["kind"] != "Secret"] for manifests in twice]
+    assert plain[0] == plain[1]
