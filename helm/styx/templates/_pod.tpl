@@ -1,6 +1,7 @@
 {{/*
 Parts that all pods have in common. Each takes (dict "root" $ "component" NAME "values" VALUES-OF-THE-COMPONENT), and
-says by "kafka", "store" and "peer" what the pod connects to: the log, the store, other processes of the cluster.
+says by "kafka", "store" and "peer" what the pod connects to: the log, the store, other processes of the cluster; by
+"secret" that it needs the cluster's secret, and by "tmpSize" that its /tmp has another size.
 */}}
 
 {{/* Fields of the pod's spec before its containers. */}}
@@ -66,13 +67,15 @@ livenessProbe:
 {{- $values := .root.Values -}}
 - name: STYX_CLUSTER
   value: {{ $values.cluster | quote }}
+{{- if or .peer .secret }}
+- name: STYX_SECRET_FILE
+  value: /etc/styx/secret/secret
+{{- end }}
 {{- if .peer }}
 - name: STYX_NAME
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 - name: STYX_HOST
   value: {{ $values.listenAddress | quote }}
-- name: STYX_SECRET_FILE
-  value: /etc/styx/secret/secret
 {{- if $values.tls.existingSecret }}
 - name: STYX_TLS_CERTIFICATE
   value: /etc/styx/tls/tls.crt
@@ -94,7 +97,7 @@ livenessProbe:
 {{- end }}
 {{- if .store }}
 - name: STYX_STORE
-  value: {{ tpl $values.store.url .root | quote }}
+  value: {{ include "styx.storeUrl" .root | quote }}
 - name: STYX_S3_ENDPOINT
   value: {{ tpl $values.store.endpoint .root | quote }}
 {{- with $values.store.region }}
@@ -117,10 +120,12 @@ livenessProbe:
 {{- define "styx.volumeMounts" -}}
 - name: tmp
   mountPath: /tmp
-{{- if .peer }}
+{{- if or .peer .secret }}
 - name: secret
   mountPath: /etc/styx/secret
   readOnly: true
+{{- end }}
+{{- if .peer }}
 {{- if .root.Values.tls.existingSecret }}
 - name: tls
   mountPath: /etc/styx/tls
@@ -145,13 +150,15 @@ livenessProbe:
 {{- define "styx.volumes" -}}
 {{- $values := .root.Values -}}
 - name: tmp
-  emptyDir: {sizeLimit: {{ $values.tmpSize }}}
-{{- if .peer }}
+  emptyDir: {sizeLimit: {{ default $values.tmpSize .tmpSize }}}
+{{- if or .peer .secret }}
 - name: secret
   secret:
     secretName: {{ include "styx.secretName" .root }}
     defaultMode: 0440
     items: [{key: {{ $values.secret.key }}, path: secret}]
+{{- end }}
+{{- if .peer }}
 {{- with tpl $values.tls.existingSecret .root }}
 - name: tls
   secret: {secretName: {{ . }}, defaultMode: 0440}

@@ -9,10 +9,41 @@
 {{- if .Values.app.module -}}
 {{- .Values.app.module -}}
 {{- else if .Values.app.name -}}
-{{- else if .Values.benchmark.enabled -}}
+{{- else if include "styx.benchmarkApp" . -}}
 {{- get (dict "ycsbt" "benchmarks.ycsbt.bank:app" "tpcc" "benchmarks.tpcc.app:app" "deathstar.hotel" "benchmarks.deathstar.hotel.app:app" "deathstar.movie" "benchmarks.deathstar.movie.app:app") .Values.benchmark.workload -}}
 {{- else -}}
 examples.bank:app
+{{- end -}}
+{{- end -}}
+
+{{/* The workload, if it chooses the app. */}}
+{{- define "styx.benchmarkApp" -}}
+{{- if and .Values.benchmark.enabled (not .Values.app.module) (not .Values.app.name) -}}
+{{- .Values.benchmark.workload -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The store, which is of one app for ever: the benchmark's has a place of its own. */}}
+{{- define "styx.storeUrl" -}}
+{{- $url := tpl .Values.store.url . | trimSuffix "/" -}}
+{{- with include "styx.benchmarkApp" . -}}
+{{- printf "%s/benchmark/%s" $url . -}}
+{{- else -}}
+{{- $url -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+The field `replicas` of an object: the value, or else the number that runs, since a field that goes away counts as 1.
+(dict "root" $ "kind" "Deployment" "name" NAME "replicas" VALUE-OR-NULL)
+*/}}
+{{- define "styx.replicas" -}}
+{{- if not (kindIs "invalid" .replicas) -}}
+replicas: {{ int .replicas }}
+{{- else -}}
+{{- with lookup "apps/v1" .kind .root.Release.Namespace .name -}}
+replicas: {{ int .spec.replicas }}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -56,6 +87,9 @@ examples.bank:app
 {{- end -}}
 {{- if gt (int (default 1 .Values.worker.replicas)) (int .Values.coordinator.slots) -}}
 {{- fail (printf "worker.replicas is %d, but coordinator.slots is %d: a worker without a slot would have nothing to do. Lower worker.replicas; the number of slots is for ever." (int .Values.worker.replicas) (int .Values.coordinator.slots)) -}}
+{{- end -}}
+{{- if and .Values.backup.enabled (not .Values.backup.to) -}}
+{{- fail "backup.enabled is set, but backup.to does not say where backups go: s3://BUCKET/PREFIX, not below store.url" -}}
 {{- end -}}
 {{- include "styx.checkForEver" . -}}
 {{- end -}}
