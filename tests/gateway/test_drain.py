@@ -1,18 +1,14 @@
 """A gateway that is told to stop beside another one: with a drain, clients on kept-alive connections see no error."""
 
 import asyncio
-import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import aiohttp
-import httpx
 import pytest
 
-from styx.gateway.server import url_of
+from tests.gateway.balancer import balanced
 from tests.gateway.fake_engine import FakeEngine
 from tests.gateway.running import Running, running
 
@@ -21,54 +17,7 @@ pytestmark = pytest.mark.anyio
 CLIENTS = 8
 BEFORE, AFTER = 200, 200
 """Requests of all clients before the gateway is told to stop, and after it has ended."""
-LOOK_SECONDS = 0.2
-"""Longer than a server without a drain goes on accepting."""
 DRAIN_SECONDS = 1.0
-
-
-class Balancer:
-    """Passes each new connection on to the first gateway that was ready when it looked last; knows no requests."""
-
-    def __init__(self, gateways: list[Running]) -> None:
-        self._gateways = gateways
-        self._ready = list(gateways)
-
-    async def look(self) -> None:
-        async with httpx.AsyncClient() as client:
-            while True:
-                for gateway in self._gateways:
-                    try:
-                        ready = (await client.get(f"{gateway.url}/readyz")).status_code == 200
-                    except httpx.TransportError:
-                        ready = False
-                    if not ready and gateway in self._ready:
-                        self._ready.remove(gateway)
-                await asyncio.sleep(LOOK_SECONDS)
-
-    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        address = urlsplit(self._ready[0].url)
-        to_reader, to_writer = await asyncio.open_connection(address.hostname, address.port)
-        await asyncio.gather(_copy(reader, to_writer), _copy(to_reader, writer))
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError):
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    writer.close()
-
-
-@asynccontextmanager
-async def balanced(gateways: list[Running]) -> AsyncIterator[str]:
-    balancer = Balancer(gateways)
-    looking = asyncio.create_task(balancer.look())
-    server = await asyncio.start_server(balancer.accept, "127.0.0.1", 0)
-    try:
-        async with server:
-            yield url_of(server.sockets[0])
-    finally:
-        looking.cancel()
 
 
 async def test_a_gateway_that_is_stopped_costs_no_request() -> None:
@@ -79,7 +28,7 @@ async def test_a_gateway_that_is_stopped_costs_no_request() -> None:
     async with (
         running(other) as beside,
         running(stopped, drain_seconds=DRAIN_SECONDS) as ending,
-        balanced([ending, beside]) as url,
+        balanced(ending.url, beside.url) as url,
         aiohttp.ClientSession() as session,
     ):
 
