@@ -50,10 +50,11 @@ class RealService:
 
     name: ClassVar[str]
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path, port: int, environment: dict[str, str] | None = None) -> None:
         self.port = port
         self._environment = {
             **os.environ,
+            **(environment or {}),
             "STYX_SERVICES_DATA": str(folder),
             f"STYX_{self.name.upper()}_PORT": str(port),
         }

@@ -25,6 +25,7 @@ kafka_configure() { # FOLDER PORT
         echo "listeners=PLAINTEXT://127.0.0.1:$2,CONTROLLER://127.0.0.1:$(($2 + 1))"
         echo "advertised.listeners=PLAINTEXT://127.0.0.1:$2"
         echo "log.dirs=$1/topics"
+        [ -z "${STYX_KAFKA_SETTINGS:-}" ] || cat "$STYX_KAFKA_SETTINGS"
     } >"$1/server.properties"
 }
 

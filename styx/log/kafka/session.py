@@ -11,13 +11,21 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, Final, TypeVar
 
 from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
-from aiokafka.errors import AuthenticationFailedError, KafkaConnectionError, KafkaError, SaslAuthenticationFailed
+from aiokafka.conn import create_conn
+from aiokafka.errors import (
+    AuthenticationFailedError,
+    KafkaConnectionError,
+    KafkaError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+)
 from aiokafka.structs import TopicPartition
 
 from styx.errors import ConfigurationError
-from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, KafkaAddress
 from styx.log.kafka.client_log import calm
 from styx.log.kafka.closed_connections import drop_closed_connections
+from styx.log.kafka.vanished_brokers import notice_vanished_brokers
 
 REQUEST_SECONDS: Final = 15.0
 """One exchange with a broker; then its connection is given up."""
@@ -28,6 +36,7 @@ CLOSE_SECONDS_MAX: Final = 2.0
 """How long closing waits for a connection that is being made."""
 
 _UNKNOWN_LEADER: Final = -1
+_NOT_LET_IN: Final = (AuthenticationFailedError, SaslAuthenticationFailed, UnsupportedSaslMechanismError)
 
 T = TypeVar("T")
 
@@ -45,6 +54,7 @@ class KafkaSession:
             retry_backoff_ms=int(RETRY_SECONDS * 1000),
         )
         drop_closed_connections(self._client)
+        notice_vanished_brokers(self._client)
         self._connecting: set[asyncio.Task[Any]] = set()
 
     async def open(self, topics: Iterable[str] = ()) -> None:
@@ -57,12 +67,13 @@ class KafkaSession:
             await self._to_its_end(self._client.bootstrap())
             if wanted:
                 await self._client.set_topics(wanted)
-        except (AuthenticationFailedError, SaslAuthenticationFailed) as error:
-            raise ConfigurationError(f"{self}: {error}") from None
-        except KafkaError as error:
+        except KafkaConnectionError:
+            await self._check_login()
             # What aiokafka says of that is its own address list over again.
-            why = "nobody answers there" if isinstance(error, KafkaConnectionError) else error
+            why = f"nobody answers there, or nobody who speaks {self.address.protocol}"
             raise ConnectionError(f"{self} cannot be reached: {why}") from None
+        except KafkaError as error:
+            raise ConnectionError(f"{self} cannot be reached: {error}") from None
 
     async def close(self) -> None:
         """Disconnects; what is being asked fails."""
@@ -115,6 +126,26 @@ class KafkaSession:
                 return None
             raise ConfigurationError(f"{self} refuses the transactional id {transactional_id!r}: {error}") from None
         return node
+
+    async def _check_login(self) -> None:
+        """Raises `ConfigurationError` if a broker is there and does not let this user in, which aiokafka keeps back."""
+        if not self.address.protocol.startswith("SASL"):
+            return
+        options = self.address.options()
+        del options["bootstrap_servers"]
+        for host, port, _ in self._client.hosts:
+            try:
+                connection = await self._to_its_end(
+                    create_conn(host, port, request_timeout_ms=int(REQUEST_SECONDS * 1000), **options)
+                )
+            except _NOT_LET_IN as error:
+                raise ConfigurationError(
+                    f"{self} does not let the user {self.address.username!r} in: {error}. "
+                    f"Are {USERNAME_VARIABLE} and {PASSWORD_VARIABLE}, and the mechanism, those of the brokers?"
+                ) from None
+            except (OSError, KafkaError):
+                continue
+            await connection.close()
 
     async def _send(self, node: int, request: Any, group: ConnectionGroup) -> Any:
         try:
