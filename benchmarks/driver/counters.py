@@ -22,11 +22,11 @@ Scrape = dict[str, float]
 
 
 def parse(text: str) -> Scrape:
-    """Of Prometheus' text format; what a process does not know (NaN) is left out."""
+    """Of Prometheus' text format; left out is what JSON cannot hold: unknown (NaN), unlimited (infinity)."""
     values: Scrape = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            if sample.name.endswith(("_bucket", "_created")) or math.isnan(sample.value):
+            if sample.name.endswith(("_bucket", "_created")) or not math.isfinite(sample.value):
                 continue
             labels = ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
             values[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value

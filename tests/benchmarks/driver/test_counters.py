@@ -19,6 +19,8 @@ styx_epoch_seconds_sum 0.5
 styx_backlog 17.0
 # TYPE styx_snapshot_age_seconds gauge
 styx_snapshot_age_seconds NaN
+# TYPE styx_memory_limit_bytes gauge
+styx_memory_limit_bytes +Inf
 """
 
 
