@@ -25,7 +25,7 @@ fi
     cat /etc/kafka-start/server.properties
     echo
     echo "node.id=$node"
-    echo "advertised.listeners=CLIENT://$POD_NAME.$KAFKA_DOMAIN:9092"
+    echo "advertised.listeners=CLIENT://$POD_NAME.$KAFKA_DOMAIN:9092,CONTROLLER://$POD_NAME.$KAFKA_DOMAIN:9093"
 } >"$properties"
 
 if [ ! -f /var/lib/kafka/data/topics/meta.properties ]; then

@@ -18,6 +18,7 @@ from styx.cluster.coordinator import versions
 from styx.cluster.coordinator.claim import claim
 from styx.cluster.coordinator.counters import Counters
 from styx.cluster.coordinator.effects import Effects
+from styx.cluster.coordinator.log_reach import check_reach
 from styx.cluster.coordinator.metrics import exposition
 from styx.cluster.coordinator.session import CoordinatorSession
 from styx.cluster.identifiers import coordinator_producer
@@ -145,6 +146,9 @@ class CoordinatorProcess:
             deployment = await background.run(
                 lambda: claim(store, Deployment(wanted.app, wanted.n_slots, wanted.reply_partitions, wanted.limits))
             )
+            manifests, _ = await background.run(lambda: metadata.read_manifests(store))
+            # First of all: topics that are made anew would hide that they were lost.
+            await check_reach(options.log, self.topics, manifests)
             await ensure_topics(
                 options.log, self.topics, deployment.n_slots, deployment.reply_partitions, wanted.replication
             )

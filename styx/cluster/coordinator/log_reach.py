@@ -1,0 +1,70 @@
+"""Whether the log reaches as far as the snapshots do: one that has lost its end, or another one, is not gone on with.
+
+A snapshot says where each stream of the log goes on behind it. In a shorter log that place comes again: requests up to
+it would be passed over, and markers of new generations would stand before it, which makes the snapshots void. Reads
+only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from styx.errors import EngineFailed
+from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.ends import LogEnds
+from styx.log.kafka.topics import Topics, existing_topics
+from styx.protocol import Manifest
+from styx.sequencer.epoch_record import EPOCHS_PARTITION
+
+Partition = tuple[str, int]
+
+
+def positions(manifest: Manifest, topics: Topics) -> Iterator[tuple[Partition, int]]:
+    """The offsets that the log went on at behind a snapshot."""
+    for slot in manifest.slots:
+        part = slot.part
+        yield (topics.requests, part.slot), part.next_offset
+        yield (topics.epochs, EPOCHS_PARTITION), part.epochs_offset
+        for partition, offset in part.replies.items():
+            yield (topics.replies, partition), offset
+
+
+def beyond(manifests: Iterable[Manifest], topics: Topics, ends: Mapping[Partition, int]) -> str | None:
+    """What the log lacks, in words; None: it reaches as far as all. Partitions without an end have no record."""
+    for manifest in manifests:
+        for (topic, partition), offset in positions(manifest, topics):
+            end = ends.get((topic, partition), 0)
+            if offset > end:
+                there = f"ends at offset {end}" if end else "is empty, or gone"
+                return (
+                    f"{topic}, partition {partition}, {there}, but the snapshot of epoch {manifest.epoch} goes on at "
+                    f"offset {offset}"
+                )
+    return None
+
+
+async def check_reach(address: KafkaAddress, topics: Topics, manifests: list[Manifest]) -> None:
+    """Raises `EngineFailed` if the log lacks what the manifests go on from, and `OSError` if it does not say.
+
+    The manifests must have been read before: a coordinator that is at work meanwhile moves on log and manifests alike.
+    """
+    if not manifests:
+        return
+    there = await existing_topics(address, topics)
+    wanted = {partition for manifest in manifests for partition, _ in positions(manifest, topics)}
+    ends: dict[Partition, int] = {}
+    known = [(topic, partition) for topic, partition in wanted if topic in there]
+    if known:
+        log = LogEnds(address, topics)
+        try:
+            await log.open()
+            ends = await log.ends(known)
+        finally:
+            await log.close()
+    lacking = beyond(manifests, topics, ends)
+    if lacking is not None:
+        raise EngineFailed(
+            f"the log does not fit the snapshots: {lacking}. Kafka has lost records, or it is not the log that this "
+            "store belongs to. Nothing was changed. Start with that log; if it is lost for good, styx backup takes the "
+            "newest snapshot, and styx restore makes a new store of it, for a Kafka without this app's topics"
+        )
