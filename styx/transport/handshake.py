@@ -26,8 +26,10 @@ from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.transport.frame import UNAUTHENTICATED_FRAME_BYTES_MAX, prefix_of
 
-VERSION: Final = 1
-"""Of the handshake and the framing. Both sides must have the same one."""
+VERSION: Final = 2
+"""Of everything that processes of a cluster must have in common: handshake, messages, what stands in log and store, and
+the outcomes that a recorded epoch has. Both sides must have the same one; releases that share it can be mixed.
+"""
 NONCE_BYTES: Final = 32
 
 NO_HANDSHAKE: Final = (
@@ -96,7 +98,8 @@ class _Refusal(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 _TOLD: Final = {
     "malformed": "it could not read the handshake; is there something between the two that changes what they send?",
-    "version": f"it speaks another version of the protocol than {VERSION}; run the same release everywhere",
+    "version": f"it is of a release with another version of the protocol than {VERSION}, and the two never form a cluster; "
+    "upgrade one of them",
     "cluster": "it belongs to another cluster; check the address and the cluster's name",
     "secret": "it has another secret; give every process of the cluster the same one",
 }
@@ -213,8 +216,8 @@ def _check_challenge(payload: bytes) -> None:
     if challenge.version != VERSION:
         raise _refuse(
             Refusal.VERSION,
-            f"it speaks version {challenge.version} of the protocol, this process version {VERSION}; run the same "
-            "release everywhere",
+            f"it is of a release with version {challenge.version} of the protocol, this process of one with version "
+            f"{VERSION}, and the two never form a cluster; upgrade one of them",
         )
     if len(challenge.nonce) != NONCE_BYTES:
         raise refuse_malformed(f"its nonce has {len(challenge.nonce)} bytes instead of {NONCE_BYTES}")

@@ -8,8 +8,9 @@ from styx.app import App
 from styx.cli import operator_link, status
 from styx.cli.exit_codes import CommandFailed
 from styx.cli.run_directory import RunFacts, held, write_facts, write_secret
-from styx.cluster.wire import Answer, Deploy, Rollback, Scale
-from styx.transport import Security
+from styx.cluster.wire import Answer, Deploy, Drain, Rollback, Scale
+from styx.transport import Refused, Security
+from styx.transport.handshake import Refusal
 from tests.cli.conftest import Styx
 
 DATA = ["--log", "kafka://127.0.0.1:1", "--store", "file:///tmp/x"]
@@ -33,6 +34,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("scale", ["styx scale 3", "STYX_COORDINATOR"]),
         ("backup", ["STYX_STORE", "STYX_TO_S3_ENDPOINT", "STYX_TO_S3_SECRET_KEY", "--keep", "is not in the backup"]),
         ("restore", ["--from-secret-file", "STYX_FROM_S3_SECRET_KEY", "--if-empty", "STYX_KAFKA_USERNAME", "is lost"]),
+        ("drain", ["STYX_NAME", "STYX_TIMEOUT", "STYX_COORDINATOR", "no worker of this name"]),
         ("status", ["--json", "--watch", "STYX_STATUS_URL"]),
     ],
 )
@@ -55,6 +57,11 @@ def test_help_needs_no_manual(styx: Styx, command: str, texts: list[str]) -> Non
         (["coordinator", "--app-name", "x"], "--log"),
         (["worker", *DATA], "the cluster's secret is not set"),
         (["worker", *DATA, "--host", "0.0.0.0"], "--advertise says under which host"),
+        (["worker", *DATA, "--drain", "-1"], "--drain is a number of seconds, 0 or more, got -1"),
+        (["coordinator", *DATA, "--app-name", "x", "--workers", "auto"], "the cluster's secret is not set"),
+        (["coordinator", *DATA, "--app-name", "x", "--workers", "some"], '"some"'),
+        (["drain"], "give the worker's NAME, or set STYX_NAME"),
+        (["drain", "w", "--timeout", "0"], "--timeout is a number of seconds above 0, got 0"),
         (["gateway", "--log", "kafka://h"], "the cluster's secret is not set"),
         (["gateway"], "--log"),
         (["gateway", "--log", "kafka://h", "--drain", "-1"], "--drain is a number of seconds from 0"),
@@ -151,3 +158,39 @@ def test_deploy_sends_a_signed_package(styx: Styx, monkeypatch: pytest.MonkeyPat
     ran = styx("deploy", "shop:app")
     assert (ran.status, ran.err) == (1, "styx: not deployed: because\nversion 3 goes on\n")
     assert read_header(sent[0].package, b"0123456789abcdef").description.name == "shop"
+
+
+def test_drain_asks_again_while_the_coordinator_is_away(styx: Styx, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    async def ask(_: str, __: Security, message: object) -> Answer:
+        asked.append(message)
+        if len(asked) < 3:
+            raise ConnectionError("it begins")
+        return Answer(True, "worker 'w1' has no slots any more")
+
+    monkeypatch.setattr(operator_link, "ask", ask)
+    monkeypatch.setattr(operator_link, "RETRY_SECONDS", 0.0)
+    monkeypatch.setenv("STYX_SECRET", "0123456789abcdef")
+    monkeypatch.setenv("STYX_NAME", "w1")
+    assert styx("drain") == (0, "worker 'w1' has no slots any more\n", "")
+    assert asked == [Drain("w1")] * 3
+
+
+def test_drain_fails_when_its_time_is_over_or_the_coordinator_refuses_it(
+    styx: Styx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = ConnectionError("nobody is there")
+
+    async def ask(_: str, __: Security, message: object) -> Answer:
+        raise error
+
+    monkeypatch.setattr(operator_link, "ask", ask)
+    monkeypatch.setenv("STYX_SECRET", "0123456789abcdef")
+    ran = styx("drain", "w1", "--timeout", "0.01")
+    assert ran.status == 1
+    assert "has not answered within 0.01 s" in ran.err
+    assert "It was away: nobody is there." in ran.err
+    error = Refused(Refusal.VERSION, "another version")
+    ran = styx("drain", "w1")
+    assert (ran.status, ran.err) == (1, "styx: another version\nSee: styx status\n")

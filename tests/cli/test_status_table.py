@@ -18,6 +18,12 @@ def worker(name: str, slots: list[int], member: bool = True, heard_s: float | No
     )
 
 
+def leaving(name: str, member: bool) -> WorkerStatus:
+    status = worker(name, [0] if member else [], member)
+    status.leaving = True
+    return status
+
+
 def snapshot(epoch: int | None = 7, age_s: float | None = 3.0, failing_s: float | None = None) -> SnapshotStatus:
     return SnapshotStatus(
         epoch=epoch, age_s=age_s, completed=2, failures=1, failing_s=failing_s, store_problem="the store is away"
@@ -80,6 +86,10 @@ def test_a_running_cluster() -> None:
         (changed(app_version=0), "no version deployed yet"),
         (changed(deploying="storing"), "a deployment is under way: storing"),
         (changed(workers_wanted=3), "2 share 4 slots, 3 wanted"),
+        (changed(workers_auto=True), "2 share 4 slots (auto), 1 stand by"),
+        (changed(workers=[leaving("w1", True), leaving("w2", False)]), "0 stand by, 2 leaving"),
+        (changed(workers=[leaving("w1", True)]), "0, leaving"),
+        (changed(workers=[leaving("w1", False)]), "has left"),
         (changed(snapshot=snapshot(failing_s=30.0)), "snapshots are failing since 30 s: the store is away"),
         (changed(snapshot=snapshot(age_s=None)), "epoch 7, from before this coordinator"),
         (changed(snapshot=snapshot(epoch=None)), "none yet"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from styx.coordinator.membership import CALM_SILENCES, PATIENCE_MAX, Membership
 
 
-def crowd(workers: int, wanted: int = 2, grace_s: float | None = None) -> Membership:
-    membership = Membership(wanted, grace_s, silence_max_s=1.0)
+def crowd(workers: int, wanted: int | None = 2, grace_s: float | None = None) -> Membership:
+    membership = Membership(wanted, grace_s, silence_max_s=1.0, most=4)
     for worker in range(workers):
         membership.join(worker, f"address {worker}", 0.0)
     return membership
@@ -70,3 +70,47 @@ def test_enough_are_all_wanted_or_any_after_the_wait_or_any_once_placed() -> Non
     survivor.leave([0])
     assert survivor.enough(0.0)
     assert not crowd(1).enough(1e9), "without a limit it waits for ever"
+
+
+def test_who_leaves_is_not_eligible_and_is_let_go_once() -> None:
+    membership = crowd(3)
+    membership.convene()
+    membership.leaving.update([1, 2])
+    assert membership.eligible == [0]
+    assert (membership.target, membership.settled) == (1, False)
+    assert membership.let_go() == [2], "1 takes part still"
+    assert membership.let_go() == []
+    membership.dissolve()
+    assert membership.let_go() == [1]
+    assert membership.convene() == {0}
+    assert membership.settled
+
+
+def test_who_leaves_takes_part_if_nobody_else_is_left_unless_it_was_let_go() -> None:
+    membership = crowd(2)
+    membership.convene()
+    membership.place()
+    membership.leaving.update([0, 1])
+    membership.leave([0])
+    assert membership.enough(0.0)
+    assert membership.convene() == {1}
+    assert membership.changing
+    membership.dissolve()
+    membership.let_go()
+    assert not membership.enough(1e9)
+
+
+def test_one_that_is_lost_leaves_no_trace() -> None:
+    membership = crowd(1)
+    membership.leaving.add(0)
+    membership.let_go()
+    membership.leave([0])
+    membership.join(0, "", 1.0)
+    assert membership.eligible == [0]
+
+
+def test_all_that_are_there_take_part_up_to_the_number_of_slots() -> None:
+    membership = crowd(6, wanted=None)
+    assert membership.target == 4
+    assert membership.convene() == {0, 1, 2, 3}
+    assert membership.settled

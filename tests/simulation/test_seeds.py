@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from styx.testing.simulation import random_plan, simulate
-from styx.testing.simulation.plan import CLUSTER_FAULT_KINDS, FAULT_KINDS
+from styx.testing.simulation.plan import CLUSTER_FAULT_KINDS, FAULT_KINDS, PLANNED_KINDS
 from styx.testing.soak import compare_elsewhere, describe, run_seeds
 
 SEEDS = int(os.environ.get("STYX_SEEDS", "2000"))
@@ -85,4 +85,6 @@ def test_thousands_of_seeds(first: int) -> None:
     print(describe(tally))
     assert not tally.failures, "\n".join(tally.failures)
     if tally.seeds == TOGETHER:
-        assert tally.faults.keys() == {*FAULT_KINDS, *CLUSTER_FAULT_KINDS}, "every kind of fault must have happened"
+        assert tally.faults.keys() == {*FAULT_KINDS, *CLUSTER_FAULT_KINDS, *PLANNED_KINDS}, (
+            "every kind of fault must have happened"
+        )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from styx.errors import ConfigurationError
 from styx.transport import Hello, Refusal, Refused
-from styx.transport.handshake import DialerHandshake, Handshake, ListenerHandshake
+from styx.transport.handshake import VERSION, DialerHandshake, Handshake, ListenerHandshake
 from tests.transport.peers import SECRET, hello_of
 
 A, B = hello_of("a"), hello_of("b", "coordinator")
@@ -91,9 +91,9 @@ def test_another_cluster_is_said_rather_than_another_secret() -> None:
 
 def test_another_version() -> None:
     for side in sides():
-        refused = refusal_of(side, msgspec.msgpack.encode(["styx", 2, b"", "a field of version 2"]))
+        refused = refusal_of(side, msgspec.msgpack.encode(["styx", VERSION + 1, b"", "a field of a later version"]))
         assert refused.refusal is Refusal.VERSION
-        assert "version 2" in str(refused)
+        assert f"with version {VERSION + 1} of the protocol, this process of one with version {VERSION}" in str(refused)
         assert refused.answer is not None
         told = refusal_of(sides()[0], refused.answer)
         assert told.refusal is Refusal.VERSION
@@ -198,7 +198,7 @@ def test_another_protocol_of_the_same_form() -> None:
 
 def test_a_nonce_must_be_whole() -> None:
     for side in sides():
-        refused = refusal_of(side, msgspec.msgpack.encode(["styx", 1, bytes(31)]))
+        refused = refusal_of(side, msgspec.msgpack.encode(["styx", VERSION, bytes(31)]))
         assert "31 bytes instead of 32" in str(refused)
 
 

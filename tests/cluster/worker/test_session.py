@@ -11,7 +11,7 @@ from weakref import ref
 import pytest
 
 from styx.cluster.background import Background
-from styx.cluster.wire import Code, Deployment, Welcome, coordinator_hears, encode
+from styx.cluster.wire import Code, Deployment, Leave, Released, StandBy, Welcome, coordinator_hears, encode
 from styx.cluster.worker import session as session_module
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.session import WorkerSession
@@ -22,7 +22,7 @@ from styx.protocol import Commit, Join, Recover
 from styx.store import MemoryStore
 from styx.transport import Connection, Security
 from styx.worker.events import Effect, EmitReplies, Event, LoadedSlot, StateLoaded
-from styx.worker.worker import Worker
+from styx.worker.worker import Step, Worker
 from tests.protocol.scripted_app import app
 
 pytestmark = pytest.mark.anyio
@@ -193,3 +193,38 @@ async def test_state_is_freed_with_its_generation(generations: list[FakeGenerati
     await one_pass()
     assert freed() is None
     session.close()
+
+
+def said(session: WorkerSession) -> list[object]:
+    return cast(FakeLink, session._link).said
+
+
+async def test_it_is_ready_when_it_takes_part_with_its_slots_or_is_not_needed(
+    generations: list[FakeGeneration],
+) -> None:
+    session = new_session()
+    assert session.unready() == "it waits for its share of the slots"
+    session.hear(encode(StandBy(True)))
+    assert session.unready() is None
+    session.hear(encode(StandBy(False)))
+    assert session.unready() == "it waits for its share of the slots"
+    recover(session, 1)
+    await one_pass()
+    assert session.unready() == "its slots are being loaded"
+    session.core._reach(Step.IDLE)
+    assert session.unready() is None
+    session.hear(encode(Released()))
+    assert session.unready() == "it leaves: its slots move to other workers"
+    session.close()
+
+
+async def test_one_that_was_let_go_says_so_wherever_it_registers_anew(generations: list[FakeGeneration]) -> None:
+    session = new_session()
+    session.hear(encode(Released()))
+    assert session.node.departure.released.is_set()
+    welcome = Welcome(ME, session.deployment, heartbeat_s=60.0)
+    anew = WorkerSession(session.node, cast(Connection, FakeLink()), welcome, _never)
+    assert said(anew) == [Leave()]
+    assert Leave() not in said(session)
+    for each in (session, anew):
+        each.close()
