@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from styx.coordinator import coordinator
-from styx.coordinator.events import ManifestStored, SweepObjects
+from styx.coordinator import coordinator, membership
+from styx.coordinator.events import ManifestStored, SweepObjects, WorkerLeaving
 from styx.testing.simulation import coordinator_host, shared_log, worker_host
 from styx.testing.simulation.plan import Fault
 from styx.worker import worker
@@ -88,7 +88,64 @@ def replies_are_searched_from_where_a_part_was_stored(patch: pytest.MonkeyPatch)
     patch.setattr(worker_host.WorkerHost, "_stored", stored)
 
 
+def a_worker_is_let_go_while_it_has_slots(patch: pytest.MonkeyPatch) -> None:
+    original = membership.Membership.let_go
+
+    def let_go(self: membership.Membership) -> list[int]:
+        members, self.members = self.members, frozenset()
+        free = original(self)
+        self.members = members
+        return free
+
+    patch.setattr(membership.Membership, "let_go", let_go)
+
+
+def a_worker_that_leaves_is_taken_for_a_lost_one(patch: pytest.MonkeyPatch) -> None:
+    original = coordinator.Coordinator._take_change
+
+    def take(self: coordinator.Coordinator, event: Any) -> None:
+        original(self, event)
+        if isinstance(event, WorkerLeaving) and self.phase is coordinator.Phase.RUNNING:
+            self._new_generation()
+
+    patch.setattr(coordinator.Coordinator, "_take_change", take)
+
+
+def the_last_to_leave_wait_for_no_held_snapshot(patch: pytest.MonkeyPatch) -> None:
+    original = coordinator.Coordinator._manifest_stored
+
+    def stored(self: coordinator.Coordinator, event: ManifestStored) -> None:
+        self._holding |= event.stored and not self.membership.eligible
+        original(self, event)
+
+    patch.setattr(coordinator.Coordinator, "_manifest_stored", stored)
+
+
+def a_stop_waits_for_no_held_snapshot(patch: pytest.MonkeyPatch) -> None:
+    original = coordinator.Coordinator._manifest_stored
+
+    def stored(self: coordinator.Coordinator, event: ManifestStored) -> None:
+        self._holding |= self._stopping
+        original(self, event)
+
+    def stop(self: coordinator.Coordinator) -> None:
+        self._stopping = True
+        self._want_snapshot()
+
+    patch.setattr(coordinator.Coordinator, "_manifest_stored", stored)
+    patch.setattr(coordinator.Coordinator, "_stop", stop)
+
+
+def whoever_joins_last_waits_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(membership.Membership, "gathered", lambda self, now_s: False)
+
+
 MUTATIONS: list[Mutation] = [
+    a_worker_is_let_go_while_it_has_slots,
+    a_worker_that_leaves_is_taken_for_a_lost_one,
+    the_last_to_leave_wait_for_no_held_snapshot,
+    a_stop_waits_for_no_held_snapshot,
+    whoever_joins_last_waits_for_ever,
     workers_take_over_their_producers_themselves,
     nobody_fences,
     a_manifest_counts_without_a_note_in_the_log,
@@ -121,6 +178,7 @@ WHILE_UPLOADING = tuple(
 )
 WHILE_SERVING = tuple(Fault("zombie coordinator", 0.1 + 1.2 * i, 1.0) for i in range(3))
 PACES: dict[Mutation, dict[str, Any]] = {
+    whoever_joins_last_waits_for_ever: {"auto": True, "workers": 4, "slots": 4, "faults": (Fault("leave", 0.3, 0.2),)},
     workers_take_over_their_producers_themselves: {
         "duration_s": 3.0,
         "bursts": 50,

@@ -69,10 +69,16 @@ def _deployment(session: CoordinatorSession | None) -> Iterator[Metric]:
 
 def _workers(session: CoordinatorSession | None) -> Iterator[Metric]:
     registered = 0 if session is None else len(session.links.workers)
-    members = 0 if session is None else len(session.core.membership.members)
-    live = 0 if session is None else len(session.core.live)
-    leaving = 0 if session is None else sum(link.leaving for link in session.links.workers.values())
-    states = {"registered": registered, "live": live, "member": members, "standby": live - members, "leaving": leaving}
+    members = frozenset() if session is None else session.core.membership.members
+    live = frozenset() if session is None else session.core.live
+    leaving = () if session is None else [link.number for link in session.links.workers.values() if link.leaving]
+    states = {
+        "registered": registered,
+        "live": len(live),
+        "member": len(members),
+        "standby": len(live - members - {*leaving}),
+        "leaving": len(leaving),
+    }
     yield gauges("styx_workers", "Workers, by state.", "state", states)
     wanted = 0 if session is None else session.core.workers_wanted
     yield gauge("styx_workers_wanted", "Workers that are to share the slots.", wanted)

@@ -21,10 +21,12 @@ from styx.coordinator.events import (
     Refuse,
     ReleaseLog,
     ReleaseWorker,
+    StopWanted,
     StoreManifest,
     SweepObjects,
     TellWorker,
     Tick,
+    WorkerLeaving,
     WorkerSaid,
 )
 from styx.log.base import Stream
@@ -86,7 +88,7 @@ class CoordinatorHost:
         running, replayed = core.phase is Phase.RUNNING, core.replayed
         effects = core.step(event)
         if running and core.phase is not Phase.RUNNING:
-            self._behind_a_held_snapshot = isinstance(event, ManifestStored)
+            self._behind_a_held_snapshot = isinstance(event, ManifestStored | WorkerLeaving | StopWanted)
         elif isinstance(event, WorkerSaid) and isinstance(event.message, LoadFailed):
             self._behind_a_held_snapshot = False
         if core.phase is Phase.RUNNING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -30,5 +31,19 @@ def test_every_fault(options: ClusterOptions, kafka: RealKafka, minio: RealMinio
             assert found.audit.history.committed > 1_000
             assert found.audit.history.aborted > 0
             assert found.audit.history.repetitions > 0
+
+    asyncio.run(run())
+
+
+@pytest.mark.timeout(300)
+def test_a_rolling_restart_replays_nothing(options: ClusterOptions, kafka: RealKafka, minio: RealMinio) -> None:
+    """Every worker and the coordinator one after the other, then all workers at once; nobody says how many there are."""
+
+    async def run() -> None:
+        async with ClusterUnderTest(replace(options, auto=True, workers=3)) as cluster:
+            faults = ["rolling-restart", "none-left"]
+            found = await run_faults(cluster, kafka, minio, faults, Random(options.name), LoadOptions(rate=RATE))
+            assert [struck.fault for struck in found.struck] == faults
+            assert found.audit.history.committed > 500
 
     asyncio.run(run())
