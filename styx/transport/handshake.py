@@ -98,8 +98,8 @@ class _Refusal(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 _TOLD: Final = {
     "malformed": "it could not read the handshake; is there something between the two that changes what they send?",
-    "version": f"it is of a release with another version of the protocol than {VERSION}, and the two never form a cluster; "
-    "upgrade one of them",
+    "version": f"it is of a release with another version of the protocol than {VERSION}, and the two never form a "
+    "cluster; upgrade one of them",
     "cluster": "it belongs to another cluster; check the address and the cluster's name",
     "secret": "it has another secret; give every process of the cluster the same one",
 }

@@ -37,7 +37,7 @@ def test_every_fault(options: ClusterOptions, kafka: RealKafka, minio: RealMinio
 
 @pytest.mark.timeout(300)
 def test_a_rolling_restart_replays_nothing(options: ClusterOptions, kafka: RealKafka, minio: RealMinio) -> None:
-    """Every worker and the coordinator one after the other, then all workers at once; nobody says how many there are."""
+    """Every worker and the coordinator one after the other, then all workers at once, with `--workers auto`."""
 
     async def run() -> None:
         async with ClusterUnderTest(replace(options, auto=True, workers=3)) as cluster:
