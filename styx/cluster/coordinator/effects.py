@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from styx.cluster.background import Background
+from styx.cluster.coordinator.stored_parts import check_stored
 from styx.cluster.identifiers import worker_producer
 from styx.cluster.wire import Deployment
 from styx.coordinator import metadata
@@ -143,6 +144,10 @@ class Effects:
     def _store_manifest(self, effect: StoreManifest) -> None:
         manifest = effect.manifest
 
+        def store() -> None:
+            check_stored(self._store, manifest)
+            metadata.write_manifest(self._store, manifest)
+
         def stored(_: None) -> None:
             self._start(self._note(manifest), f"styx-snapshot-{manifest.epoch}")
 
@@ -151,7 +156,7 @@ class Effects:
 
         self._background.submit(
             f"storing the manifest of epoch {manifest.epoch}",
-            lambda: metadata.write_manifest(self._store, manifest),
+            store,
             stored,
             gave_up,
         )
