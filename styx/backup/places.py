@@ -51,15 +51,19 @@ def check_place(place: Store, app: str) -> None:
 
 
 def keep_newest(place: Store, count: int, present: str) -> list[str]:
-    """Deletes all backups but so many, and what interrupted ones older than `present` left; returns their names."""
-    old = backups(place)[:-count]
+    """Deletes all backups but `present` and the newest others, `count` in all, and what interrupted ones older than
+    `present` left; returns their names.
+    """
+    # Whatever a clock says that was set back.
+    others = [name for name in backups(place) if name != present]
+    old = others[: max(0, len(others) - count + 1)]
     for name in old:
         persistently(partial(place.delete, index_name(name)))
     kept = set(backups(place))
     leftovers: dict[str, list[str]] = {}
     for name in persistently(lambda: place.list(DATA_PREFIX)):
         backup = name.removeprefix(DATA_PREFIX).partition("/")[0]
-        if backup not in kept and backup < present:
+        if backup in old or (backup not in kept and backup < present):
             leftovers.setdefault(backup, []).append(name)
     for_each(
         [name for names in leftovers.values() for name in names],

@@ -171,6 +171,8 @@ def test_only_so_many_are_kept(cluster: Cluster) -> None:
     assert keep_newest(place, 3, names[-1]) == []
     assert backups(place) == names[1:]
     assert {name.split("/")[1] for name in place.list("data/")} == set(names[1:])
+    assert keep_newest(place, 1, names[1]) == names[2:], "a clock was set back, and the newest is not the last by name"
+    assert {name.split("/")[1] for name in place.list("")} == {names[1]}
 
 
 def test_a_store_that_was_away_for_a_moment_is_asked_again(cluster: Cluster) -> None:
