@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from styx.backup.index import Damaged, encode_index, index_name, object_name
+from styx.backup.index import Damaged, encode_index, entry_of, index_name, object_name
 from styx.backup.places import read_index
 from styx.backup.restore import Backup, check_store, restore, verify
 from styx.backup.restored import restored_manifest
@@ -150,6 +150,17 @@ def test_every_damage_is_named_before_anything_is_written(place: MemoryStore) ->
             verified(place)
         place.put(where, data)
     verified(place)
+
+
+def test_objects_of_another_snapshot_are_noticed(place: MemoryStore) -> None:
+    name, index = read_index(place)
+    entry = next(each for each in index.objects if each.name.startswith("slots/"))
+    other = flipped(place.get(object_name(name, entry.name)), 40)
+    place.put(object_name(name, entry.name), other)
+    objects = [entry_of(each.name, other) if each == entry else each for each in index.objects]
+    place.put(index_name(name), encode_index(replace(index, objects=objects)))
+    with pytest.raises(Damaged, match=f"{entry.name} is damaged: its checksum does not match its manifest's"):
+        verified(place)
 
 
 def test_an_index_that_names_too_little(place: MemoryStore) -> None:

@@ -55,23 +55,27 @@ def test_a_backup_has_what_the_snapshot_needs_and_nothing_else(cluster: Cluster)
     assert {number: payload for number, (_, payload) in backup.packages.items()} == {1: b"one", 3: b"three"}
 
 
-def test_it_goes_on_with_the_next_snapshot_when_objects_go(cluster: Cluster) -> None:
-    place, epoch = MemoryStore(), 4
+def test_it_goes_on_with_the_next_snapshot_when_objects_go(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("styx.backup.copying.COPIES_AT_ONCE", 1)
+    place, epoch, reads = MemoryStore(), 4, 0
 
     def snapshots(name: str) -> None:
-        nonlocal epoch
-        if name.startswith("slots/") and epoch < 8:
-            for _ in range(2):
-                cluster.snapshot(epoch, {f"k{epoch}": b"1", "all": b"%d" % epoch}, whole=epoch in (4, 7))
-                epoch += 1
+        nonlocal epoch, reads
+        reads += name.startswith("slots/")
+        # With two objects copied, then with one of the next chain.
+        while (reads >= 3 and epoch < 6) or (reads >= 5 and epoch < 8):
+            cluster.snapshot(epoch, {f"k{epoch}": b"1", "all": b"%d" % epoch}, whole=epoch in (4, 6))
+            epoch += 1
 
     said: list[str] = []
     taken = take_backup(Reader(cluster.store, snapshots), place, AT, tell=said.append)
     assert taken.index.epoch == 7, "of the snapshots that it met, the newest could be copied"
-    assert len(said) > 1
+    assert len(said) == 3
     name, index = read_index(place)
     backup = verify(place, name, index, SECRET)
     assert tables(cluster.store, cluster.manifests[0]) == tables_of_backup(place, name, backup.manifest)
+    slots = {each.name for each in index.objects if each.name.startswith("slots/")}
+    assert slots == {ref.name for slot in backup.manifest.slots for ref in slot.objects}
     assert {each.name for each in index.objects} == {
         each.removeprefix(f"data/{name}/") for each in place.list("data/")
     }, "nothing of the snapshots that it gave up is left"
@@ -84,12 +88,14 @@ def tables_of_backup(place: StoreReader, name: str, manifest: object) -> object:
     return tables(restored, manifest)  # type: ignore[arg-type]
 
 
-def test_it_gives_up_when_snapshots_are_faster(cluster: Cluster) -> None:
-    epoch = 4
+def test_it_gives_up_when_snapshots_are_faster(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("styx.backup.copying.COPIES_AT_ONCE", 1)
+    epoch, reads = 4, 0
 
     def snapshots(name: str) -> None:
-        nonlocal epoch
+        nonlocal epoch, reads
         if name.startswith("slots/"):
+            reads += 1
             for _ in range(2):
                 cluster.snapshot(epoch, {"all": b"x"}, whole=True)
                 epoch += 1
@@ -98,6 +104,7 @@ def test_it_gives_up_when_snapshots_are_faster(cluster: Cluster) -> None:
     with pytest.raises(OSError, match=rf"{FRUITLESS_MAX} snapshots were replaced faster"):
         take_backup(Reader(cluster.store, snapshots), place, AT)
     assert backups(place) == []
+    assert reads <= FRUITLESS_MAX + 4
 
 
 def test_a_missing_object_is_named(cluster: Cluster) -> None:
