@@ -107,6 +107,8 @@ class Coordinator:
         self.snapshots_completed = 0
         self.replayed = 0
         """Recorded epochs that recoveries had to run again."""
+        self.all_stored = False
+        """Nothing has run since the last complete snapshot, and nothing runs."""
         self.ledger = SnapshotLedger(n_slots)
         self._effects: list[Effect] = []
         self._replay_until = -1
@@ -281,6 +283,7 @@ class Coordinator:
             self._effects.append(Refuse(message.reason))
             return
         self._unusable.append(self.ledger.drop_newest())
+        self.all_stored = False
         self._new_generation()
 
     def _generation_broke(self, message: Broken) -> None:
@@ -326,6 +329,7 @@ class Coordinator:
     def _changed(self, manifest: Manifest) -> None:
         """No epoch will begin in this generation, and its last one is in the snapshot."""
         self._snapshot_wanted = False
+        self.all_stored = True
         if self._stopping:
             self.phase = Phase.STOPPED
             self.membership.dissolve()
@@ -363,6 +367,7 @@ class Coordinator:
         self._snapshot_at_s = self._now_s
         self._snapshot_epoch = self.epoch
         self.replayed += max(0, self._replay_until - self.epoch)
+        self.all_stored = False
         # Only now: an older snapshot has proved to be enough. Data that is refused is left as it is.
         self._effects.extend(DeleteManifest(broken.generation, broken.epoch) for broken in self._unusable)
         self._unusable = []

@@ -410,10 +410,12 @@ def test_when_all_leave_they_are_let_go_behind_the_held_snapshot_and_nothing_beg
     snapshot(office, 0)
     effects = snapshot(office, 1)
     assert released(effects) == [0, 1]
+    assert office.core.all_stored
     assert not [effect for effect in effects if isinstance(effect, AppendMarker)]
     assert office.core.phase is Phase.WAITING
     assert office.step(Tick(1.0)) == []
     assert office.step(WorkerJoined(2)) == [AppendMarker(2, 1)]
+    assert office.loaded().core.all_stored is False
 
 
 def test_one_that_leaves_while_it_is_fenced_in_loads_first() -> None:

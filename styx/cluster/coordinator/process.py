@@ -25,7 +25,6 @@ from styx.cluster.identifiers import coordinator_producer
 from styx.cluster.options import CoordinatorOptions, ProcessOptions
 from styx.cluster.wire import COORDINATOR, Deployment
 from styx.coordinator import metadata
-from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import Started
 from styx.deployment.description import routing_table
 from styx.deployment.package import pack, read_header
@@ -101,13 +100,15 @@ class CoordinatorProcess:
     async def last_snapshot(self) -> bool:
         """Takes a snapshot for an orderly stop, behind which no epoch begins; whether it was complete in time."""
         session = self.session
-        if session is None or not session.core.membership.members:
+        if session is None:
             return False
         core = session.core
+        if core.all_stored or not core.membership.members:
+            return core.all_stored  # all workers have left, or a planned change has just stored everything
         session.want_stop()
         try:
             async with asyncio.timeout(STOP_SNAPSHOT_SECONDS_MAX):
-                while core.phase is not Phase.STOPPED:
+                while not core.all_stored:
                     if not core.live:
                         return False
                     await asyncio.sleep(0.02)

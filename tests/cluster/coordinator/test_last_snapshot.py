@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from styx.cluster.coordinator.process import CoordinatorProcess
-from styx.coordinator.coordinator import Phase
+from styx.cluster.coordinator.process import TICK_SILENCE_SECONDS, CoordinatorProcess
 
 pytestmark = pytest.mark.anyio
 
@@ -24,8 +24,9 @@ class Process:
 
     def __init__(self) -> None:
         members = SimpleNamespace(members={1})
-        self.core = SimpleNamespace(phase=Phase.RUNNING, live=True, membership=members)
-        self.session = self
+        self.core = SimpleNamespace(all_stored=False, live=True, membership=members)
+        self.session: Process | None = self
+        self.ticked_at_s = 0.0
         self.wanted = 0
 
     def want_stop(self) -> None:
@@ -49,12 +50,10 @@ async def turns() -> None:
 async def test_it_is_waited_for_until_nothing_runs() -> None:
     process = Process()
     taken = process.last_snapshot()
-    for phase in (Phase.RUNNING, Phase.LOADING, Phase.RUNNING):
-        process.core.phase = phase
-        await turns()
-        assert not taken.done()
+    await turns()
+    assert not taken.done()
     assert process.wanted == 1
-    process.core.phase = Phase.STOPPED
+    process.core.all_stored = True
     assert await taken
 
 
@@ -71,3 +70,23 @@ async def test_without_a_generation_there_is_none() -> None:
     process.core.membership.members = set()
     assert not await process.last_snapshot()
     assert process.wanted == 0
+
+
+async def test_where_everything_is_stored_already_nothing_is_asked_for() -> None:
+    process = Process()
+    process.core.membership.members = set()
+    process.core.all_stored = True
+    assert await process.last_snapshot()
+    assert process.wanted == 0
+
+
+async def test_a_clock_that_has_stopped_is_told_and_waiting_for_log_or_store_is_well() -> None:
+    process = Process()
+    process.ticked_at_s = time.monotonic()
+    assert CoordinatorProcess.stuck(cast(Any, process)) is None
+    process.ticked_at_s -= TICK_SILENCE_SECONDS + 1
+    told = CoordinatorProcess.stuck(cast(Any, process))
+    assert told is not None
+    assert told.startswith("its clock has not ticked for 6")
+    process.session = None
+    assert CoordinatorProcess.stuck(cast(Any, process)) is None
