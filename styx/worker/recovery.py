@@ -7,7 +7,8 @@ Anything missing or damaged is `Unusable`, with a reason an operator can act on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -36,19 +37,33 @@ class Unusable(EngineFailed):
     """This snapshot, or the log behind it, cannot give the state that was acknowledged."""
 
 
+class Behind(NamedTuple):
+    """What the log has behind a snapshot: the epochs to replay, and the sequence TIDs of replies that stand in it."""
+
+    plans: list[EpochPlan]
+    answered: set[int]
+
+
 def load_state(wanted: LoadState, n_slots: int, log: LogReader, store: Store, scan: Scan | None = None) -> StateLoaded:
     """Answers `LoadState`; raises `Unusable`. A store that is only out of reach raises its own error: try again.
 
     `scan` finds the sequence TIDs of replies that stand in the log, where slots' replies are not in partitions of their
     own.
     """
+
+    def behind() -> Behind:
+        ends = {slot: log.bounds(Stream.REQUESTS, slot)[1] for slot in wanted.slots}
+        return behind_snapshot(wanted, n_slots, log, ends, answered_in_own_partition if scan is None else scan)
+
+    return state_of(wanted, store, behind)
+
+
+def state_of(wanted: LoadState, store: Store, behind: Callable[[], Behind]) -> StateLoaded:
+    """As `load_state`, where the log is read elsewhere: `behind` waits for it, and raises what reading raises."""
     manifest = wanted.manifest
     try:
         slots = _load_slots(wanted, store)
-        plans = _plans(wanted, n_slots, log)
-        for slot in wanted.slots:
-            _check_requests(slot, slots[slot].next_offset, plans, log)
-        answered = (answered_in_own_partition if scan is None else scan)(wanted, log)
+        plans, answered = behind()
     except LogTruncated as error:
         what = "without a snapshot" if manifest is None else f"on the snapshot of epoch {manifest.epoch}"
         raise Unusable(
@@ -59,6 +74,17 @@ def load_state(wanted: LoadState, n_slots: int, log: LogReader, store: Store, sc
         raise Unusable(str(error)) from error
     epoch, counter = (-1, 0) if manifest is None else (manifest.epoch, manifest.counter)
     return StateLoaded(wanted.generation, epoch, counter, slots, plans, answered)
+
+
+def behind_snapshot(
+    wanted: LoadState, n_slots: int, log: LogReader, request_ends: Mapping[int, int], scan: Scan
+) -> Behind:
+    """Reads it; `request_ends` are those of the wanted slots. Raises `Unusable`, and what reading raises."""
+    plans = _plans(wanted, n_slots, log)
+    known = {} if wanted.manifest is None else {slot.part.slot: slot.part.next_offset for slot in wanted.manifest.slots}
+    for slot in wanted.slots:
+        _check_requests(slot, known.get(slot, 0), plans, request_ends[slot])
+    return Behind(plans, scan(wanted, log))
 
 
 def answered_in_own_partition(wanted: LoadState, log: LogReader) -> set[int]:
@@ -94,7 +120,11 @@ def read_tables(manifest: Manifest, slots: Collection[int], store: Store) -> dic
             raise Unusable(f"snapshot object {name} is missing from the store") from None
         for slot, ref in parts:
             begin = ref.start - start
-            merge_into(states.setdefault(slot, {}), decode_delta(ref, data[begin : begin + ref.size]))
+            changes = decode_delta(ref, data[begin : begin + ref.size])
+            if slot in states:
+                merge_into(states[slot], changes)
+            else:
+                states[slot] = changes
     return {slot: tables_of(changes) for slot, changes in states.items()}
 
 
@@ -111,11 +141,10 @@ def _plans(wanted: LoadState, n_slots: int, log: LogReader) -> list[EpochPlan]:
     return replay_plan(records, n_slots, epoch, generation, wanted.generation)
 
 
-def _check_requests(slot: int, first: int, plans: list[EpochPlan], log: LogReader) -> None:
+def _check_requests(slot: int, first: int, plans: list[EpochPlan], end: int) -> None:
     """The requests that recorded epochs name must still be there, or a reply that was given could not be given
     again.
     """
-    _, end = log.bounds(Stream.REQUESTS, slot)
     needed = max([first, *(plan.batches[slot].next for plan in plans)])
     if needed > end:
         raise Unusable(

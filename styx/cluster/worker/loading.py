@@ -1,4 +1,4 @@
-"""Loading a generation's slots: snapshot, recorded epochs, and which replies stand in the log. Blocks; on a thread.
+"""Loading a generation's slots: snapshot, recorded epochs, and which replies stand in the log. Blocks; on threads.
 
 Reads only. What it cannot reach it raises as `OSError`, to be tried again; what is damaged it answers. Paper section
 7.2.
@@ -6,6 +6,7 @@ Reads only. What it cannot reach it raises as `OSError`, to be tried again; what
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from styx.cluster.worker.prefetch import PrefetchingStore
@@ -15,7 +16,7 @@ from styx.log.kafka.reader import KafkaReader
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.store.base import Store
 from styx.worker.events import LoadState, StateLoaded, StateUnusable
-from styx.worker.recovery import Unusable, load_state
+from styx.worker.recovery import Behind, Unusable, behind_snapshot, state_of
 from styx.worker.snapshot_spans import spans
 
 
@@ -31,21 +32,34 @@ class Loaded(NamedTuple):
 
 
 def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> Loaded:
-    """Answers `LoadState`. Raises `OSError` if log or store are out of reach."""
-    reply_ends = [end for _, (_, end) in sorted(reader.bounds_of(Stream.REPLIES).items())]
+    """Answers `LoadState`. Raises `OSError` if log or store are out of reach.
+
+    The log's few answers take as long as many entities: another thread waits for them while this one decodes state.
+    """
+
+    def reply_ends() -> list[int]:
+        return [end for _, (_, end) in sorted(reader.bounds_of(Stream.REPLIES).items())]
+
+    def behind() -> Behind:
+        ends = {slot: end for slot, (_, end) in reader.bounds_of(Stream.REQUESTS).items()}
+        return behind_snapshot(wanted, n_slots, reader, ends, scan)
 
     def scan(wanted: LoadState, _: LogReader) -> set[int]:
-        return {tid for _, _, tid in reader.reply_tids_of(_reply_starts(wanted, len(reply_ends)))}
+        return {tid for _, _, tid in reader.reply_tids_of(_reply_starts(wanted, len(reading_ends.result())))}
 
     answer: StateLoaded | StateUnusable
     missing = [slot for slot in wanted.slots if slot not in wanted.held]
-    try:
-        with PrefetchingStore(store, spans(wanted.manifest, missing)) as objects:
-            answer = load_state(wanted, n_slots, reader, objects, scan)
-    except Unusable as error:
-        answer = StateUnusable(wanted.generation, str(error))
-    _, epochs_end = reader.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-    return Loaded(answer, epochs_end, reply_ends, _outcomes(reader))
+    with ThreadPoolExecutor(1, thread_name_prefix="styx-load-log") as beside:
+        reading_ends = beside.submit(reply_ends)
+        reading = beside.submit(behind)
+        reading_rest = beside.submit(lambda: (reader.bounds(Stream.EPOCHS, EPOCHS_PARTITION)[1], _outcomes(reader)))
+        try:
+            with PrefetchingStore(store, spans(wanted.manifest, missing)) as objects:
+                answer = state_of(wanted, objects, reading.result)
+        except Unusable as error:
+            answer = StateUnusable(wanted.generation, str(error))
+        epochs_end, outcomes = reading_rest.result()
+        return Loaded(answer, epochs_end, reading_ends.result(), outcomes)
 
 
 def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:
