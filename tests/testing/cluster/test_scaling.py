@@ -13,7 +13,7 @@ from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, LogEntry,
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest, LoadOptions, scaling
 from styx.testing.cluster.audit import AuditFailed
 from styx.testing.cluster.halting_coordinator import DURING, MODULE, RESUMED, Told
-from styx.testing.cluster.planned_changes import Change, Kill, KillPlan, parts_of
+from styx.testing.cluster.planned_changes import KillPlan, parts_of
 from styx.testing.cluster.replayed import Begun, generations
 from styx.testing.cluster.scaling import check_generations, check_read
 from styx.testing.serial import State
@@ -30,7 +30,8 @@ def test_scaling_under_load(options: ClusterOptions) -> None:
         async with ClusterUnderTest(replace(options, slots=16, coordinator_module=MODULE)) as cluster:
             rng, load = Random(options.name), LoadOptions(rate=60.0)
             found = await scaling.measure(cluster, STEPS, KILLED, KEYS, 100, rng, load, watched_s=1.0, tell=print)
-            print(found.generations)
+            print(found.generations, found.planned)
+            assert found.planned
             assert [len(change.after) for change in found.changes] == list(STEPS)
             assert [len(change.kills) for change in found.changes] == [2, 2, 0, 0]
             assert found.read == 2 * KEYS
@@ -75,18 +76,11 @@ def test_what_each_generation_had_to_replay() -> None:
     assert generations(LOG, 2) == [Begun(1, -1, 0), Begun(2, 1, 1), Begun(3, 3, 0), Begun(4, 3, 0)]
 
 
-def change(first: int, last: int, kills: tuple[Kill, ...] = ()) -> Change:
-    return Change(2, list(kills), 0.1, 0.2, {}, {}, {}, first, last)
-
-
 def test_a_planned_change_that_replays_is_found() -> None:
     begun = generations(LOG, 2)
-    check_generations([change(2, 3)], begun, {3})
+    check_generations(begun, {3, 4})
     with pytest.raises(AuditFailed, match="generation 2 was planned, and had 1 epochs to replay"):
-        check_generations([change(1, 2)], begun, {2})
-    with pytest.raises(AuditFailed, match="nothing disturbed was generations 2 to 3"):
-        check_generations([change(1, 3)], begun, {3})
-    check_generations([change(1, 3, (Kill("member", "held"),))], begun, {3})
+        check_generations(begun, {2, 3})
 
 
 def test_an_entity_that_clients_read_differently_is_found() -> None:
