@@ -47,7 +47,7 @@ RUN set -eu; \
     [ "$form" = compiled ]
 
 FROM ${PYTHON_IMAGE}
-# The base's pip goes. The official image's standard library is without bytecode, and nothing writes it later: each start
+# The base's pip goes. The official image's standard library has no bytecode, and nothing writes it later: each start
 # would compile it anew.
 RUN set -eu; \
     groupadd --gid 10001 styx; \
@@ -56,7 +56,7 @@ RUN set -eu; \
     library="$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"; \
     rm -rf "$library"/ensurepip "$library"/site-packages/pip* /usr/local/bin/pip* /usr/share/python-wheels; \
     rm -rf /var/lib/apt/lists/*; \
-    python3 -m compileall -q -x '/(test|idlelib|tkinter|turtledemo|site-packages|dist-packages)/' "$library"
+    python3 -m compileall -q -x '/(tests?|lib2to3|idlelib|tkinter|turtledemo|site-packages|dist-packages)/' "$library"
 COPY --from=dependencies /opt/styx /opt/styx
 COPY --from=project /stage /
 ENV PATH=/opt/styx/bin:$PATH \
