@@ -12,9 +12,9 @@
 {{- end }}
 {{- with tpl .values.existingSecret .root }}
 - name: STYX_{{ $.which }}_S3_ACCESS_KEY
-  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.values.accessKeyKey }}}}
+  valueFrom: {secretKeyRef: {name: {{ . | quote }}, key: {{ $.values.accessKeyKey | quote }}}}
 - name: STYX_{{ $.which }}_S3_SECRET_KEY
-  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.values.secretKeyKey }}}}
+  valueFrom: {secretKeyRef: {name: {{ . | quote }}, key: {{ $.values.secretKeyKey | quote }}}}
 {{- end }}
 {{- end -}}
 

@@ -6,13 +6,17 @@
 
 {{/* Cut to 40 characters: what is appended, such as a StatefulSet's revision, must fit into a label. */}}
 {{- define "styx.fullname" -}}
+{{- $name := printf "%s-%s" .Release.Name (include "styx.chartName" .) -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- $name = .Values.fullnameOverride -}}
 {{- else if contains (include "styx.chartName" .) .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name (include "styx.chartName" .) | trunc 40 | trimSuffix "-" -}}
+{{- $name = .Release.Name -}}
 {{- end -}}
+{{- $name = $name | trunc 40 | trimAll "-." -}}
+{{- if not (regexMatch "^[a-z][-a-z0-9]*$" $name) -}}
+{{- fail (printf "styx: %s cannot be the name of a Service: it is to begin with a letter, and to have no dots. Choose another name for the release, or set fullnameOverride" $name) -}}
+{{- end -}}
+{{- $name -}}
 {{- end -}}
 
 {{- define "styx.serviceAccountName" -}}
@@ -37,23 +41,23 @@
 
 {{/* What selects the pods of a component: (dict "root" $ "component" "worker"). Never changes. */}}
 {{- define "styx.selector" -}}
-app.kubernetes.io/name: {{ include "styx.chartName" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "styx.chartName" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
-{{/* Labels of an object; component "" for those of the whole release. */}}
+{{/* Labels of an object; component "" for those of the whole release, "more" the user's for this kind of object. */}}
 {{- define "styx.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/name: {{ include "styx.chartName" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "styx.chartName" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 {{- with .component }}
 app.kubernetes.io/component: {{ . }}
 {{- end }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 app.kubernetes.io/part-of: styx
-{{- with .root.Values.commonLabels }}
+{{- with merge (dict) (default (dict) .more) .root.Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
@@ -73,10 +77,7 @@ styx/kafka-client: "true"
 {{- if .store }}
 styx/s3-client: "true"
 {{- end }}
-{{- with .root.Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
-{{- with .values.podLabels }}
+{{- with merge (dict) .values.podLabels .root.Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}

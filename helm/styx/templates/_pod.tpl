@@ -6,7 +6,7 @@ says by "kafka", "store" and "peer" what the pod connects to: the log, the store
 
 {{/* Fields of the pod's spec before its containers. */}}
 {{- define "styx.podSpec" -}}
-serviceAccountName: {{ include "styx.serviceAccountName" .root }}
+serviceAccountName: {{ include "styx.serviceAccountName" .root | quote }}
 automountServiceAccountToken: false
 {{- /* A Service called `styx` would set STYX_PORT. */}}
 enableServiceLinks: false
@@ -17,7 +17,7 @@ imagePullSecrets:
 securityContext:
   {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
 {{- with .values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .values.nodeSelector }}
 nodeSelector:
@@ -42,7 +42,7 @@ topologySpreadConstraints:
 
 {{/* Fields of the container. */}}
 {{- define "styx.container" -}}
-image: {{ include "styx.image" .root }}
+image: {{ include "styx.image" .root | quote }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 securityContext:
   {{- toYaml .root.Values.securityContext | nindent 2 }}
@@ -90,9 +90,9 @@ livenessProbe:
   value: {{ include "styx.logUrl" .root | quote }}
 {{- with tpl $values.log.existingSecret .root }}
 - name: STYX_KAFKA_USERNAME
-  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $values.log.usernameKey }}}}
+  valueFrom: {secretKeyRef: {name: {{ . | quote }}, key: {{ $values.log.usernameKey | quote }}}}
 - name: STYX_KAFKA_PASSWORD
-  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $values.log.passwordKey }}}}
+  valueFrom: {secretKeyRef: {name: {{ . | quote }}, key: {{ $values.log.passwordKey | quote }}}}
 {{- end }}
 {{- end }}
 {{- if .store }}
@@ -106,9 +106,9 @@ livenessProbe:
 {{- end }}
 {{- with tpl $values.store.existingSecret .root }}
 - name: STYX_S3_ACCESS_KEY
-  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $values.store.accessKeyKey }}}}
+  valueFrom: {secretKeyRef: {name: {{ . | quote }}, key: {{ $values.store.accessKeyKey | quote }}}}
 - name: STYX_S3_SECRET_KEY
-  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $values.store.secretKeyKey }}}}
+  valueFrom: {secretKeyRef: {name: {{ . | quote }}, key: {{ $values.store.secretKeyKey | quote }}}}
 {{- end }}
 {{- if $values.store.caSecret.name }}
 - name: SSL_CERT_FILE
@@ -150,36 +150,36 @@ livenessProbe:
 {{- define "styx.volumes" -}}
 {{- $values := .root.Values -}}
 - name: tmp
-  emptyDir: {sizeLimit: {{ default $values.tmpSize .tmpSize }}}
+  emptyDir: {sizeLimit: {{ default $values.tmpSize .tmpSize | toString | quote }}}
 {{- if or .peer .secret }}
 - name: secret
   secret:
-    secretName: {{ include "styx.secretName" .root }}
+    secretName: {{ include "styx.secretName" .root | quote }}
     defaultMode: 0440
-    items: [{key: {{ $values.secret.key }}, path: secret}]
+    items: [{key: {{ $values.secret.key | quote }}, path: secret}]
 {{- end }}
 {{- if .peer }}
 {{- with tpl $values.tls.existingSecret .root }}
 - name: tls
-  secret: {secretName: {{ . }}, defaultMode: 0440}
+  secret: {secretName: {{ . | quote }}, defaultMode: 0440}
 {{- end }}
 {{- end }}
 {{- if .kafka }}
 {{- with tpl $values.log.caSecret.name .root }}
 - name: kafka-ca
   secret:
-    secretName: {{ . }}
+    secretName: {{ . | quote }}
     defaultMode: 0444
-    items: [{key: {{ $values.log.caSecret.key }}, path: ca.crt}]
+    items: [{key: {{ $values.log.caSecret.key | quote }}, path: ca.crt}]
 {{- end }}
 {{- end }}
 {{- if .store }}
 {{- with tpl $values.store.caSecret.name .root }}
 - name: store-ca
   secret:
-    secretName: {{ . }}
+    secretName: {{ . | quote }}
     defaultMode: 0444
-    items: [{key: {{ $values.store.caSecret.key }}, path: ca.crt}]
+    items: [{key: {{ $values.store.caSecret.key | quote }}, path: ca.crt}]
 {{- end }}
 {{- end }}
 {{- with .values.extraVolumes }}

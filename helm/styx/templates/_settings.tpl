@@ -91,7 +91,34 @@ replicas: {{ int .spec.replicas }}
 {{- if and .Values.backup.enabled (not .Values.backup.to) -}}
 {{- fail "backup.enabled is set, but backup.to does not say where backups go: s3://BUCKET/PREFIX, not below store.url" -}}
 {{- end -}}
+{{- if and .Values.backup.enabled (eq (tpl .Values.backup.to . | trimSuffix "/") (include "styx.storeUrl" .)) (not .Values.backup.endpoint) -}}
+{{- fail "backup.to is store.url: a backup is to outlive the store. Name another bucket or prefix, best on another server." -}}
+{{- end -}}
+{{- with .Values.serviceMonitor -}}
+{{- if gt (include "styx.milliseconds" .scrapeTimeout | int64) (include "styx.milliseconds" .interval | int64) -}}
+{{- fail (printf "serviceMonitor.scrapeTimeout is %s, but serviceMonitor.interval is %s: the Prometheus operator would leave the monitors out. Lower scrapeTimeout." .scrapeTimeout .interval) -}}
+{{- end -}}
+{{- end -}}
+{{- include "styx.checkService" .Values.gateway.service -}}
 {{- include "styx.checkForEver" . -}}
+{{- end -}}
+
+{{- define "styx.milliseconds" -}}
+{{- $units := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 -}}
+{{- mul (regexFind "^[0-9]+" . | int64) (get $units (regexFind "[a-z]+$" .)) -}}
+{{- end -}}
+
+{{/* What the API server would refuse, with half of the release made. */}}
+{{- define "styx.checkService" -}}
+{{- if and .nodePort (eq .type "ClusterIP") -}}
+{{- fail "gateway.service.nodePort is set, but gateway.service.type is ClusterIP: set the type to NodePort or LoadBalancer." -}}
+{{- end -}}
+{{- if and .externalTrafficPolicy (eq .type "ClusterIP") -}}
+{{- fail "gateway.service.externalTrafficPolicy is set, but gateway.service.type is ClusterIP: set the type to NodePort or LoadBalancer." -}}
+{{- end -}}
+{{- if and (or .loadBalancerClass .loadBalancerSourceRanges) (ne .type "LoadBalancer") -}}
+{{- fail (printf "gateway.service.loadBalancerClass or loadBalancerSourceRanges is set, but gateway.service.type is %s: set the type to LoadBalancer." .type) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "styx.checkData" -}}
@@ -101,6 +128,9 @@ replicas: {{ int .spec.replicas }}
 {{- end -}}
 {{- if and (contains "=SASL_" (upper $log)) (not (tpl .Values.log.existingSecret .)) -}}
 {{- fail "log.url asks for SASL, but log.existingSecret is empty: name a Secret with user name and password." -}}
+{{- end -}}
+{{- if and (not (contains "=SASL_" (upper $log))) (tpl .Values.log.existingSecret .) -}}
+{{- fail (printf "log.existingSecret is %s, but log.url does not ask for a login with it: add ?protocol=SASL_SSL&mechanism=…, or set log.existingSecret to \"\"." (tpl .Values.log.existingSecret .)) -}}
 {{- end -}}
 {{- if and .Values.log.caSecret.name (contains "cafile=" $log) -}}
 {{- fail "log.url has a cafile, and log.caSecret.name is set: the chart adds the cafile of log.caSecret by itself. Remove one." -}}

@@ -1,0 +1,116 @@
+"""Values that nobody thought of: names that read as numbers, labels that come twice, pairs that do not fit. Each is
+rendered as it was meant, or refused in words; none makes an object that the API server would refuse.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kubernetes.charts import CHARTS, NAMESPACE, RELEASE, Manifest, RenderFailed, rendered, run_helm
+from tests.kubernetes.object_schemas import VERSIONS, violations
+
+pytestmark = pytest.mark.slow
+
+
+def _labels(manifests: tuple[Manifest, ...], kind: str, name: str) -> dict[str, Any]:
+    (found,) = [each for each in manifests if each["kind"] == kind and each["metadata"]["name"] == name]
+    labels: dict[str, Any] = found["spec"].get("template", found)["metadata"]["labels"]
+    return labels
+
+
+NUMBERS = {
+    "styx": (
+        "log.existingSecret=1,log.usernameKey=2,log.passwordKey=3",
+        "store.existingSecret=1e3,store.accessKeyKey=2,store.secretKeyKey=null",
+        "secret.existingSecret=true,secret.key=1,tls.existingSecret=2,serviceAccount.name=3,fullnameOverride=true",
+        "worker.priorityClassName=1,nameOverride=on,app.module=a:b,app.existingConfigMap=1,tmpSize=1",
+        "gateway.ingress.className=1,gateway.ingress.hosts[0].host=1",
+        "gateway.ingress.hosts[0].paths[0]=/a: b #c",
+        "backup.to=s3://b/c,backup.existingSecret=1,backup.accessKeyKey=2,backup.timeZone=null",
+        "restore.from=s3://b/c,restore.secret.name=1,restore.secret.key=2,restore.existingSecret=3",
+        "log.caSecret.name=1,log.caSecret.key=2,log.url=kafka://a:1?protocol=SASL_SSL",
+    ),
+    "kafka": (
+        "nameOverride=on,serviceAccount.name=1,priorityClassName=2,auth.existingSecret=3,auth.usernameKey=4",
+        "tls.existingSecret=1,fullnameOverride=true,persistence.storageClass=1",
+    ),
+    "minio": ("nameOverride=on,serviceAccount.name=1,priorityClassName=2,auth.existingSecret=3,fullnameOverride=no",),
+}
+
+
+@pytest.mark.parametrize("chart", NUMBERS)
+def test_a_name_that_reads_as_a_number_is_a_name(helm: Path, chart: str) -> None:
+    words = [word for setting in NUMBERS[chart] for word in ("--set-string", setting)]
+    if chart == "styx":
+        words += ["--set", "gateway.ingress.enabled=true,backup.enabled=true"]
+    manifests = rendered(helm, chart, *words)
+    assert [each for manifest in manifests for each in violations(manifest, VERSIONS[-1])] == []
+
+
+def test_a_release_and_a_namespace_may_be_of_digits_but_for_a_name_of_services(helm: Path) -> None:
+    arguments = ("--namespace", "123", "--set", "fullnameOverride=a")
+    text = run_helm(helm, "template", "123", str(CHARTS / "minio"), *arguments)
+    assert "namespace: 123\n" not in text
+    assert "instance: 123\n" not in text
+    for name in ("1st", "my.release"):
+        for chart in ("styx", "kafka", "minio"):
+            with pytest.raises(RenderFailed, match="cannot be the name of a Service"):
+                run_helm(helm, "template", name, str(CHARTS / chart), "--namespace", NAMESPACE)
+
+
+def test_the_more_exact_label_counts(helm: Path) -> None:
+    settings = ("--set", "commonLabels.team=all,commonLabels.other=kept,worker.podLabels.team=one")
+    monitors = ("--set", "serviceMonitor.enabled=true,serviceMonitor.labels.team=two,dashboards.enabled=true")
+    dashboards = ("--set", "dashboards.labels.team=three,tests.podLabels.team=four")
+    operator = ("--api-versions", "monitoring.coreos.com/v1")
+    manifests = rendered(helm, "styx", *settings, *monitors, *dashboards, *operator)
+    name = f"{RELEASE}-styx"
+    worker = _labels(manifests, "StatefulSet", f"{name}-worker")
+    assert (worker["team"], worker["other"]) == ("one", "kept")
+    assert _labels(manifests, "Deployment", f"{name}-gateway")["team"] == "all"
+    assert _labels(manifests, "ServiceMonitor", f"{name}-gateway")["team"] == "two"
+    found = {(each["kind"], each["metadata"]["labels"]["team"]) for each in manifests}
+    assert {("ConfigMap", "three"), ("Pod", "four"), ("Service", "all")} <= found
+    settings = ("--set", "commonLabels.team=all,podLabels.team=one")
+    assert _labels(rendered(helm, "kafka", *settings), "StatefulSet", f"{RELEASE}-kafka")["team"] == "one"
+
+
+@pytest.mark.parametrize(
+    ("chart", "setting", "words"),
+    [
+        ("styx", "worker.podLabels.app\\.kubernetes\\.io/name=mine", "invalid propertyName"),
+        ("styx", "commonLabels.styx/kafka-client=no", "invalid propertyName"),
+        ("styx", "coordinator.annotations.styx/slots=4", "invalid propertyName"),
+        ("styx", "image.repository=registry.example.com/styx:1", "does not match pattern"),
+        (
+            "styx",
+            "gateway.ingress.hosts[0].host=No Host,gateway.ingress.hosts[0].paths={/}",
+            "does not match pattern",
+        ),
+        ("styx", "gateway.service.nodePort=30000", "type is ClusterIP"),
+        ("styx", "gateway.service.externalTrafficPolicy=Local", "type is ClusterIP"),
+        ("styx", "gateway.service.loadBalancerClass=a", "set the type to LoadBalancer"),
+        ("styx", "serviceMonitor.interval=5s", "would leave the monitors out"),
+        ("styx", "log.url=kafka://a:1", "does not ask for a login"),
+        ("styx", f"backup.enabled=true,backup.to=s3://styx/{RELEASE}/", "backup.to is store.url"),
+        ("kafka", "podLabels.app\\.kubernetes\\.io/component=mine", "invalid propertyName"),
+        ("kafka", "commonLabels.team=a b", "does not match pattern"),
+        ("kafka", "podAnnotations.checksum/config=mine", "invalid propertyName"),
+        ("kafka", "config.num\\.network\\.threads=3\nlisteners=CLIENT://:1", "does not match pattern"),
+        ("kafka", "heap=2g", "beside its heap"),
+        ("kafka", "resources.limits.memory=1536m", "is not understood as memory"),
+        ("kafka", "replicas=3,shutdown.waitSeconds=140", "gracePeriodSeconds"),
+        ("minio", "podLabels.a=b c", "does not match pattern"),
+    ],
+)
+def test_what_does_not_fit_is_refused(helm: Path, chart: str, setting: str, words: str) -> None:
+    with pytest.raises(RenderFailed, match=words):
+        rendered(helm, chart, "--set", setting)
+
+
+def test_a_limit_of_memory_is_understood_in_each_way_of_writing_it(helm: Path) -> None:
+    for limit in ("1.5Gi", "1600M", "1610612736"):
+        assert rendered(helm, "kafka", "--set", f"resources.limits.memory={limit},heap=1g")
