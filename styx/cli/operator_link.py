@@ -13,12 +13,16 @@ from styx.cli.cluster_options import CLUSTER_DEFAULT, COORDINATOR_DEFAULT
 from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, security_of
 from styx.cli.exit_codes import CommandFailed, usage_error
 from styx.cli.run_directory import cluster_at, local_cluster
-from styx.cluster.operator_client import Order, ask
+from styx.cluster.operator_client import Order, Unanswered, ask
 from styx.cluster.wire import Answer
 from styx.transport import Refused, Security
 from styx.transport.handshake import Refusal
 
 RETRY_SECONDS: Final = 0.5
+AWAY_SECONDS_MAX: Final = 20.0
+"""How long a coordinator may be away until it is given up: longer than another one needs to take its place. When all of
+a cluster ends at once it never comes back, and nobody should wait for it.
+"""
 
 
 class OperatorLink(NamedTuple):
@@ -30,12 +34,13 @@ class OperatorLink(NamedTuple):
     def ask(self, message: Order, seconds_max: float, *, again: bool = False) -> Answer:
         """The coordinator's answer; raises `CommandFailed` if there is none in time.
 
-        `again`: a coordinator that is away, or begins anew, is asked again until then.
+        `again`: a coordinator that is away, or begins anew, is asked again, unless it stays away.
         """
         return asyncio.run(self._asked(message, seconds_max, again))
 
     async def _asked(self, message: Order, seconds_max: float, again: bool) -> Answer:
-        away = ""
+        away, loop = "", asyncio.get_running_loop()
+        there_at_s = loop.time()
         try:
             async with asyncio.timeout(seconds_max):
                 while True:
@@ -43,6 +48,10 @@ class OperatorLink(NamedTuple):
                         return await ask(self.coordinator, self.security, message)
                     except OSError as error:
                         if not again or (isinstance(error, Refused) and error.refusal is not Refusal.HUNG_UP):
+                            raise
+                        if isinstance(error, Unanswered):
+                            there_at_s = loop.time()
+                        elif loop.time() - there_at_s > AWAY_SECONDS_MAX:
                             raise
                         away = f" It was away: {error}."
                     await asyncio.sleep(RETRY_SECONDS)

@@ -17,11 +17,15 @@ SILENCE_SECONDS: Final = 3.0
 """A coordinator that is silent for longer is gone."""
 
 
+class Unanswered(ConnectionError):
+    """The coordinator was there, and the connection ended before it answered."""
+
+
 async def ask(address: str, security: Security, message: Order) -> Answer:
     """What the coordinator at `address` answers; waits for as long as that takes it.
 
-    Raises `OSError` if it cannot be reached or ends the connection before it answers: the message may then have had
-    its effect.
+    Raises `OSError` if it cannot be reached, and `Unanswered` if the connection ends before it answers: the message may
+    then have had its effect.
     """
     hello = Hello(cluster=security.cluster, role=OPERATOR, name="operator", incarnation=secrets.token_hex(8))
     link = await dial(address, security, hello, DIAL_SECONDS_MAX)
@@ -33,7 +37,7 @@ async def ask(address: str, security: Security, message: Order) -> Answer:
 
     def lost(_: Connection, reason: str) -> None:
         if not answer.done():
-            answer.set_exception(ConnectionError(f"the coordinator at {address} gave no answer: {reason}"))
+            answer.set_exception(Unanswered(f"the coordinator at {address} gave no answer: {reason}"))
 
     link.start(hear, lost, ping_seconds=PING_SECONDS, silence_seconds=SILENCE_SECONDS)
     link.send(encode(message))

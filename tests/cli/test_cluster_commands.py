@@ -8,6 +8,7 @@ from styx.app import App
 from styx.cli import operator_link, status
 from styx.cli.exit_codes import CommandFailed
 from styx.cli.run_directory import RunFacts, held, write_facts, write_secret
+from styx.cluster.operator_client import Unanswered
 from styx.cluster.wire import Answer, Deploy, Drain, Rollback, Scale
 from styx.transport import Refused, Security
 from styx.transport.handshake import Refusal
@@ -175,6 +176,24 @@ def test_drain_asks_again_while_the_coordinator_is_away(styx: Styx, monkeypatch:
     monkeypatch.setenv("STYX_NAME", "w1")
     assert styx("drain") == (0, "worker 'w1' has no slots any more\n", "")
     assert asked == [Drain("w1")] * 3
+
+
+def test_drain_gives_a_coordinator_up_that_stays_away(styx: Styx, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    async def ask(_: str, __: Security, message: object) -> Answer:
+        asked.append(message)
+        if len(asked) < 3:
+            raise Unanswered("it ends")
+        raise ConnectionError("nobody is there")
+
+    monkeypatch.setattr(operator_link, "ask", ask)
+    monkeypatch.setattr(operator_link, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(operator_link, "AWAY_SECONDS_MAX", 0.0)
+    monkeypatch.setenv("STYX_SECRET", "0123456789abcdef")
+    ran = styx("drain", "w1")
+    assert (ran.status, ran.err) == (1, "styx: nobody is there\nSee: styx status\n")
+    assert len(asked) == 3, "one that was there, and did not answer, is asked again"
 
 
 def test_drain_fails_when_its_time_is_over_or_the_coordinator_refuses_it(
