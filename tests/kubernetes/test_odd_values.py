@@ -101,7 +101,7 @@ def test_the_more_exact_label_counts(helm: Path) -> None:
         ("kafka", "podAnnotations.checksum/config=mine", "invalid propertyName"),
         ("kafka", "config.num\\.network\\.threads=3\nlisteners=CLIENT://:1", "does not match pattern"),
         ("kafka", "heap=2g", "beside its heap"),
-        ("kafka", "resources.limits.memory=1536m", "is not understood as memory"),
+        ("kafka", "resources.limits.memory=1536m", "is not understood"),
         ("kafka", "replicas=3,shutdown.waitSeconds=140", "gracePeriodSeconds"),
         ("minio", "podLabels.a=b c", "does not match pattern"),
     ],

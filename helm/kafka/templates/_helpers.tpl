@@ -97,9 +97,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- join "," $voters -}}
 {{- end -}}
 
-{{/* The voters of a quorum are named in each node's settings; nodes that come or go with them would vote in two quorums. */}}
+{{/* Refuses what would not work, or would lose data, in words. */}}
 {{- define "kafka.check" -}}
 {{- include "kafka.checkReplicas" . -}}
+{{- include "kafka.checkVolumes" . -}}
 {{- $heap := include "kafka.mebibytes" (printf "%si" (upper .Values.heap)) | int64 -}}
 {{- $limit := include "kafka.mebibytes" (toString .Values.resources.limits.memory) | int64 -}}
 {{- if gt (add $heap 256) $limit -}}
@@ -111,28 +112,48 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 {{- end -}}
 
-{{/* MiB of a quantity of memory, rounded down. */}}
+{{/* A StatefulSet's claims cannot be changed: the API server would say so, with half of the upgrade done. */}}
+{{- define "kafka.checkVolumes" -}}
+{{- $name := include "kafka.fullname" . -}}
+{{- $there := lookup "apps/v1" "StatefulSet" .Release.Namespace $name -}}
+{{- if $there -}}
+{{- $claims := $there.spec.volumeClaimTemplates -}}
+{{- if ne (empty $claims) (not .Values.persistence.enabled) -}}
+{{- fail (printf "kafka: the release was installed with persistence.enabled=%t, which an upgrade cannot change: set it back" (not (empty $claims))) -}}
+{{- end -}}
+{{- if $claims -}}
+{{- $size := (first $claims).spec.resources.requests.storage -}}
+{{- if ne (include "kafka.mebibytes" $size) (include "kafka.mebibytes" .Values.persistence.size) -}}
+{{- fail (printf "kafka: persistence.size is %s, but the claims of the StatefulSet %s are of %s, which an upgrade cannot change: set it back; or, where the storage class lets claims grow, patch each claim, kubectl delete --cascade=orphan statefulset %s, and upgrade" .Values.persistence.size $name $size $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* MiB of a quantity, rounded down. */}}
 {{- define "kafka.mebibytes" -}}
 {{- $units := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "P" 1000000000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 -}}
 {{- $number := regexFind "^[0-9.]+(e[+]?[0-9]+)?" . -}}
 {{- $unit := get $units (trimPrefix $number .) -}}
 {{- if not $unit -}}
-{{- fail (printf "kafka: %q is not understood as memory; write it as in 1536Mi" .) -}}
+{{- fail (printf "kafka: %q is not understood; write it as in 1536Mi" .) -}}
 {{- end -}}
 {{- divf (mulf (float64 $number) (float64 $unit)) 1048576 | floor | int64 -}}
 {{- end -}}
 
+{{/* The voters of a quorum are named in each node's settings; nodes that come or go with them would vote in two quorums. */}}
 {{- define "kafka.checkReplicas" -}}
-{{- $there := lookup "apps/v1" "StatefulSet" .Release.Namespace (include "kafka.fullname" .) -}}
-{{- if and $there (ne (int $there.spec.replicas) (int .Values.replicas)) -}}
-{{- fail (printf "kafka: the release has %d nodes, and the number is fixed when it is installed: set kafka's replicas to %d (for another number, install another release, and move the data with styx backup and styx restore)" (int $there.spec.replicas) (int $there.spec.replicas)) -}}
+{{- $there := dig "data" "server.properties" "" (lookup "v1" "ConfigMap" .Release.Namespace (include "kafka.fullname" .)) -}}
+{{- $nodes := regexFind "controller[.]quorum[.]voters=.*" $there | splitList "," | len -}}
+{{- if and $there (ne $nodes (int .Values.replicas)) -}}
+{{- fail (printf "kafka: the release has %d nodes, and the number is fixed when it is installed: set kafka's replicas to %d (for another number, install another release, and move the data with styx backup and styx restore)" $nodes $nodes) -}}
 {{- end -}}
 {{- if and .Values.persistence.enabled (not $there) -}}
 {{- $first := lookup "v1" "PersistentVolumeClaim" .Release.Namespace (printf "data-%s-0" (include "kafka.fullname" .)) -}}
 {{- $second := lookup "v1" "PersistentVolumeClaim" .Release.Namespace (printf "data-%s-1" (include "kafka.fullname" .)) -}}
 {{- $kept := ternary 3 1 (not (empty $second)) -}}
 {{- if and (or $first $second) (ne $kept (int .Values.replicas)) -}}
-{{- fail (printf "kafka: the volume claims data-%s-… are there, of an earlier release with %d nodes; with %d nodes its data would be lost. Set kafka's replicas to %d, or delete the claims" (include "kafka.fullname" .) $kept (int .Values.replicas) $kept) -}}
+{{- fail (printf "kafka: the volume claims data-%s-… are there, of an earlier release with replicas=%d; with replicas=%d its data would be lost. Set kafka's replicas to %d, or delete the claims" (include "kafka.fullname" .) $kept (int .Values.replicas) $kept) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

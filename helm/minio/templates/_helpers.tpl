@@ -68,3 +68,32 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
+
+{{/* A StatefulSet's claims cannot be changed: the API server would say so, with half of the upgrade done. */}}
+{{- define "minio.checkVolumes" -}}
+{{- $name := include "minio.fullname" . -}}
+{{- $there := lookup "apps/v1" "StatefulSet" .Release.Namespace $name -}}
+{{- if $there -}}
+{{- $claims := $there.spec.volumeClaimTemplates -}}
+{{- if ne (empty $claims) (not .Values.persistence.enabled) -}}
+{{- fail (printf "minio: the release was installed with persistence.enabled=%t, which an upgrade cannot change: set it back" (not (empty $claims))) -}}
+{{- end -}}
+{{- if $claims -}}
+{{- $size := (first $claims).spec.resources.requests.storage -}}
+{{- if ne (include "minio.mebibytes" $size) (include "minio.mebibytes" .Values.persistence.size) -}}
+{{- fail (printf "minio: persistence.size is %s, but the claims of the StatefulSet %s are of %s, which an upgrade cannot change: set it back; or, where the storage class lets claims grow, patch each claim, kubectl delete --cascade=orphan statefulset %s, and upgrade" .Values.persistence.size $name $size $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* MiB of a quantity, rounded down. */}}
+{{- define "minio.mebibytes" -}}
+{{- $units := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "P" 1000000000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 -}}
+{{- $number := regexFind "^[0-9.]+(e[+]?[0-9]+)?" . -}}
+{{- $unit := get $units (trimPrefix $number .) -}}
+{{- if not $unit -}}
+{{- fail (printf "minio: %q is not understood; write it as in 1536Mi" .) -}}
+{{- end -}}
+{{- divf (mulf (float64 $number) (float64 $unit)) 1048576 | floor | int64 -}}
+{{- end -}}
