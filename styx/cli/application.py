@@ -6,6 +6,7 @@ It knows no command's work; a command's module is light and imports the heavy pa
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -14,7 +15,7 @@ from cyclopts import App, CycloptsError
 from styx import __version__
 from styx.cli import backup, call, coordinator, deploy, dev, drain, gateway, new, restore, scale, status, worker
 from styx.cli.demo import command as demo
-from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, USAGE, CommandFailed
+from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, TERMINATED, USAGE, CommandFailed
 from styx.cli.up import command as up
 from styx.errors import ConfigurationError, StyxError
 from styx.extras import lacking
@@ -82,6 +83,7 @@ def application() -> App:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command; returns its exit code and prints its errors."""
     app = application()
+    _hear_sigterm()
     try:
         code = app(
             list(arguments),
@@ -103,6 +105,12 @@ def run(arguments: Sequence[str]) -> int:
         message, code = _explain(error)
         print(f"styx: {message}", file=sys.stderr)
         return code
+
+
+def _hear_sigterm() -> None:
+    """A container's first process is not ended by signals that it does not handle; any other is, and stays so."""
+    if os.getpid() == 1:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
 def _explain(error: BaseException) -> tuple[str, int]:

@@ -11,6 +11,8 @@ USAGE: Final = 2
 """It was asked for wrongly: an option, a name or an argument has to be changed first."""
 INTERRUPTED: Final = 130
 """Ended by Ctrl-C, as shells have it."""
+TERMINATED: Final = 143
+"""Ended by SIGTERM, as shells have it."""
 
 
 class CommandFailed(Exception):

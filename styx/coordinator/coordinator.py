@@ -323,16 +323,23 @@ class Coordinator:
 
     def _stop(self) -> None:
         self._stopping = True
+        if self.all_stored:
+            self._come_to_rest()
+            return
         self._hold_next = True
         self._want_snapshot()
+
+    def _come_to_rest(self) -> None:
+        """Everything is stored, and nothing runs any more."""
+        self.phase = Phase.STOPPED
+        self.membership.dissolve()
 
     def _changed(self, manifest: Manifest) -> None:
         """No epoch will begin in this generation, and its last one is in the snapshot."""
         self._snapshot_wanted = False
         self.all_stored = True
         if self._stopping:
-            self.phase = Phase.STOPPED
-            self.membership.dissolve()
+            self._come_to_rest()
             return
         if self._version_wanted is not None:
             self.app_version, self._version_wanted = self._version_wanted, None

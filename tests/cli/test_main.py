@@ -31,6 +31,22 @@ def test_package_alone_imports_no_command_line() -> None:
     assert not {"cyclopts", "rich", "styx.cli.application"} & set(ran.stdout.split())
 
 
+FIRST_PROCESS = """
+import os, signal, sys
+os.getpid = lambda: int(sys.argv[1])
+from styx.cli import application
+application.run(["--version"])
+signal.raise_signal(signal.SIGTERM)
+"""
+
+
+@pytest.mark.parametrize(("pid", "code"), [(1, 143), (2, -15)])
+def test_sigterm_ends_a_container_s_first_process_too(pid: int, code: int) -> None:
+    """To the kernel this one is any other, so that what is seen of it is the handler and its absence."""
+    ran = subprocess.run([sys.executable, "-c", FIRST_PROCESS, str(pid)], capture_output=True, check=False)
+    assert ran.returncode == code
+
+
 @pytest.mark.parametrize("command", [["-m", "styx"], [str(Path(sys.executable).with_name("styx"))]])
 def test_module_and_script(command: list[str]) -> None:
     words = [sys.executable, *command] if command[0] == "-m" else command

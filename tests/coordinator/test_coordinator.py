@@ -455,16 +455,20 @@ def test_one_that_leaves_and_joins_anew_is_another_worker() -> None:
     assert not office.core.changing
 
 
+def snapshot_fails(office: Office, epoch: int) -> None:
+    """Two workers end an epoch with a snapshot that the store does not take."""
+    for worker in (0, 1):
+        office.said(worker, Done(1, epoch, 0, [], [], [], []))
+    for worker in (0, 1):
+        office.said(worker, Conflicts(1, epoch, []))
+    office.said(0, SlotsStored(1, epoch, None))
+
+
 def test_a_snapshot_that_failed_is_tried_again_soon_if_a_change_waits_for_it() -> None:
     office = Office().running()
     office.step(Tick(100.0))
     office.step(WorkerLeaving(1))
-    failed = SlotsStored(1, 0, None)
-    for worker in (0, 1):
-        office.said(worker, Done(1, 0, 0, [], [], [], []))
-    for worker in (0, 1):
-        office.said(worker, Conflicts(1, 0, []))
-    office.said(0, failed)
+    snapshot_fails(office, 0)
     assert office.step(Tick(100.0 + 0.9 * CHANGE_RETRY_S)) == []
     assert office.step(Tick(100.0 + CHANGE_RETRY_S)) == [TellWorker(worker, Join(1, 1)) for worker in (0, 1)]
 
@@ -555,6 +559,52 @@ def test_a_stop_holds_behind_a_loss_too_and_lets_go_who_leaves() -> None:
     effects = snapshot(office, 0)
     assert office.core.phase is Phase.STOPPED
     assert released(effects) == [0]
+
+
+def test_a_stop_behind_a_planned_change_lets_nothing_begin() -> None:
+    office = Office().running()
+    office.step(WorkerLeaving(1))
+    snapshot(office, 0)
+    assert AppendMarker(2, 1) in snapshot(office, 1), "the marker is being written"
+    assert released(office.step(StopWanted())) == [1]
+    assert office.core.phase is Phase.STOPPED
+    assert office.core.all_stored
+    assert office.marked() == []
+
+
+def test_behind_a_planned_change_whose_snapshot_is_damaged_not_everything_is_stored() -> None:
+    office = Office().running()
+    office.step(WorkerLeaving(1))
+    snapshot(office, 0)
+    snapshot(office, 1)
+    office.marked()
+    assert office.core.all_stored
+    office.said(0, LoadFailed(2, "an object is damaged"))
+    assert not office.core.all_stored
+    office.step(StopWanted())
+    assert office.core.phase is Phase.FENCING
+
+
+def test_a_stop_whose_snapshot_failed_holds_again_soon() -> None:
+    office = Office().running()
+    office.step(StopWanted())
+    snapshot_fails(office, 0)
+    assert office.step(Tick(0.9 * CHANGE_RETRY_S)) == []
+    assert office.step(Tick(CHANGE_RETRY_S)) == [TellWorker(worker, Join(1, 1)) for worker in (0, 1)]
+    snapshot(office, 1)
+    assert office.core.phase is Phase.STOPPED
+
+
+def test_who_was_shunned_takes_part_again_in_time_though_nothing_is_asked() -> None:
+    office = Office()
+    office.step(WorkerJoined(0, "a"))
+    office.step(WorkerJoined(1, "b"))
+    office.loaded().core.membership.shun(1, 0.0)
+    office.step(WorkerLost(1))
+    office.loaded()
+    office.step(WorkerJoined(2, "b"))
+    assert not office.core.changing
+    assert office.step(Tick(SHUNNED_S + 1)) == [TellWorker(0, Join(2, 0))]
 
 
 def test_a_stop_does_not_switch_the_version() -> None:

@@ -24,6 +24,12 @@ class Departures:
         self._core = core
         self._give = give
         self._drains: list[tuple[str, list[WorkerLink], Answering]] = []
+        self._drained: set[str] = set()
+
+    def registered(self, link: WorkerLink) -> None:
+        """A worker has registered; one that was to leave, and lost its connection before it heard so, leaves on."""
+        if link.connection.peer.incarnation in self._drained:
+            self.leave(link)
 
     def leave(self, link: WorkerLink) -> None:
         """The worker is to have no slots any more."""
@@ -50,6 +56,7 @@ class Departures:
             answer(True, f"no worker {name!r} is registered: there is nothing to drain")
             return
         for link in links:
+            self._drained.add(link.connection.peer.incarnation)
             self.leave(link)
         self._drains.append((name, links, answer))
         self._answer()

@@ -103,8 +103,9 @@ class CoordinatorProcess:
         if session is None:
             return False
         core = session.core
-        if core.all_stored or not core.membership.members:
-            return core.all_stored  # all workers have left, or a planned change has just stored everything
+        if not core.all_stored and not core.membership.members:
+            return False
+        # Also where all is stored already, behind a planned change or the last worker: nothing may begin now.
         session.want_stop()
         try:
             async with asyncio.timeout(STOP_SNAPSHOT_SECONDS_MAX):

@@ -212,6 +212,7 @@ class CoordinatorSession:
         connection.start(hear, lambda _, reason: self._worker_gone(link, reason), ping_seconds=PING_SECONDS)
         heartbeat_s = self._options.silence_max_s / HEARTBEATS_PER_SILENCE
         connection.send(encode(Welcome(link.number, self.deployment, heartbeat_s)))
+        self.departures.registered(link)
         if self.active is not None:
             connection.send(encode(Code(self.active[0], self.active[2])))
         if self.deploying is not None and self.deploying.stage in (Stage.HANDING_OUT, Stage.SWITCHING):

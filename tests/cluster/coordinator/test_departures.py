@@ -16,7 +16,7 @@ class FakeConnection:
     """To a worker: what it was told."""
 
     def __init__(self, name: str) -> None:
-        self.peer = SimpleNamespace(name=name)
+        self.peer = SimpleNamespace(name=name, incarnation=f"process {name}")
         self.told: list[object] = []
 
     def send(self, payload: bytes) -> None:
@@ -76,6 +76,17 @@ def test_there_is_nothing_to_drain() -> None:
     del office.links.workers[1]
     office.departures.look()
     assert office.answers[1:] == [(True, "worker 'a' is gone")]
+
+
+def test_one_that_lost_its_connection_amid_a_drain_leaves_under_its_next_registration_too() -> None:
+    office = Office("a")
+    office.drain("a")
+    del office.links.workers[1]
+    for name, told in (("a", [Released()]), ("b", [])):
+        link = office.register(name)
+        office.departures.registered(link)
+        assert office.told(link.number) == told
+        assert link.leaving == link.released == bool(told)
 
 
 def test_all_workers_of_a_name_leave() -> None:

@@ -72,12 +72,12 @@ async def test_without_a_generation_there_is_none() -> None:
     assert process.wanted == 0
 
 
-async def test_where_everything_is_stored_already_nothing_is_asked_for() -> None:
+async def test_where_everything_is_stored_already_nothing_is_to_begin() -> None:
     process = Process()
     process.core.membership.members = set()
     process.core.all_stored = True
     assert await process.last_snapshot()
-    assert process.wanted == 0
+    assert process.wanted == 1
 
 
 async def test_a_clock_that_has_stopped_is_told_and_waiting_for_log_or_store_is_well() -> None:
