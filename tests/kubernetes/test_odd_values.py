@@ -4,6 +4,7 @@ rendered as it was meant, or refused in words; none makes an object that the API
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.kubernetes.charts import CHARTS, NAMESPACE, RELEASE, Manifest, RenderFailed, rendered, run_helm
 from tests.kubernetes.object_schemas import VERSIONS, violations
+from tests.kubernetes.workloads import SERVERS, workloads
 
 pytestmark = pytest.mark.slow
 
@@ -96,6 +98,12 @@ def test_the_more_exact_label_counts(helm: Path) -> None:
         ("styx", "serviceMonitor.interval=5s", "would leave the monitors out"),
         ("styx", "log.url=kafka://a:1", "does not ask for a login"),
         ("styx", f"backup.enabled=true,backup.to=s3://styx/{RELEASE}/", "backup.to is store.url"),
+        (
+            "styx",
+            "networkPolicy.egress.enabled=true,log.url=kafka://a:1?protocol=SASL_SSL",
+            "does not let pods to port 1 of",
+        ),
+        ("styx", "networkPolicy.egress.enabled=true,store.endpoint=http://a", "does not let pods to port 80 of"),
         ("kafka", "podLabels.app\\.kubernetes\\.io/component=mine", "invalid propertyName"),
         ("kafka", "commonLabels.team=a b", "does not match pattern"),
         ("kafka", "podAnnotations.checksum/config=mine", "invalid propertyName"),
@@ -114,3 +122,31 @@ def test_what_does_not_fit_is_refused(helm: Path, chart: str, setting: str, word
 def test_a_limit_of_memory_is_understood_in_each_way_of_writing_it(helm: Path) -> None:
     for limit in ("1.5Gi", "1600M", "1610612736"):
         assert rendered(helm, "kafka", "--set", f"resources.limits.memory={limit},heap=1g")
+
+
+def test_a_variable_that_the_chart_sets_is_not_set_again(helm: Path) -> None:
+    """Of two of one name, one counts, and `kubectl apply` may drop either."""
+    files = ("external", "tls", "deployed-app", "default")
+    value_sets = [("--values", str(CHARTS / "styx" / "ci" / f"{each}.yaml")) for each in files]
+    servers = [each for values in value_sets for each in workloads(rendered(helm, "styx", *values))]
+    containers = [server.pod["containers"][0] for server in servers if server.kind in SERVERS]
+    set_ones = {variable["name"] for container in containers for variable in container["env"]}
+    schema = json.loads((CHARTS / "styx" / "values.schema.json").read_text())
+    refused = set(schema["definitions"]["env"]["items"]["properties"]["name"]["not"]["enum"])
+    assert {each for each in set_ones if each.startswith("STYX_")} == refused - {"STYX_KEEP_LOG"}
+    with pytest.raises(RenderFailed, match="extraEnv/0/name"):
+        rendered(helm, "styx", "--set", "worker.extraEnv[0].name=STYX_NAME,worker.extraEnv[0].value=a")
+
+
+def test_a_release_is_missed_beside_another_one(helm: Path) -> None:
+    arguments = ("--api-versions", "monitoring.coreos.com/v1", "--set", "prometheusRule.enabled=true")
+    for monitors, expected in (
+        ("serviceMonitor.enabled=true", f'{{namespace="{NAMESPACE}",app_kubernetes_io_instance="{RELEASE}"}}'),
+        ("serviceMonitor.enabled=false", ""),
+    ):
+        (rules,) = [
+            each for each in rendered(helm, "styx", *arguments, "--set", monitors) if each["kind"] == "PrometheusRule"
+        ]
+        alerts = [rule for group in rules["spec"]["groups"] for rule in group["rules"]]
+        (expression,) = [each["expr"] for each in alerts if each["alert"] == "StyxNotScraped"]
+        assert expression == f"absent(styx_phase{expected})"

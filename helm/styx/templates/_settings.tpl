@@ -100,12 +100,47 @@ replicas: {{ int .spec.replicas }}
 {{- end -}}
 {{- end -}}
 {{- include "styx.checkService" .Values.gateway.service -}}
+{{- include "styx.checkEgress" . -}}
 {{- include "styx.checkForEver" . -}}
 {{- end -}}
 
 {{- define "styx.milliseconds" -}}
 {{- $units := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 -}}
 {{- mul (regexFind "^[0-9]+" . | int64) (get $units (regexFind "[a-z]+$" .)) -}}
+{{- end -}}
+
+{{/* Whether pods may connect to what they are told to connect to. */}}
+{{- define "styx.checkEgress" -}}
+{{- $egress := .Values.networkPolicy.egress -}}
+{{- if and .Values.networkPolicy.enabled $egress.enabled -}}
+{{- $hosts := tpl .Values.log.url . | trimPrefix "kafka://" | splitList "?" | first | splitList "/" | first -}}
+{{- range splitList "," $hosts -}}
+{{- include "styx.checkPort" (dict "what" "log.url" "host" . "default" "9092" "ports" $egress.kafka.ports "where" "kafka") -}}
+{{- end -}}
+{{- $stores := list (dict "what" "store.endpoint" "url" (tpl .Values.store.endpoint .) "where" "store") -}}
+{{- if and .Values.backup.enabled .Values.backup.endpoint -}}
+{{- $stores = append $stores (dict "what" "backup.endpoint" "url" (tpl .Values.backup.endpoint .) "where" "backup") -}}
+{{- end -}}
+{{- if and .Values.restore.from .Values.restore.endpoint -}}
+{{- $stores = append $stores (dict "what" "restore.endpoint" "url" (tpl .Values.restore.endpoint .) "where" "backup") -}}
+{{- end -}}
+{{- range $stores -}}
+{{- $host := regexReplaceAll "^https?://" .url "" | splitList "/" | first -}}
+{{- $default := ternary "443" "80" (hasPrefix "https:" .url) -}}
+{{- include "styx.checkPort" (dict "what" .what "host" $host "default" $default "ports" (get $egress .where).ports "where" .where) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "styx.checkPort" -}}
+{{- $port := regexFind ":[0-9]+$" .host | trimPrefix ":" | default .default | int -}}
+{{- $open := list -}}
+{{- range .ports -}}
+{{- $open = append $open (int .) -}}
+{{- end -}}
+{{- if not (has $port $open) -}}
+{{- fail (printf "networkPolicy.egress is enabled, but does not let pods to port %d of %s, which %s names: add it to networkPolicy.egress.%s.ports" $port .host .what .where) -}}
+{{- end -}}
 {{- end -}}
 
 {{/* What the API server would refuse, with half of the release made. */}}
