@@ -1,7 +1,8 @@
 """The gateway process: hears from the coordinator which app it serves, and follows deployments.
 
 An engine for the HTTP gateway that begins before it knows what to serve, and goes on with what it knows while the
-coordinator is away. Requests never pass the coordinator.
+coordinator is away. Not when that is of a release with another version of the protocol: its workers might misread what
+is sent from here. Requests never pass the coordinator.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from styx.log.kafka.address import KafkaAddress
 from styx.messages import ReplyRecord, Request
 from styx.metrics.exposition import Exposition, gauge
 from styx.operator import Operator
-from styx.transport import Connection, Hello, Security
+from styx.transport import Connection, Hello, Refused, Security
+from styx.transport.handshake import Refusal
 
 RECONNECT_SECONDS: Final = 0.5
 """Before another attempt to reach the coordinator or Kafka."""
@@ -75,12 +77,16 @@ class GatewayProcess:
         self._engine: ClusterEngine | None = None
         self._exposition = Exposition(self._collect, with_process=True)
         self._step_since_s: float | None = None
+        self._other_release: str | None = None
         self._waits_for: str | None = f"the gateway waits for the coordinator at {coordinator}"
 
     async def run(self) -> None:
         """Serves what the coordinator says; raises `ConfigurationError` if that becomes another deployment."""
         while True:
-            link = await reach_coordinator(self._coordinator, self._security, self._hello, RECONNECT_SECONDS, _log)
+            link = await reach_coordinator(
+                self._coordinator, self._security, self._hello, RECONNECT_SECONDS, _log, self._refused
+            )
+            self._other_release = None
             heard: asyncio.Queue[bytes | None] = asyncio.Queue()
             link.start(
                 partial(_put, heard),
@@ -112,7 +118,9 @@ class GatewayProcess:
     @property
     def unavailable_reason(self) -> str | None:
         """As `Engine.unavailable_reason`."""
-        return self._waits_for if self._engine is None else self._engine.unavailable_reason
+        if self._engine is None:
+            return self._waits_for
+        return self._other_release or self._engine.unavailable_reason
 
     @property
     def broken_reason(self) -> str | None:
@@ -132,6 +140,8 @@ class GatewayProcess:
         """As `Engine.submit_request`."""
         if self._engine is None:
             raise KafkaUnreachable(f"{self._waits_for}; nothing was sent, try again soon")
+        if self._other_release is not None:
+            raise KafkaUnreachable(f"{self._other_release}; nothing was sent, try again soon")
         return self._engine.submit_request(request)
 
     def metrics(self) -> str:
@@ -144,6 +154,10 @@ class GatewayProcess:
         yield gauge("styx_app_version", "Version of the app that is served.", self.version)
 
     # The coordinator ---------------------------------------------------------------------------------------
+
+    def _refused(self, refused: Refused) -> None:
+        if refused.refusal is Refusal.VERSION:
+            self._other_release = f"the coordinator at {self._coordinator}: {refused}"
 
     def _lost(self, heard: asyncio.Queue[bytes | None], _: Connection, reason: str) -> None:
         if self.connected and self._deployment is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from styx.transport import Connection, Hello, Refused, Security, dial
@@ -19,11 +20,16 @@ PATIENCE_SECONDS: Final = 3.0
 
 
 async def reach_coordinator(
-    address: str, security: Security, hello: Hello, retry_seconds: float, log: logging.Logger
+    address: str,
+    security: Security,
+    hello: Hello,
+    retry_seconds: float,
+    log: logging.Logger,
+    on_refused: Callable[[Refused], None] = lambda _: None,
 ) -> Connection:
     """A connection to the coordinator at `address`, not yet started; attempts are `retry_seconds` apart.
 
-    Raises `ConfigurationError` for what no attempt can mend.
+    `on_refused` hears of each refusal. Raises `ConfigurationError` for what no attempt can mend.
     """
     loop = asyncio.get_running_loop()
     began_s, told = loop.time(), set[str]()
@@ -33,6 +39,8 @@ async def reach_coordinator(
         except OSError as error:
             reason = str(error)
             refused = isinstance(error, Refused) and error.refusal is not Refusal.HUNG_UP
+            if isinstance(error, Refused):
+                on_refused(error)
             if reason not in told and (refused or loop.time() - began_s >= PATIENCE_SECONDS):
                 told.add(reason)
                 log.warning("waiting for the coordinator: %s", reason)

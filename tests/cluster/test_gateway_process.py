@@ -2,7 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from styx import App, ConfigurationError, RequestRejected
@@ -12,7 +15,10 @@ from styx.deployment.package import pack
 from styx.gateway.cluster_engine import ClusterEngine
 from styx.limits import Limits
 from styx.log.kafka.address import parse_kafka_url
+from styx.messages import Request
 from styx.transport import Connection, Hello, Security, listen
+from styx.transport.frame import prefix_of
+from styx.transport.handshake import VERSION
 
 SECURITY = Security(b"0123456789abcdef", "c")
 
@@ -97,3 +103,31 @@ def test_waits_for_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
     gateway = asyncio.run(followed(first_version(), lambda g: "Kafka" in (g.unavailable_reason or "")))
     assert gateway.broken_reason is None
     assert (gateway.unavailable_reason or "").startswith("the gateway waits for Kafka: ")
+
+
+def test_a_gateway_of_another_release_goes_on_no_more() -> None:
+    """Its coordinator was replaced; Kafka would take what it sends, and workers that read it otherwise."""
+
+    async def coordinator(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        challenge = msgspec.msgpack.encode(("styx", VERSION + 1, bytes(32)))
+        writer.write(prefix_of(len(challenge)) + challenge)
+        await writer.drain()
+        writer.close()
+
+    async def refused() -> GatewayProcess:
+        server = await asyncio.start_server(coordinator, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()
+        gateway = GatewayProcess("g", SECURITY, f"{host}:{port}", parse_kafka_url("kafka://127.0.0.1:1"))
+        gateway._engine = cast(Any, SimpleNamespace(unavailable_reason=None))
+        running = asyncio.ensure_future(gateway.run())
+        while gateway.unavailable_reason is None:  # noqa: ASYNC110 - a gateway is no event source
+            await asyncio.sleep(0.005)
+        running.cancel()
+        await asyncio.wait([running])
+        server.close()
+        return gateway
+
+    gateway = asyncio.run(asyncio.wait_for(refused(), 10))
+    assert f"it is of a release with version {VERSION + 1} of the protocol" in (gateway.unavailable_reason or "")
+    with pytest.raises(RequestRejected, match="nothing was sent"):
+        gateway.submit_request(cast(Request, None))

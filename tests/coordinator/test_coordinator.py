@@ -378,6 +378,48 @@ def test_who_leaves_is_let_go_behind_the_next_generation_s_marker() -> None:
     assert office.step(WorkerLost(1)) == [], "it had nothing"
 
 
+def test_who_leaves_waits_for_nobody_who_joins() -> None:
+    office = Office(workers=None)
+    office.step(WorkerJoined(0))
+    office.step(Tick(SETTLE_S))
+    office.loaded()
+    assert office.step(WorkerJoined(1)) == [], "others may join together with it"
+    assert office.step(WorkerLeaving(0)) == [TellWorker(0, Join(1, 0))]
+
+
+def test_a_number_that_is_given_again_can_leave_again() -> None:
+    office = Office().running()
+    office.step(WorkerJoined(2))
+    for _ in range(2):
+        assert released(office.step(WorkerLeaving(2))) == [2]
+        office.step(WorkerJoined(2))
+
+
+def test_one_that_was_expelled_is_there_when_the_others_leave() -> None:
+    office = Office()
+    office.step(WorkerJoined(0, "a"))
+    office.step(WorkerJoined(1, "b"))
+    office.loaded().core.membership.shun(1, 0.0)
+    office.step(WorkerLost(1))
+    office.loaded()
+    office.step(WorkerJoined(2, "b"))
+    assert not office.core.changing
+    office.step(WorkerLeaving(0))
+    assert office.core.membership.eligible == [2]
+    snapshot(office, 0)
+    assert snapshot(office, 1)[-1] == AppendMarker(3, 1)
+    assert office.core.membership.members == {2}
+
+
+def test_the_longest_wait_begins_anew_when_all_had_gone() -> None:
+    office = Office(workers=None, grace_s=10.0)
+    office.step(WorkerJoined(0))
+    office.step(WorkerLeaving(0))
+    office.step(Tick(100.0))
+    assert office.step(WorkerJoined(1)) == [], "others may join together with it"
+    assert office.step(Tick(100.0 + SETTLE_S)) == [AppendMarker(1, -1)]
+
+
 def test_who_has_left_never_takes_part_again() -> None:
     office = Office().running()
     office.step(WorkerLeaving(1))
