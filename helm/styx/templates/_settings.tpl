@@ -158,8 +158,13 @@ replicas: {{ int .spec.replicas }}
 
 {{- define "styx.checkData" -}}
 {{- $log := tpl .Values.log.url . -}}
-{{- if not (hasPrefix "kafka://" $log) -}}
-{{- fail (printf "log.url is %q; write kafka://HOST:PORT[,HOST:PORT]" $log) -}}
+{{- if contains "@" $log -}}
+{{- fail "log.url has an @: put no user name or password into values; name a Secret with them in log.existingSecret." -}}
+{{- end -}}
+{{- $broker := "(\\[[0-9a-fA-F:.]+\\]|[^\\]\\[:/,?\\s]+)(:[0-9]{1,5})?" -}}
+{{- $option := "((?i:protocol=(SASL_)?(PLAINTEXT|SSL)|mechanism=(PLAIN|SCRAM-SHA-256|SCRAM-SHA-512))|cafile=[^&\\s]+)" -}}
+{{- if not (regexMatch (printf "^kafka://%s(,%s)*/?(\\?%s(&%s)*)?$" $broker $broker $option $option) $log) -}}
+{{- fail (printf "log.url is %q; write kafka://HOST:PORT[,HOST:PORT], with ?protocol=SASL_SSL or another protocol, and &mechanism=SCRAM-SHA-512 or another mechanism, if need be" $log) -}}
 {{- end -}}
 {{- if and (contains "=SASL_" (upper $log)) (not (tpl .Values.log.existingSecret .)) -}}
 {{- fail "log.url asks for SASL, but log.existingSecret is empty: name a Secret with user name and password." -}}
@@ -173,16 +178,23 @@ replicas: {{ int .spec.replicas }}
 {{- if and .Values.log.caSecret.name (not (contains "SSL" (upper $log))) -}}
 {{- fail "log.caSecret.name is set, but log.url does not say ?protocol=SSL or SASL_SSL." -}}
 {{- end -}}
-{{- $store := tpl .Values.store.url . -}}
-{{- if hasPrefix "s3://" $store -}}
-{{- if not (regexMatch "^https?://" (tpl .Values.store.endpoint .)) -}}
-{{- fail (printf "store.endpoint is %q; write https://HOST or http://HOST:PORT, for AWS https://s3.REGION.amazonaws.com" (tpl .Values.store.endpoint .)) -}}
+{{- range $what, $url := dict "store.url" .Values.store.url "backup.to" .Values.backup.to "restore.from" .Values.restore.from -}}
+{{- $url = tpl $url $ -}}
+{{- if and (or $url (eq $what "store.url")) (not (regexMatch "^s3://[a-z0-9][a-z0-9.-]+[a-z0-9](/\\S*)?$" $url)) -}}
+{{- fail (printf "%s is %q; write s3://BUCKET/PREFIX" $what $url) -}}
+{{- end -}}
+{{- end -}}
+{{- range $what, $url := dict "store" .Values.store.endpoint "backup" .Values.backup.endpoint "restore" .Values.restore.endpoint -}}
+{{- $url = tpl $url $ -}}
+{{- if contains "@" $url -}}
+{{- fail (printf "%s.endpoint has an @: put no keys into values; name a Secret with them in %s.existingSecret." $what $what) -}}
+{{- end -}}
+{{- if and (or $url (eq $what "store")) (not (regexMatch "^https?://[^/\\s]+\\S*$" $url)) -}}
+{{- fail (printf "%s.endpoint is %q; write https://HOST or http://HOST:PORT, for AWS https://s3.REGION.amazonaws.com" $what $url) -}}
+{{- end -}}
 {{- end -}}
 {{- if not (tpl .Values.store.existingSecret .) -}}
 {{- fail "store.existingSecret is empty: name a Secret with the access key and the secret key." -}}
-{{- end -}}
-{{- else -}}
-{{- fail (printf "store.url is %q; write s3://BUCKET/PREFIX" $store) -}}
 {{- end -}}
 {{- end -}}
 
