@@ -20,7 +20,7 @@ from styx.cluster.coordinator.claim import NAME as CLAIM_NAME
 from styx.cluster.coordinator.claim import Claim, decode_claim, encode_claim, read_claim
 from styx.cluster.coordinator.versions import PREFIX as VERSIONS_PREFIX
 from styx.cluster.coordinator.versions import note_running, version_name
-from styx.coordinator.metadata import decode_manifest, write_manifest
+from styx.coordinator.metadata import decode_manifest, encode_manifest, manifest_name
 from styx.deployment.package_format import PackageHeader, PackageRefused, seal, unseal
 from styx.errors import ConfigurationError
 from styx.log.kafka.address import KafkaAddress
@@ -132,7 +132,9 @@ def restore(
         persistently(partial(store.put, version_name(number), package))
         persistently(partial(note_running, store, number))
     manifest = restored_manifest(backup.manifest, now_s)
-    persistently(lambda: write_manifest(store, manifest))
+    # If there is one, a restore at the same time, or an interrupted one, has stored it. With the first of these a
+    # coordinator may be at work: what it has recorded since must be replayed from the same counters.
+    persistently(lambda: store.put_new(manifest_name(manifest.generation, manifest.epoch), encode_manifest(manifest)))
     persistently(lambda: store.put(CLAIM_NAME, encode_claim(backup.claim)))
 
 

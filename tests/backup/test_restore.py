@@ -15,7 +15,7 @@ from styx.backup.take import take_backup
 from styx.cluster.coordinator.claim import claim, read_claim
 from styx.cluster.coordinator.versions import load_version, load_version_before, versions
 from styx.cluster.wire import Deployment
-from styx.coordinator.metadata import read_manifests
+from styx.coordinator.metadata import MANIFEST_PREFIX, read_manifests
 from styx.deployment.package_format import unseal
 from styx.errors import ConfigurationError
 from styx.limits import Limits
@@ -64,6 +64,13 @@ class CutOff(MemoryStore):
         if self.left < 0:
             raise OSError("the store is away")
         super().put(name, data)
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        if name.startswith(MANIFEST_PREFIX):
+            self.left -= 1
+            if self.left < 0:
+                raise OSError("the store is away")
+        return super().put_new(name, data)
 
 
 def test_a_restored_store_is_the_cluster_s(cluster: Cluster, place: MemoryStore) -> None:
@@ -122,6 +129,22 @@ def test_an_interrupted_restore_is_nobody_s_and_can_be_run_again(cluster: Cluste
         assert tables(store, manifest) == tables(cluster.store, cluster.manifests[0])
     # 3 objects, 2 versions with their notes, manifest and claim
     assert interrupted == 9
+
+
+def test_one_that_another_restore_overtakes_changes_nothing(place: MemoryStore) -> None:
+    """Two pods restore the same backup, and a coordinator is at work on what the first one made."""
+    backup, store = verified(place), MemoryStore()
+    put = store.put
+
+    def overtaken(name: str, data: bytes) -> None:
+        store.put = put  # type: ignore[method-assign]
+        restore(Reader(place), backup, store, SECRET, NOW_S)
+        put(name, data)
+
+    store.put = overtaken  # type: ignore[method-assign]
+    restore(Reader(place), backup, store, SECRET, NOW_S + 60)
+    assert read_manifests(store)[0] == [restored_manifest(backup.manifest, NOW_S)]
+    assert claim(store, WANTED) == WANTED
 
 
 def test_a_coordinator_that_was_first(place: MemoryStore) -> None:
