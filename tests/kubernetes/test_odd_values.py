@@ -163,3 +163,11 @@ def test_a_release_is_missed_beside_another_one(helm: Path) -> None:
         alerts = [rule for group in rules["spec"]["groups"] for rule in group["rules"]]
         (expression,) = [each["expr"] for each in alerts if each["alert"] == "StyxNotScraped"]
         assert expression == f"absent(styx_phase{expected})"
+
+
+def test_pods_say_which_version_they_are_of(helm: Path) -> None:
+    """In a rolling upgrade, `kubectl get pods -L app.kubernetes.io/version` shows how far it is."""
+    manifests = rendered(helm, "styx", "--set", f"image.tag=9.9-{'a' * 60}")
+    for kind, name in (("Deployment", "gateway"), ("Deployment", "coordinator"), ("StatefulSet", "worker")):
+        version = _labels(manifests, kind, f"{RELEASE}-styx-{name}")["app.kubernetes.io/version"]
+        assert version == f"9.9-{'a' * 59}"

@@ -68,7 +68,7 @@ chart alone need not replace a pod. (dict "root" $ "component" "worker" "values"
 */}}
 {{- define "styx.podLabels" -}}
 {{ include "styx.selector" . }}
-app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ default .root.Chart.AppVersion .root.Values.image.tag | trunc 63 | trimAll "-._" | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 app.kubernetes.io/part-of: styx
 {{- if .kafka }}
