@@ -15,6 +15,8 @@ DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{path.name
 _PATH = re.compile(r"`((?:styx|tests|docs|scripts|examples|benchmarks)/[\w./-]+)(?:::(\w+))?`")
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]+))?\)")
 _LIMIT_ROW = re.compile(r"^\| `(\w+)` \| ([\d,]+)( [KM]iB)? \|", re.MULTILINE)
+MADE = {"styx/_compiled"}
+"""By scripts, and not in a fresh checkout."""
 _UNITS = {"": 1, " KiB": 1024, " MiB": 1024 * 1024}
 
 
@@ -30,7 +32,7 @@ def anchors(path: Path) -> set[str]:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_files_and_tests_that_are_named_exist(document: str) -> None:
     for path, test in _PATH.findall(text_of(document)):
-        assert (ROOT / path).exists(), f"{document} names {path}"
+        assert path in MADE or (ROOT / path).exists(), f"{document} names {path}"
         if test:
             assert f"def {test}(" in (ROOT / path).read_text("utf-8"), f"{document} names {path}::{test}"
 
