@@ -132,7 +132,7 @@ async def existing_topics(address: KafkaAddress | str, topics: Topics) -> list[s
     try:
         async with asyncio.timeout(CREATE_SECONDS_MAX):
             await session.open()
-            return sorted(await _described(session, dict.fromkeys(topics)))
+            return sorted(await _described(session, dict.fromkeys(topics), surely=True))
     except TimeoutError:
         raise TimeoutError(f"{session} did not say within {CREATE_SECONDS_MAX} s which topics it has") from None
     finally:
@@ -145,7 +145,8 @@ class _Topic(NamedTuple):
     """Whether every partition has a leader."""
 
 
-async def _described(session: KafkaSession, names: Mapping[str, Any]) -> dict[str, _Topic]:
+async def _described(session: KafkaSession, names: Mapping[str, Any], surely: bool = False) -> dict[str, _Topic]:
+    """Those that there are; `surely`: raises `ConnectionError` if the broker cannot say it of one now."""
     answer = await session.send_anywhere(MetadataRequest(list(names), allow_auto_topic_creation=False))
     described = {}
     for code, name, _, partitions in answer.topics:
@@ -153,6 +154,8 @@ async def _described(session: KafkaSession, names: Mapping[str, Any]) -> dict[st
             described[name] = _Topic(len(partitions), all(each[0] == NO_ERROR for each in partitions))
         elif code != UNKNOWN_TOPIC_OR_PARTITION and not passes(code):
             raise ConfigurationError(f"{session} does not show the topic {name}: {name_of(code)}")
+        elif code != UNKNOWN_TOPIC_OR_PARTITION and surely:
+            raise ConnectionError(f"{session} does not show the topic {name} now: {name_of(code)}")
     return described
 
 

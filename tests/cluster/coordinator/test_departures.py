@@ -125,3 +125,26 @@ def test_those_without_slots_hear_whether_they_are_needed() -> None:
     office.departures.look()
     assert office.told(2) == [StandBy(True), StandBy(False)]
     assert (office.told(1), office.told(3)) == ([], [])
+
+
+def test_who_takes_part_for_a_while_is_told_again_that_it_stands_by() -> None:
+    office = Office("a", "b")
+    membership = office.core.membership
+    office.core.phase = Phase.RUNNING
+    membership.wanted = 1
+    for number in (1, 2):
+        membership.join(number, "", 0.0)
+    for members in ({1}, {2}, {1}):
+        membership.members = frozenset(members)
+        office.departures.look()
+    assert office.told(2) == [StandBy(True), StandBy(True)]
+
+
+def test_one_that_cannot_run_the_app_does_not_stand_by() -> None:
+    office = Office("a")
+    office.core.phase = Phase.RUNNING
+    office.register("b")
+    office.core.membership.join(1, "", 0.0)
+    office.core.membership.convene()
+    office.departures.look()
+    assert office.told(2) == []

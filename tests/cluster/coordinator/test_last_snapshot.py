@@ -62,7 +62,9 @@ async def test_without_workers_there_is_none() -> None:
     taken = process.last_snapshot()
     await turns()
     process.core.live = False
-    assert not await taken
+    await turns()
+    assert taken.done()
+    assert not taken.result()
 
 
 async def test_without_a_generation_there_is_none() -> None:
