@@ -22,15 +22,11 @@ from styx.limits import Limits
 from styx.store import MemoryStore
 from tests.backup.snapshots import SECRET, SLOTS, Cluster, Reader, flipped, tables
 
+pytestmark = pytest.mark.usefixtures("no_pauses")
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NOW_S = 1_800_000_000.0
 NEW_SECRET = b"the new cluster's own secret"
 WANTED = Deployment("bank", SLOTS, 3, Limits())
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.backup.copying.FIRST_PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture

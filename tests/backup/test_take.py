@@ -16,12 +16,8 @@ from styx.errors import ConfigurationError, EngineFailed
 from styx.store import MemoryStore, StoreReader
 from tests.backup.snapshots import SECRET, Cluster, Reader, flipped, package, tables
 
+pytestmark = pytest.mark.usefixtures("no_pauses")
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.backup.copying.FIRST_PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -12,17 +12,14 @@ from styx.coordinator.events import (
     AppendMarker,
     DeleteManifest,
     DeployWanted,
-    Effect,
     Event,
     Expel,
     Heard,
     ManifestStored,
     MarkerAppended,
     Refuse,
-    ReleaseWorker,
     SnapshotWanted,
     Started,
-    StopWanted,
     SweepObjects,
     TellWorker,
     Tick,
@@ -31,65 +28,19 @@ from styx.coordinator.events import (
     WorkerLost,
     WorkerSaid,
 )
-from styx.coordinator.membership import SETTLE_S, SHUNNED_S
+from styx.coordinator.membership import SHUNNED_S
 from styx.protocol import (
     Broken,
-    Conflicts,
     Done,
     EpochStarted,
     Join,
     Loaded,
     LoadFailed,
-    Manifest,
     Recover,
     Resume,
-    SlotManifest,
-    SlotPart,
-    SlotsStored,
     ToCoordinator,
 )
-
-
-def manifest(epoch: int, n_slots: int = 2) -> Manifest:
-    return Manifest(1, epoch, epoch, [SlotManifest(SlotPart(slot, 0, [], 0, {}, None), []) for slot in range(n_slots)])
-
-
-class Office:
-    """A coordinator of two slots, with the events that its host and workers usually send."""
-
-    def __init__(
-        self,
-        workers: int | None = 2,
-        silence_max_s: float | None = None,
-        manifests: list[Manifest] | None = None,
-        grace_s: float | None = None,
-    ):
-        self.core = Coordinator(2, workers, silence_max_s=silence_max_s, grace_s=grace_s)
-        self.step(Started(0, manifests or []))
-
-    def step(self, event: Event) -> list[Effect]:
-        return self.core.step(event)
-
-    def said(self, worker: int, message: ToCoordinator) -> list[Effect]:
-        return self.step(WorkerSaid(worker, message))
-
-    def marked(self) -> list[Effect]:
-        return self.step(MarkerAppended(self.core.generation))
-
-    def running(self) -> Office:
-        """Every expected worker joins and loads."""
-        for worker in range(self.core.workers_wanted):
-            self.step(WorkerJoined(worker))
-        return self.loaded()
-
-    def loaded(self, replay_until: int = -1) -> Office:
-        """The members load."""
-        self.marked()
-        for worker in sorted(self.core.membership.members):
-            self.said(worker, Loaded(self.core.generation, replay_until))
-        assert self.core.phase is Phase.RUNNING
-        return self
-
+from tests.coordinator.office import Office, manifest, snapshot, snapshot_fails
 
 # Generations ---------------------------------------------------------------------------------------------------
 
@@ -265,20 +216,6 @@ def test_a_snapshot_that_is_wanted_before_the_start_is_taken_after_it() -> None:
 # Planned changes, with workers, are in the transcripts ----------------------------------------------------------
 
 
-def snapshot(office: Office, epoch: int) -> list[Effect]:
-    """An epoch ends with a snapshot, whose manifest is stored; what that has for effects."""
-    generation = office.core.generation
-    members = sorted(office.core.membership.members)
-    for worker in members:
-        office.said(worker, Done(generation, epoch, 0, [], [], [], []))
-    for worker in members:
-        office.said(worker, Conflicts(generation, epoch, []))
-    for slot in (0, 1):
-        part = SlotPart(slot, 0, [], 10 * epoch, {}, None)
-        office.said(office.core.owners[slot], SlotsStored(generation, epoch, [part]))
-    return office.step(ManifestStored(generation, epoch, True))
-
-
 def test_uploads_are_swept_once_a_generation_behind_its_first_snapshot() -> None:
     office = Office().running()
     swept = []
@@ -360,152 +297,6 @@ def test_an_epoch_that_ends_forgives_earlier_breaks() -> None:
     assert office.said(0, Broken(office.core.generation, 1, "gone"))[0] == AppendMarker(BREAKS_MAX + 1, 0)
 
 
-# Workers that leave, with workers, are in the transcripts as well ------------------------------------------------
-
-
-def released(effects: list[Effect]) -> list[int]:
-    return [effect.worker for effect in effects if isinstance(effect, ReleaseWorker)]
-
-
-def test_who_leaves_is_let_go_behind_the_next_generation_s_marker() -> None:
-    office = Office().running()
-    assert office.step(WorkerLeaving(1)) == [TellWorker(worker, Join(1, 0)) for worker in (0, 1)]
-    assert released(snapshot(office, 0)) == []
-    assert snapshot(office, 1)[-1] == AppendMarker(2, 1)
-    assert office.marked()[1:] == [ReleaseWorker(1)]
-    assert office.core.owners == {0: 0, 1: 0}
-    assert not office.core.changing
-    assert office.step(WorkerLost(1)) == [], "it had nothing"
-
-
-def test_who_leaves_waits_for_nobody_who_joins() -> None:
-    office = Office(workers=None)
-    office.step(WorkerJoined(0))
-    office.step(Tick(SETTLE_S))
-    office.loaded()
-    assert office.step(WorkerJoined(1)) == [], "others may join together with it"
-    assert office.step(WorkerLeaving(0)) == [TellWorker(0, Join(1, 0))]
-
-
-def test_a_number_that_is_given_again_can_leave_again() -> None:
-    office = Office().running()
-    office.step(WorkerJoined(2))
-    for _ in range(2):
-        assert released(office.step(WorkerLeaving(2))) == [2]
-        office.step(WorkerJoined(2))
-
-
-def test_one_that_was_expelled_is_there_when_the_others_leave() -> None:
-    office = Office()
-    office.step(WorkerJoined(0, "a"))
-    office.step(WorkerJoined(1, "b"))
-    office.loaded().core.membership.shun(1, 0.0)
-    office.step(WorkerLost(1))
-    office.loaded()
-    office.step(WorkerJoined(2, "b"))
-    assert not office.core.changing
-    office.step(WorkerLeaving(0))
-    assert office.core.membership.eligible == [2]
-    snapshot(office, 0)
-    assert snapshot(office, 1)[-1] == AppendMarker(3, 1)
-    assert office.core.membership.members == {2}
-
-
-def test_the_longest_wait_begins_anew_when_all_had_gone() -> None:
-    office = Office(workers=None, grace_s=10.0)
-    office.step(WorkerJoined(0))
-    office.step(WorkerLeaving(0))
-    office.step(Tick(100.0))
-    assert office.step(WorkerJoined(1)) == [], "others may join together with it"
-    assert office.step(Tick(100.0 + SETTLE_S)) == [AppendMarker(1, -1)]
-
-
-def test_who_has_left_never_takes_part_again() -> None:
-    office = Office().running()
-    office.step(WorkerLeaving(1))
-    for epoch in (0, 1):
-        snapshot(office, epoch)
-    office.loaded()
-    assert office.step(WorkerLeaving(1)) == [], "it was let go already"
-    office.step(WorkerLost(0))
-    assert office.core.phase is Phase.WAITING
-    assert office.step(WorkerJoined(2)) == [AppendMarker(3, 1)]
-    assert office.core.membership.members == {2}
-
-
-def test_a_worker_without_slots_is_let_go_at_once() -> None:
-    office = Office()
-    office.step(WorkerJoined(0))
-    assert office.step(WorkerLeaving(0)) == [ReleaseWorker(0)], "nothing runs yet"
-    assert office.step(WorkerJoined(1)) == [], "two are wanted, and one does not count"
-    assert office.step(WorkerJoined(2)) == [AppendMarker(1, -1)]
-    office.loaded()
-    office.step(WorkerJoined(3))
-    assert office.step(WorkerLeaving(3)) == [ReleaseWorker(3)], "it stands by"
-    assert office.step(WorkerLeaving(9)) == [], "nobody knows it"
-
-
-def test_when_all_leave_they_are_let_go_behind_the_held_snapshot_and_nothing_begins() -> None:
-    office = Office().running()
-    for worker in (0, 1):
-        office.step(WorkerLeaving(worker))
-    snapshot(office, 0)
-    effects = snapshot(office, 1)
-    assert released(effects) == [0, 1]
-    assert office.core.all_stored
-    assert not [effect for effect in effects if isinstance(effect, AppendMarker)]
-    assert office.core.phase is Phase.WAITING
-    assert office.step(Tick(1.0)) == []
-    assert office.step(WorkerJoined(2)) == [AppendMarker(2, 1)]
-    assert office.loaded().core.all_stored is False
-
-
-def test_one_that_leaves_while_it_is_fenced_in_loads_first() -> None:
-    office = Office()
-    for worker in (0, 1):
-        office.step(WorkerJoined(worker))
-    assert office.step(WorkerLeaving(1)) == []
-    office.marked()
-    office.said(0, Loaded(1, -1))
-    assert office.said(1, Loaded(1, -1))[-1] == TellWorker(1, Join(1, 0)), "a snapshot is begun at once"
-
-
-def test_until_the_marker_is_written_one_that_leaves_can_still_be_the_only_one() -> None:
-    office = Office().running()
-    office.step(WorkerLeaving(1))
-    for epoch in (0, 1):
-        snapshot(office, epoch)
-    assert office.core.phase is Phase.FENCING
-    assert office.step(WorkerLost(0)) == [AppendMarker(3, 1)]
-    assert office.core.membership.members == {1}
-
-
-def test_a_recovery_is_without_who_leaves_if_others_are_there() -> None:
-    office = Office(workers=3).running()
-    office.step(WorkerLeaving(1))
-    assert office.step(WorkerLost(2)) == [AppendMarker(2, -1)]
-    assert released(office.marked()) == [1]
-    assert office.core.membership.members == {0}
-
-
-def test_one_that_leaves_and_joins_anew_is_another_worker() -> None:
-    office = Office().running()
-    office.step(WorkerLeaving(1))
-    office.step(WorkerJoined(1))
-    office.loaded()
-    assert office.core.membership.members == {0, 1}
-    assert not office.core.changing
-
-
-def snapshot_fails(office: Office, epoch: int) -> None:
-    """Two workers end an epoch with a snapshot that the store does not take."""
-    for worker in (0, 1):
-        office.said(worker, Done(1, epoch, 0, [], [], [], []))
-    for worker in (0, 1):
-        office.said(worker, Conflicts(1, epoch, []))
-    office.said(0, SlotsStored(1, epoch, None))
-
-
 def test_a_snapshot_that_failed_is_tried_again_soon_if_a_change_waits_for_it() -> None:
     office = Office().running()
     office.step(Tick(100.0))
@@ -513,128 +304,6 @@ def test_a_snapshot_that_failed_is_tried_again_soon_if_a_change_waits_for_it() -
     snapshot_fails(office, 0)
     assert office.step(Tick(100.0 + 0.9 * CHANGE_RETRY_S)) == []
     assert office.step(Tick(100.0 + CHANGE_RETRY_S)) == [TellWorker(worker, Join(1, 1)) for worker in (0, 1)]
-
-
-# As many as are there ------------------------------------------------------------------------------------------
-
-
-def test_a_start_waits_until_nobody_joins_any_more() -> None:
-    office = Office(workers=None)
-    office.step(Tick(10.0))
-    office.step(WorkerJoined(0))
-    assert office.step(Tick(10.0 + 0.9 * SETTLE_S)) == []
-    assert office.step(WorkerJoined(1)) == [AppendMarker(1, -1)], "there are no more slots"
-    office = Office(workers=None, grace_s=5.0)
-    office.step(WorkerJoined(0))
-    assert office.step(Tick(SETTLE_S)) == [AppendMarker(1, -1)]
-
-
-def test_workers_that_join_near_each_other_are_one_change() -> None:
-    office = Office(workers=None)
-    office.core = Coordinator(4, None)
-    office.step(Started(0, []))
-    office.step(WorkerJoined(0))
-    office.step(Tick(SETTLE_S))
-    office.loaded()
-    assert office.step(WorkerJoined(1)) == []
-    office.step(Tick(1.9 * SETTLE_S))
-    assert office.step(WorkerJoined(2)) == []
-    assert not office.core.changing
-    assert office.step(Tick(2 * SETTLE_S)) == [TellWorker(0, Join(1, 0))], "so long after the first of them"
-    assert office.core.changing
-    office.step(WorkerJoined(3))
-    assert office.core.changing, "others that join do not put it off"
-    assert office.core.workers_wanted == 4
-
-
-def test_one_that_joins_while_slots_are_loaded_does_not_begin_that_anew() -> None:
-    office = Office(workers=None)
-    office.step(WorkerJoined(0))
-    office.step(Tick(SETTLE_S))
-    office.marked()
-    assert office.step(WorkerJoined(1)) == []
-    office.said(0, Loaded(1, -1))
-    assert office.core.phase is Phase.RUNNING
-
-
-def test_survivors_go_on_at_once_and_strangers_wait_for_each_other() -> None:
-    office = Office(workers=None)
-    for worker in (0, 1):
-        office.step(WorkerJoined(worker))
-    office.loaded()
-    assert office.step(WorkerLost(0)) == [AppendMarker(2, -1)]
-    office.loaded()
-    office.step(WorkerLost(1))
-    assert office.step(WorkerJoined(2)) == []
-    assert office.step(Tick(SETTLE_S)) == [AppendMarker(3, -1)]
-
-
-def test_more_than_there_are_slots_stand_by() -> None:
-    office = Office(workers=None)
-    for worker in (0, 1):
-        office.step(WorkerJoined(worker))
-    office.loaded()
-    office.step(WorkerJoined(2))
-    assert office.step(Tick(SETTLE_S)) == []
-    assert not office.core.changing
-
-
-# An orderly stop -----------------------------------------------------------------------------------------------
-
-
-def test_a_stop_is_one_held_snapshot_and_then_nothing_happens() -> None:
-    office = Office().running()
-    assert office.step(StopWanted()) == [TellWorker(worker, Join(1, 0)) for worker in (0, 1)]
-    effects = snapshot(office, 0)
-    assert not [effect for effect in effects if isinstance(effect, AppendMarker | TellWorker)]
-    assert office.core.phase is Phase.STOPPED
-    for event in (WorkerLost(0), WorkerJoined(5), Tick(99.0), SnapshotWanted()):
-        assert office.step(event) == []
-
-
-def test_a_stop_holds_behind_a_loss_too_and_lets_go_who_leaves() -> None:
-    office = Office().running()
-    office.step(StopWanted())
-    office.step(WorkerLost(1))
-    office.loaded()
-    office.step(WorkerLeaving(0))
-    effects = snapshot(office, 0)
-    assert office.core.phase is Phase.STOPPED
-    assert released(effects) == [0]
-
-
-def test_a_stop_behind_a_planned_change_lets_nothing_begin() -> None:
-    office = Office().running()
-    office.step(WorkerLeaving(1))
-    snapshot(office, 0)
-    assert AppendMarker(2, 1) in snapshot(office, 1), "the marker is being written"
-    assert released(office.step(StopWanted())) == [1]
-    assert office.core.phase is Phase.STOPPED
-    assert office.core.all_stored
-    assert office.marked() == []
-
-
-def test_behind_a_planned_change_whose_snapshot_is_damaged_not_everything_is_stored() -> None:
-    office = Office().running()
-    office.step(WorkerLeaving(1))
-    snapshot(office, 0)
-    snapshot(office, 1)
-    office.marked()
-    assert office.core.all_stored
-    office.said(0, LoadFailed(2, "an object is damaged"))
-    assert not office.core.all_stored
-    office.step(StopWanted())
-    assert office.core.phase is Phase.FENCING
-
-
-def test_a_stop_whose_snapshot_failed_holds_again_soon() -> None:
-    office = Office().running()
-    office.step(StopWanted())
-    snapshot_fails(office, 0)
-    assert office.step(Tick(0.9 * CHANGE_RETRY_S)) == []
-    assert office.step(Tick(CHANGE_RETRY_S)) == [TellWorker(worker, Join(1, 1)) for worker in (0, 1)]
-    snapshot(office, 1)
-    assert office.core.phase is Phase.STOPPED
 
 
 def test_who_was_shunned_takes_part_again_in_time_though_nothing_is_asked() -> None:
@@ -647,15 +316,6 @@ def test_who_was_shunned_takes_part_again_in_time_though_nothing_is_asked() -> N
     office.step(WorkerJoined(2, "b"))
     assert not office.core.changing
     assert office.step(Tick(SHUNNED_S + 1)) == [TellWorker(0, Join(2, 0))]
-
-
-def test_a_stop_does_not_switch_the_version() -> None:
-    office = Office().running()
-    office.step(DeployWanted(5))
-    office.step(StopWanted())
-    snapshot(office, 0)
-    assert office.core.phase is Phase.STOPPED
-    assert office.core.app_version == 0
 
 
 def test_what_is_replayed_is_counted() -> None:
