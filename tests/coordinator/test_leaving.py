@@ -1,4 +1,4 @@
-"""Workers that leave: who goes on serving until when, and who is let go behind what; with workers in the transcripts."""
+"""Workers that leave: who serves until when, and who is let go behind what. With workers it is in the transcripts."""
 
 from __future__ import annotations
 

@@ -7,11 +7,15 @@ by itself: the session asks it with each of its ticks.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from styx.cluster.coordinator.links import Links, WorkerLink
 from styx.cluster.wire import Released, StandBy, encode
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import Event, WorkerLeaving
+
+DRAINED_MAX: Final = 1_000
+"""Processes that an operator drained and that are remembered, should they register again; the oldest are forgotten."""
 
 Answering = Callable[[bool, str], None]
 
@@ -24,7 +28,7 @@ class Departures:
         self._core = core
         self._give = give
         self._drains: list[tuple[str, list[WorkerLink], Answering]] = []
-        self._drained: set[str] = set()
+        self._drained: dict[str, None] = {}
 
     def registered(self, link: WorkerLink) -> None:
         """A worker has registered; one that was to leave, and lost its connection before it heard so, leaves on."""
@@ -56,10 +60,15 @@ class Departures:
             answer(True, f"no worker {name!r} is registered: there is nothing to drain")
             return
         for link in links:
-            self._drained.add(link.connection.peer.incarnation)
+            self._remember(link.connection.peer.incarnation)
             self.leave(link)
         self._drains.append((name, links, answer))
         self._answer()
+
+    def _remember(self, incarnation: str) -> None:
+        self._drained[incarnation] = None
+        if len(self._drained) > DRAINED_MAX:
+            del self._drained[next(iter(self._drained))]
 
     def look(self) -> None:
         """Tells who is to be told by now."""

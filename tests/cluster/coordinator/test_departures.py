@@ -5,6 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
+from styx.cluster.coordinator import departures
 from styx.cluster.coordinator.departures import Departures
 from styx.cluster.coordinator.links import Links, WorkerLink
 from styx.cluster.wire import Released, StandBy, worker_hears
@@ -148,3 +151,16 @@ def test_one_that_cannot_run_the_app_does_not_stand_by() -> None:
     office.core.membership.convene()
     office.departures.look()
     assert office.told(2) == []
+
+
+def test_a_drained_process_that_registers_again_leaves_on_unless_many_were_drained_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(departures, "DRAINED_MAX", 2)
+    office = Office("a", "b", "c")
+    for name in "abc":
+        office.drain(name)
+    for name, leaves in (("a", False), ("b", True), ("c", True)):
+        link = office.register(name)
+        office.departures.registered(link)
+        assert link.leaving is leaves
