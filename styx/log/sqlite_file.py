@@ -39,16 +39,18 @@ CREATE TABLE batches (
 """
 _FETCH: Final = """
 SELECT * FROM batches
-WHERE stream = ?1 AND partition = ?2 AND first_offset >= coalesce((
-    SELECT max(first_offset) FROM batches WHERE stream = ?1 AND partition = ?2 AND first_offset <= ?3), 0)
-ORDER BY first_offset LIMIT ?4
+WHERE stream = :stream AND partition = :partition AND first_offset >= coalesce((
+    SELECT max(first_offset) FROM batches
+    WHERE stream = :stream AND partition = :partition AND first_offset <= :offset), 0)
+ORDER BY first_offset LIMIT :count
 """
 _RELEASE: Final = """
 DELETE FROM batches WHERE (stream, partition, first_offset) IN (
     SELECT stream, partition, first_offset FROM batches
-    WHERE stream = ?1 AND partition = ?2 AND first_offset < (
-        SELECT max(first_offset) FROM batches WHERE stream = ?1 AND partition = ?2 AND first_offset <= ?3)
-    ORDER BY first_offset LIMIT ?4)
+    WHERE stream = :stream AND partition = :partition AND first_offset < (
+        SELECT max(first_offset) FROM batches
+        WHERE stream = :stream AND partition = :partition AND first_offset <= :offset)
+    ORDER BY first_offset LIMIT :count)
 """
 _FIRST_OF_NEXT_PARTITION: Final = """
 SELECT * FROM batches WHERE (stream, partition) > (?, ?) ORDER BY stream, partition, first_offset LIMIT 1
@@ -99,15 +101,15 @@ class SqliteFile:
         with self._reader_lock, self._errors("read"):
             if self._reader is None:
                 raise LogClosed(f"the log {self.path} was closed")
-            rows = self._reader.execute(_FETCH, (int(stream), partition, offset, FETCH_BATCHES_MAX)).fetchall()
+            wanted = _named(stream, partition, offset, FETCH_BATCHES_MAX)
+            rows = self._reader.execute(_FETCH, wanted).fetchall()
         return [Batch(*row) for row in rows]
 
     def release(self, stream: Stream, partition: int, first_offset: int) -> bool:
         """Deletes some batches that lie wholly below `first_offset`; True if there may be more."""
         with self._errors("written"):
-            deleted = self._writer.execute(
-                _RELEASE, (int(stream), partition, first_offset, RELEASE_BATCHES_MAX)
-            ).rowcount
+            unwanted = _named(stream, partition, first_offset, RELEASE_BATCHES_MAX)
+            deleted = self._writer.execute(_RELEASE, unwanted).rowcount
         return deleted == RELEASE_BATCHES_MAX
 
     def checkpoint(self) -> None:
@@ -270,6 +272,11 @@ class SqliteFile:
             f"The log {self.path} cannot be {done}: {error}. Look at the free space, the permissions and the "
             "health of its disk, then start again; nothing acknowledged is lost."
         )
+
+
+def _named(stream: Stream, partition: int, offset: int, count: int) -> dict[str, int]:
+    """Parameters that stand more than once, by name: some Pythons warn of `?1` beside a sequence, others refuse it."""
+    return {"stream": int(stream), "partition": partition, "offset": offset, "count": count}
 
 
 def _size(path: Path) -> int:

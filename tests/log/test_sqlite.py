@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 from queue import SimpleQueue
@@ -9,7 +10,7 @@ from threading import Event
 
 import pytest
 
-from styx.log import LogCorrupt, LogFailed, LogTruncated, SqliteLog, Stream
+from styx.log import LogCorrupt, LogFailed, LogTruncated, SqliteLog, Stream, sqlite_file
 from styx.log.batch import encode
 from styx.log.sqlite_file import RELEASE_BATCHES_MAX, SqliteFile
 from styx.log.tail import Run
@@ -218,3 +219,10 @@ def _alter(path: Path, statement: str) -> None:
     database = sqlite3.connect(path, isolation_level=None)
     database.execute(statement)
     database.close()
+
+
+def test_no_statement_numbers_its_parameters() -> None:
+    """Python 3.12.0 to 3.12.3 warn of `?1` with a sequence, and where warnings are errors no engine would start."""
+    statements = {name: text for name, text in vars(sqlite_file).items() if isinstance(text, str) and "batches" in text}
+    assert {"_FETCH", "_RELEASE"} <= statements.keys()
+    assert [name for name, text in statements.items() if re.search(r"\?\d", text)] == []
