@@ -1,4 +1,4 @@
-"""The image's locks are parts of requirements.lock: what was tested is what runs."""
+"""The other locks are parts of requirements.lock: what was tested is what runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def names(name: str) -> set[str]:
     return {pin.partition("==")[0] for pin in pins(name)}
 
 
-@pytest.mark.parametrize("part", ["requirements-image.lock", "requirements-image-build.lock"])
+@pytest.mark.parametrize("part", ["requirements-run.lock", "requirements-image.lock", "requirements-image-build.lock"])
 def test_it_has_the_same_versions_and_hashes(part: str) -> None:
     whole = {pin.partition(";")[0].strip(): hashes for pin, hashes in pins("requirements.lock").items()}
     assert pins(part)
