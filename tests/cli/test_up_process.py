@@ -278,8 +278,8 @@ def test_children_end_with_a_killed_supervisor(cluster: Cluster) -> None:
     assert (ran.status, ran.out) == (1, ""), "what a killed one has left is not a cluster"
 
 
-def test_clients_of_the_readme(cluster: Cluster, kafka: RealKafka) -> None:
-    code = snippets("README.md")[1].code
+def test_the_documented_clients(cluster: Cluster, kafka: RealKafka) -> None:
+    (code,) = (snippet.code for snippet in snippets("docs/services.md"))
     for before, after in (
         ("kafka://127.0.0.1:9092", f"kafka://{kafka.bootstrap}"),
         ("http://127.0.0.1:8080", f"http://127.0.0.1:{cluster.port}"),

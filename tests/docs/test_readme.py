@@ -10,8 +10,13 @@ import pytest
 from tests.docs.snippets import ROOT, run, snippets
 
 pytestmark = pytest.mark.slow
-BANK, _, TESTING = snippets("README.md")
-"""The one between needs a cluster: tests/cli/test_up_process.py runs it."""
+README_LINES_MAX = 120
+"""What a visitor reads."""
+BANK, TESTING = snippets("README.md")
+
+
+def test_it_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= README_LINES_MAX
 
 
 def test_the_first_code_keeps_its_state(tmp_path: Path) -> None:
