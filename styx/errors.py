@@ -7,6 +7,8 @@ message) only, so that a million aborted transactions cost no memory.
 from __future__ import annotations
 
 MESSAGE_CHARS_MAX = 4096
+TYPE_CHARS_MAX = 128
+"""Of the name of an exception's class, which is part of a reply and so of a record in the log."""
 
 
 class StyxError(Exception):
@@ -135,16 +137,24 @@ class ContextClosed(InTransactionError):
 
 def describe(error: BaseException) -> tuple[str, str]:
     """The (type name, message) a reply carries for `error`; never raises, whatever the exception does."""
-    name = type(error).__name__
+    try:
+        # A metaclass can make of the name what it likes; `str(…)`, because a subclass of str can do the same.
+        name = str.__str__(type(error).__name__)
+        name.encode()
+    except BaseException:  # noqa: BLE001 - as below
+        name = "<unnamed exception>"
     try:
         # str(KeyError("no account")) is a repr with quotes; its argument is what the author wrote.
-        message = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
+        told = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
+        message = str.__str__(told)
         message.encode()
     except BaseException:  # noqa: BLE001 - the exception's own code: it can raise anything
         message = "<the exception's message could not be printed>"
-    if len(message) > MESSAGE_CHARS_MAX:
-        message = message[:MESSAGE_CHARS_MAX] + "…"
-    return name, message
+    return _cut(name, TYPE_CHARS_MAX), _cut(message, MESSAGE_CHARS_MAX)
+
+
+def _cut(text: str, chars_max: int) -> str:
+    return text if len(text) <= chars_max else text[:chars_max] + "…"
 
 
 def code_of(error: BaseException) -> str:

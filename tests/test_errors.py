@@ -10,6 +10,7 @@ import styx
 from styx import errors
 from styx.errors import (
     MESSAGE_CHARS_MAX,
+    TYPE_CHARS_MAX,
     BadKey,
     ContextClosed,
     InTransactionError,
@@ -68,6 +69,42 @@ def test_an_exception_that_cannot_be_printed_is_described_all_the_same(error: Ba
     name, message = describe(error)
     assert name == type(error).__name__
     assert message == "<the exception's message could not be printed>"
+
+
+class Odd(str):
+    """Text that is none: msgpack would refuse it."""
+
+    def encode(self, *args: Any, **kwargs: Any) -> bytes:
+        return b""
+
+
+def _named(name: Any) -> BaseException:
+    class Meta(type):
+        @property
+        def __name__(cls) -> Any:  # type: ignore[override]
+            if isinstance(name, BaseException):
+                raise name
+            return name
+
+    class Odder(Exception, metaclass=Meta):
+        pass
+
+    return Odder("text")
+
+
+@pytest.mark.parametrize("name", [RuntimeError("no name"), KeyboardInterrupt(), 5, None, "\ud800"])
+def test_an_exception_whose_class_has_no_name_is_described_all_the_same(name: Any) -> None:
+    assert describe(_named(name)) == ("<unnamed exception>", "text")
+
+
+def test_a_long_name_is_cut() -> None:
+    assert describe(type("E" * TYPE_CHARS_MAX, (Exception,), {})())[0] == "E" * TYPE_CHARS_MAX
+    assert describe(type("E" * 3_000_000, (Exception,), {})())[0] == "E" * TYPE_CHARS_MAX + "…"
+
+
+def test_a_description_is_of_plain_text() -> None:
+    described = describe(_named(Odd("A"))), describe(Hostile(text=Odd("b")))
+    assert [[type(each) for each in pair] for pair in described] == [[str, str], [str, str]]
 
 
 def test_a_long_message_is_cut() -> None:

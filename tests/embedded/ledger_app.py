@@ -100,6 +100,22 @@ async def stop_iteration(ctx: Context) -> None:
     raise asyncio.CancelledError
 
 
+class _Nameless(type):
+    @property
+    def __name__(cls) -> str:  # type: ignore[override]
+        raise RuntimeError("no name")
+
+
+class Nameless(Exception, metaclass=_Nameless):
+    """An exception of a class that cannot be named."""
+
+
+@ledger.register
+async def nameless(ctx: Context) -> None:
+    await ctx.put(1)
+    raise Nameless("text")
+
+
 @ledger.register
 async def forever(ctx: Context) -> None:
     ctx.call_async(ledger, "forever", f"{ctx.key}")

@@ -59,6 +59,7 @@ POISON: list[tuple[Any, Any, Any, tuple[Any, ...], str, str]] = [
     ("ledger", "a", "leave", (), "aborted", "3"),
     ("ledger", "a", "interrupt", (), "aborted", ""),
     ("ledger", "a", "stop_iteration", (), "aborted", ""),
+    ("ledger", "a", "nameless", (), "aborted", "text"),
     ("ledger", "a", "forever", (), "aborted", "500|endless"),
     ("ledger", "a", "forever_waiting", (), "aborted", "500|endless"),
     ("ledger", "a", "loop", (), "aborted", "endless loop"),
