@@ -21,6 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("cyclopts", "rich"):
             raise
+        if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+            from styx.cli.version import version_text
+
+            print(version_text())
+            return 0
         print(f"styx: {lacking('the command line', error.name, 'all')}", file=sys.stderr)
         return 1
     return run(sys.argv[1:] if arguments is None else arguments)

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from styx import __version__
 from styx.cli import backup, call, coordinator, deploy, dev, drain, gateway, new, restore, scale, status, worker
 from styx.cli.demo import command as demo
 from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, TERMINATED, USAGE, CommandFailed
 from styx.cli.up import command as up
+from styx.cli.version import version_text
 from styx.errors import ConfigurationError, StyxError
 from styx.extras import lacking
 
@@ -67,7 +67,7 @@ def application() -> App:
     app = App(
         name="styx",
         help=_HELP,
-        version=__version__,
+        version=version_text(),
         version_flags=["--version"],
         help_flags=["--help", "-h"],
         help_format="plaintext",

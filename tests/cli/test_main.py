@@ -10,6 +10,7 @@ import pytest
 from styx import ConfigurationError, EngineFailed, __version__
 from styx.cli import application
 from styx.cli import new as new_command
+from styx.cli.version import version_text
 from tests.cli.conftest import Styx
 
 HEAVY = {"asyncio", "aiohttp", "starlette", "uvicorn", "uvloop", "sqlite3", "ssl", "http.client", "prometheus_client"}
@@ -51,7 +52,8 @@ def test_sigterm_ends_a_container_s_first_process_too(pid: int, code: int) -> No
 def test_module_and_script(command: list[str]) -> None:
     words = [sys.executable, *command] if command[0] == "-m" else command
     ran = subprocess.run([*words, "--version"], capture_output=True, text=True, check=True)
-    assert ran.stdout == f"{__version__}\n"
+    assert ran.stdout == f"{version_text()}\n"
+    assert ran.stdout.startswith(f"{__version__} (")
     assert subprocess.run([*words, "nothing"], capture_output=True, check=False).returncode == 2
 
 
@@ -60,6 +62,7 @@ def test_missing_extra(styx: Styx, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cyclopts", None)
     install = "pip install 'styx-dataflow[all]', or pip install '.[all]' in a clone"
     assert styx("--help") == (1, "", f"styx: the command line lacks cyclopts: {install}\n")
+    assert styx("--version") == (0, f"{version_text()}\n", ""), "a bare installation can be asked what it is"
 
 
 def test_help_names_the_commands_and_what_to_do_first(styx: Styx) -> None:

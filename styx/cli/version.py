@@ -1,0 +1,16 @@
+"""What `styx --version` prints: the version, the engine's form, and the interpreter.
+
+Needs no extra: it is what a bare installation can be asked.
+"""
+
+from __future__ import annotations
+
+import platform
+
+from styx import __version__
+from styx.compiled import FORM, describe
+
+
+def version_text() -> str:
+    """One line such as `0.1.0 (compiled, CPython 3.11.7)`."""
+    return f"{__version__} ({describe(FORM)}, {platform.python_implementation()} {platform.python_version()})"
