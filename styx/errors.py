@@ -6,9 +6,15 @@ message) only, so that a million aborted transactions cost no memory.
 
 from __future__ import annotations
 
+from typing import Final
+
 MESSAGE_CHARS_MAX = 4096
 TYPE_CHARS_MAX = 128
 """Of the name of an exception's class, which is part of a reply and so of a record in the log."""
+MAY_HAVE_RUN: Final = (
+    "; the request may have committed, or may still commit: repeat it only with the same idempotency key"
+)
+"""How the message of each `OutcomeUnknown` ends."""
 
 
 class StyxError(Exception):
@@ -42,6 +48,26 @@ class RequestRejected(StyxError):
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+
+
+class NotSent(RequestRejected, ConnectionError):
+    """Nobody who could run the request has it: nothing was run, and it may be sent again. `code` is `unavailable`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("unavailable", message)
+
+
+class OutcomeUnknown(StyxError, ConnectionError):
+    """The request was on its way when `reason` came between: it may have committed, or still may.
+
+    Whoever repeats it without the idempotency key that it had may run it twice; no client does that by itself.
+    `request_id` is the request's, empty where nobody knows it. A `TimeoutError` means the same, after a time.
+    """
+
+    def __init__(self, reason: str, request_id: str = "") -> None:
+        self.reason = reason.removesuffix(MAY_HAVE_RUN)
+        self.request_id = request_id
+        super().__init__(self.reason + MAY_HAVE_RUN)
 
 
 class LoadFailed(StyxError):

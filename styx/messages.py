@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from styx.codec import decode_plain
-from styx.errors import RequestRejected, TransactionAborted
+from styx.errors import NotSent, RequestRejected, TransactionAborted
 from styx.limits import REQUEST_ID_CHARS_MAX
 
 REJECTION_CODES = frozenset(
@@ -79,10 +79,12 @@ class Reply(NamedTuple):
     request_id: str
 
     def unwrap(self) -> Any:
-        """The result; raises `TransactionAborted` or `RequestRejected`."""
+        """The result; raises `TransactionAborted`, or `RequestRejected`, of `unavailable` as `NotSent`."""
         error = self.error
         if error is None:
             return self.result
+        if error.code == "unavailable":
+            raise NotSent(error.message)
         if error.code in REJECTION_CODES:
             raise RequestRejected(error.code, error.message)
         raise TransactionAborted(error.type, error.message)

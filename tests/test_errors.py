@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ from styx.errors import (
     BadKey,
     ContextClosed,
     InTransactionError,
+    NotSent,
+    OutcomeUnknown,
     RequestRejected,
     TransactionAborted,
     code_of,
@@ -122,6 +126,31 @@ def test_every_code_of_the_engine_is_one_that_clients_know() -> None:
     found = [value for value in vars(errors).values() if isinstance(value, type)]
     codes = {error.code for error in found if issubclass(error, InTransactionError)}
     assert codes <= REJECTION_CODES | {"aborted"}
+
+
+def _all_below(kind: type) -> set[type]:
+    return {kind}.union(*map(_all_below, kind.__subclasses__()))
+
+
+def test_no_error_says_both_that_nothing_happened_and_that_nobody_knows() -> None:
+    for module in pkgutil.walk_packages(styx.__path__, "styx."):
+        if "__main__" not in module.name and "._compiled" not in module.name:
+            importlib.import_module(module.name)
+    assert not _all_below(RequestRejected) & (_all_below(OutcomeUnknown) | _all_below(TimeoutError))
+    assert {error for error in _all_below(RequestRejected) if issubclass(error, OSError)} == {NotSent}
+    assert _all_below(OutcomeUnknown) == {OutcomeUnknown}
+    assert "unknown" not in REJECTION_CODES
+
+
+def test_what_is_said_of_an_unknown_outcome() -> None:
+    unknown = OutcomeUnknown("the disk is full", "a-1")
+    assert isinstance(unknown, ConnectionError)
+    assert (unknown.reason, unknown.request_id) == ("the disk is full", "a-1")
+    assert str(unknown).endswith("repeat it only with the same idempotency key")
+    assert str(OutcomeUnknown(str(unknown))) == str(unknown)  # as one that came through a gateway
+    not_sent = NotSent("nobody is there")
+    assert isinstance(not_sent, ConnectionError)
+    assert (not_sent.code, not_sent.message) == ("unavailable", "nobody is there")
 
 
 def test_what_clients_catch() -> None:

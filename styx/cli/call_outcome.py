@@ -14,7 +14,9 @@ _TYPED_WRONGLY: Final = frozenset(
     {"unknown_operator", "unknown_function", "not_found", "bad_arguments", "bad_request", "too_large"}
 )
 """Codes of requests that never ran and never will as they are."""
+_MAY_HAVE_RUN: Final = frozenset({"timeout", "unknown"})
 _LATER: Final = frozenset({"overloaded", "unavailable"})
+INTERNAL_STATUS: Final = 500
 
 
 class CallOutcome(NamedTuple):
@@ -42,7 +44,11 @@ def call_outcome(answer: GatewayAnswer, url: str, idempotency_key: str) -> CallO
     try:
         body = msgspec.json.decode(answer.body, type=_Body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        complaint = f"status {answer.status} from {url} is no reply of a gateway: {shown(answer.body)}\nCheck --url."
+        complaint = f"status {answer.status} from {url} is no reply of a gateway: {shown(answer.body)}"
+        if answer.status >= INTERNAL_STATUS:
+            # Such as a proxy's that has lost its server: who knows what that had done.
+            return unknown_outcome(complaint, idempotency_key)
+        complaint += "\nCheck --url."
         return CallOutcome("", f"styx: {complaint}", FAILURE)
     error = body.error
     if error is not None:
@@ -65,7 +71,7 @@ def _failed(error: _Error, idempotency_key: str) -> CallOutcome:
     if error.code == "aborted":
         text = f"{error.type}: {error.message}" if error.message else error.type
         return CallOutcome("", f"aborted: {text}", FAILURE)
-    if error.code == "timeout":
+    if error.code in _MAY_HAVE_RUN:
         return unknown_outcome(error.message.partition(";")[0], idempotency_key)
     if error.code in _TYPED_WRONGLY:
         advice = f"\n{_ADVICE[error.code]}" if error.code in _ADVICE else ""

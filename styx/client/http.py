@@ -31,10 +31,18 @@ from styx.client.base import (
     operator_name,
     rejected,
 )
-from styx.client.http_load import HttpLoadTarget
+from styx.client.http_load import HttpLoadTarget, no_reply_in
 from styx.client.load import LoadTarget
 from styx.codec import shown
-from styx.errors import BadArguments, ConfigurationError, InTransactionError, RequestRejected, StyxError
+from styx.errors import (
+    BadArguments,
+    ConfigurationError,
+    InTransactionError,
+    NotSent,
+    OutcomeUnknown,
+    RequestRejected,
+    StyxError,
+)
 from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.messages import REJECTION_CODES, Reply, ReplyError
 
@@ -51,16 +59,10 @@ _WRITTEN_AT_ONCE_BYTES_MAX: Final = 64 * 1024
 _CODES_OF_REPLIES = REJECTION_CODES | {"aborted"}
 _SKIPPED_HEADERS = ("User-Agent", "Accept", "Accept-Encoding")
 _IDEMPOTENCY_KEY = "Idempotency-Key"
+_CLOSED: Final = "the client was closed before the reply came"
 _KEY_TYPES = {str: "str", int: "int", tuple: "tuple"}
 
 _encode = msgspec.json.Encoder().encode
-
-
-class GatewayUnreachable(RequestRejected, ConnectionError):
-    """No connection to the gateway; nothing was sent."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("unavailable", message)
 
 
 class _Error(msgspec.Struct):
@@ -112,13 +114,11 @@ class HttpClient(Client):
         return self
 
     async def close(self) -> None:
-        """Closes the connections; requests that were submitted are no longer waited for, but may still commit."""
-        for task in self._submitted:
-            task.cancel()
+        """Closes the connections. Requests under way end in `OutcomeUnknown`: they may still commit."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
         await asyncio.gather(*self._submitted, return_exceptions=True)
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
 
     def submit(
         self,
@@ -131,12 +131,20 @@ class HttpClient(Client):
     ) -> Awaitable[Reply]:
         """As `Client.submit`."""
         check_timeout(timeout)
+        if self._session is None:
+            raise not_open("async with")
         task = asyncio.ensure_future(
-            self.request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
+            self._request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
         )
         self._submitted.add(task)
-        task.add_done_callback(self._submitted.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[Reply]) -> None:
+        self._submitted.discard(task)
+        if not task.cancelled():
+            # Looked at here, so that asyncio does not report a caller who sends and forgets.
+            task.exception()
 
     async def request(
         self,
@@ -147,10 +155,21 @@ class HttpClient(Client):
         timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `Client.request`
         idempotency_key: str | None = None,
     ) -> Reply:
-        """As `Client.request`; raises `GatewayUnreachable` if nothing was sent."""
+        """As `Client.request`."""
         check_timeout(timeout)
         if self._session is None:
             raise not_open("async with")
+        return await self._request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
+
+    async def _request(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: FunctionLike,
+        *args: Any,
+        timeout: float,  # noqa: ASYNC109 - as in `Client.request`
+        idempotency_key: str | None,
+    ) -> Reply:
         try:
             path, key_type = _path(operator, key, function)
             headers = {"Content-Type": "application/json", "Styx-Key-Type": key_type}
@@ -177,9 +196,9 @@ class HttpClient(Client):
         return HttpLoadTarget(self._post, operator, replace, timeout)
 
     async def _post(self, path: str, headers: dict[str, str], body: bytes, timeout: float) -> tuple[int, bytes, str]:  # noqa: ASYNC109 - as in `request`
-        """(status, body, request id) of the answer; raises `TimeoutError`, `GatewayUnreachable`, `ConnectionError`."""
+        """(status, body, request id) of the answer; raises `TimeoutError`, `NotSent`, `OutcomeUnknown`."""
         if self._session is None:
-            raise not_open("async with")
+            raise NotSent("the client was closed before the request was sent")
         headers["Styx-Timeout"] = f"{max(timeout, 0.001):.3f}"
         try:
             async with asyncio.timeout(timeout + ANSWER_MARGIN_SECONDS):
@@ -201,17 +220,22 @@ class HttpClient(Client):
             except aiohttp.ClientConnectorError as error:
                 if broke is None:
                     why = error.strerror or error
-                    raise GatewayUnreachable(f"{self._url}: {why}; is the gateway running there?") from None
+                    raise NotSent(f"{self._url}: {why}; is the gateway running there?") from None
                 break
             except aiohttp.ClientConnectionError as error:
                 broke = error
+                if self._session is not session:
+                    raise OutcomeUnknown(_CLOSED) from None
+            except asyncio.CancelledError:
+                # Also what aiohttp tells those that wait for a connection when it is closed.
+                task = asyncio.current_task()
+                if self._session is session or task is None or task.cancelling():
+                    raise
+                raise OutcomeUnknown(_CLOSED) from None
             except aiohttp.ClientError as error:
                 broke = error
                 break
-        raise ConnectionError(
-            f"the connection to {self._url} broke before the reply came ({broke}); the request may have committed: "
-            "repeat it only with the same idempotency key"
-        )
+        raise OutcomeUnknown(f"the connection to {self._url} broke before the reply came ({broke})")
 
 
 def _path(operator: OperatorLike, key: Any, function: FunctionLike) -> tuple[str, str]:
@@ -246,11 +270,11 @@ def _finite(value: Any) -> bool:
 
 
 def _reply(status: int, data: bytes, request_id: str) -> Reply:
-    """The reply in an answer; raises `TimeoutError` or `ConnectionError` if it holds none."""
+    """The reply in an answer; raises `TimeoutError`, `OutcomeUnknown` or `NotSent` if it holds none."""
     try:
         body = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise ConnectionError(f"status {status} without a reply: {shown(data)}; is there a gateway?") from None
+        raise no_reply_in(status, shown(data), request_id) from None
     place, error = body.transaction, body.error
     if error is None:
         if body.result_error:
@@ -258,7 +282,9 @@ def _reply(status: int, data: bytes, request_id: str) -> Reply:
         return Reply(body.result, None, place.id, place.epoch, place.phase, request_id)
     if error.code == "timeout":
         raise TimeoutError(f"{error.message} (request {request_id})")
+    if error.code == "unknown":
+        raise OutcomeUnknown(error.message, request_id)
     if error.code not in _CODES_OF_REPLIES:
-        raise ConnectionError(f"status {status} without a reply: {error.code}: {error.message}")
+        raise no_reply_in(status, f"{error.code}: {error.message}", request_id)
     reason = ReplyError(error.type or error.code, error.message, error.code)
     return Reply(None, reason, place.id, place.epoch, place.phase, request_id)

@@ -16,7 +16,7 @@ from styx.bulk_load import encode_pair, encode_pairs
 from styx.client.base import OperatorLike, check_key, operator_name
 from styx.client.load import Chunk, LoadTarget, split_pair, unfit
 from styx.codec import encode_strict, shown
-from styx.errors import BadArguments, LoadFailed, UnsupportedValue
+from styx.errors import BadArguments, LoadFailed, NotSent, OutcomeUnknown, UnsupportedValue
 from styx.operator import Operator
 from styx.partitioning import Key
 
@@ -24,6 +24,9 @@ ATTEMPTS_MAX: Final = 8
 """How often a chunk is sent before the load fails; the waits between add up to seven seconds."""
 MESSAGE_PAIRS_MAX: Final = 4_000
 """Pairs of one message: the gateway makes several chunks of it, one for each slot at least."""
+
+REQUEST_TIMEOUT_STATUS: Final = 408
+"""What a proxy says that waited for a server in vain, or for the rest of a request."""
 
 Post = Callable[[str, dict[str, str], bytes, float], Awaitable[tuple[int, bytes, str]]]
 """(path, headers, body, timeout) to (status, body, request id)."""
@@ -42,6 +45,13 @@ class _Answer(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Answer).decode
+
+
+def no_reply_in(status: int, what: str, request_id: str = "") -> NotSent | OutcomeUnknown:
+    """The error for an answer that no gateway gives to a request: what refuses or redirects it has not run it."""
+    why = f"status {status} without a reply: {what}; is there a gateway?"
+    refused = 300 <= status < 500 and status != REQUEST_TIMEOUT_STATUS
+    return NotSent(why) if refused else OutcomeUnknown(why, request_id)
 
 
 class HttpLoadTarget(LoadTarget):
@@ -79,7 +89,7 @@ class HttpLoadTarget(LoadTarget):
         try:
             answer = _decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise ConnectionError(f"status {status} without a load's answer: {shown(data)}") from None
+            raise no_reply_in(status, shown(data)) from None
         error = answer.error
         if error is not None:
             raise LoadFailed(error.code, error.type or error.code, error.message, answer.loaded, index=answer.pair)

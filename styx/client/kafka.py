@@ -1,7 +1,7 @@
 """The Kafka client: requests straight into the topics of a deployment, without a gateway between.
 
 It never retries. A request that waits while Kafka is away goes out when it is back, and may then commit after its
-timeout. Kafka away for long means `KafkaUnreachable`: nothing was sent.
+timeout. Kafka away for long means `NotSent`: nothing was sent.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class KafkaClient(Client):
     `app`: the app, or only its name; then the routing table that its deployment has published is used.
 
     Raises `ConfigurationError` for a URL that is none, or a name that no app in a cluster can have. Entering raises
-    `KafkaUnreachable`, a `ConnectionError`, or `ConfigurationError` if there is no such app.
+    `NotSent`, a `ConnectionError`, or `ConfigurationError` if there is no such app.
     """
 
     def __init__(self, url: str, app: App | str, limits: Limits | None = None) -> None:

@@ -15,7 +15,15 @@ from typing import Any, Final
 
 from styx.bulk_load import LOAD_CHUNK_PAIRS_MAX, LoadReport, entity_text
 from styx.codec import shown
-from styx.errors import BadArguments, LoadFailed, RequestRejected, TransactionAborted, UnsupportedValue, describe
+from styx.errors import (
+    BadArguments,
+    LoadFailed,
+    OutcomeUnknown,
+    RequestRejected,
+    TransactionAborted,
+    UnsupportedValue,
+    describe,
+)
 from styx.limits import KEY_BYTES_MAX, KIB, Limits
 from styx.operator import Operator
 from styx.partitioning import Key
@@ -30,7 +38,9 @@ REPEAT_WAIT_SECONDS_MAX: Final = 2.0
 
 _REQUEST_OVERHEAD_BYTES: Final = 2 * KEY_BYTES_MAX
 """What a request has besides its pairs: names, ids, and its first key once more."""
-_WORTH_REPEATING: Final = frozenset({"timeout", "overloaded", "unavailable"})
+_NOT_TAKEN: Final = frozenset({"overloaded", "unavailable"})
+_UNCERTAIN: Final = frozenset({"timeout", "unknown"})
+_WORTH_REPEATING: Final = _NOT_TAKEN | _UNCERTAIN
 
 
 class Chunk:
@@ -201,8 +211,9 @@ class _Load:
             self._fail(error, chunk.keys[places[-1]], chunk.indices[places[-1]])
 
     def _fail(self, error: Exception, key: object, index: int | None) -> None:
-        """Keeps the first failure."""
-        if self._failure is None:
+        """Keeps the first failure; but that nothing came of a chunk says little if of another one nobody knows."""
+        first = self._failure
+        if first is None or (_reason(error)[0] in _UNCERTAIN and _reason(first[0])[0] in _NOT_TAKEN):
             self._failure = (error, key, index)
 
 
@@ -233,6 +244,8 @@ def _reason(error: BaseException) -> tuple[str, str, str]:
     if isinstance(error, RequestRejected):
         return error.code, RequestRejected.__name__, error.message
     kind, message = describe(error)
+    if isinstance(error, OutcomeUnknown):
+        return "unknown", kind, message
     if isinstance(error, TimeoutError):
         return "timeout", kind, message
     if isinstance(error, OSError):

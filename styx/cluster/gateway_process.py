@@ -21,10 +21,9 @@ from styx.app import App
 from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import GATEWAY, Code, Deployment, Serve, gateway_hears
 from styx.deployment.package import unpack
-from styx.errors import ConfigurationError, RequestRejected
+from styx.errors import ConfigurationError, NotSent, RequestRejected
 from styx.gateway.cluster_engine import ClusterEngine
 from styx.gateway.requester_metrics import collect
-from styx.kafka_requests.errors import KafkaUnreachable
 from styx.limits import Limits
 from styx.log.kafka.address import KafkaAddress
 from styx.messages import ReplyRecord, Request
@@ -139,9 +138,9 @@ class GatewayProcess:
     def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
         """As `Engine.submit_request`."""
         if self._engine is None:
-            raise KafkaUnreachable(f"{self._waits_for}; nothing was sent, try again soon")
+            raise NotSent(f"{self._waits_for}; nothing was sent, try again soon")
         if self._other_release is not None:
-            raise KafkaUnreachable(f"{self._other_release}; nothing was sent, try again soon")
+            raise NotSent(f"{self._other_release}; nothing was sent, try again soon")
         return self._engine.submit_request(request)
 
     def metrics(self) -> str:
@@ -210,7 +209,7 @@ class GatewayProcess:
             engine = ClusterEngine(app, self._log, self._deployment.limits)
             try:
                 await engine.start()
-            except (KafkaUnreachable, ConfigurationError, OSError) as error:
+            except (NotSent, ConfigurationError, OSError) as error:
                 # The coordinator has made the topics: what a broker does not know of them yet, it soon will.
                 failures += 1
                 self._waits_for = f"the gateway waits for Kafka: {error}"

@@ -25,7 +25,6 @@ from styx.embedded_engine.coordinator_shell import CoordinatorShell
 from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.deployment import Deployment
 from styx.embedded_engine.drive import Drive
-from styx.embedded_engine.errors import EngineUnavailable, OutcomeUnknown
 from styx.embedded_engine.external_log import ExternalLog
 from styx.embedded_engine.in_flight import InFlight
 from styx.embedded_engine.intake import Intake
@@ -34,7 +33,7 @@ from styx.embedded_engine.metrics import NOTHING_YET, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
 from styx.embedded_engine.storage import Storage
 from styx.embedded_engine.worker_shell import WORKER_ID, WorkerShell
-from styx.errors import ConfigurationError, EngineFailed
+from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown
 from styx.externals.runner import Externals
 from styx.limits import Limits
 from styx.messages import Reply, ReplyRecord, Request
@@ -239,15 +238,15 @@ class EmbeddedEngine:
     def submit(self, request: Request, timeout: float) -> asyncio.Future[Reply]:
         """Takes a request with an id of `next_request_id`, now or when there is room for it, in the order they come.
 
-        The future gives the `Reply`, or raises `TimeoutError`, `EngineUnavailable` or `OutcomeUnknown`. Raises
-        `RequestRejected` or `BadArguments` at once if the request cannot be sent at all.
+        The future gives the `Reply`, or raises `TimeoutError`, `NotSent` or `OutcomeUnknown`. Raises
+        `RequestRejected` (`NotSent` among them) or `BadArguments` at once if the request cannot be sent at all.
         """
         self._check_serving()
         return self._intake.take_or_hold(request, timeout)
 
     def _check_serving(self) -> None:
         if self._mode is not Mode.SERVING:
-            raise EngineUnavailable(self._unavailable or "the engine does not serve")
+            raise NotSent(self._unavailable or "the engine does not serve")
 
     # After each pass ---------------------------------------------------------------------------------------
 
@@ -395,7 +394,7 @@ class EmbeddedEngine:
         self._externals.stop()
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()
-        self._requests.end(lambda: OutcomeUnknown(reason), lambda: EngineUnavailable(reason))
+        self._requests.end(lambda: OutcomeUnknown(reason), lambda: NotSent(reason))
         for _, future in self._awaited:
             if not future.done():
                 future.set_result(None)

@@ -101,11 +101,15 @@ class InFlight:
     def _expire(self) -> None:
         now_s = self._loop.time()
         next_s = math.inf
-        for waiter in (*self.taken.values(), *(waiter for _, waiter in self.held)):
-            if waiter.deadline_s <= now_s:
-                fail(waiter.future, TimeoutError("no reply in time; the request may still commit"))
-            elif waiter.deadline_s < next_s:
-                next_s = waiter.deadline_s
+        for waiters, why in (
+            (list(self.taken.values()), "no reply in time; the request may still commit"),
+            ([waiter for _, waiter in self.held], "too many requests were under way for too long; nothing was run"),
+        ):
+            for waiter in waiters:
+                if waiter.deadline_s <= now_s:
+                    fail(waiter.future, TimeoutError(why))
+                elif waiter.deadline_s < next_s:
+                    next_s = waiter.deadline_s
         self._timer, self._timer_at_s = None, math.inf
         if next_s < math.inf:
             self._arm(max(next_s, now_s + TIMEOUT_RESOLUTION_SECONDS))

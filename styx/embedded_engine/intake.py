@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from styx.app import App
 from styx.embedded_engine.drive import Drive
-from styx.embedded_engine.in_flight import InFlight, Waiter
-from styx.errors import BadArguments, InTransactionError, RequestRejected
+from styx.embedded_engine.in_flight import InFlight, Waiter, fail
+from styx.errors import BadArguments, InTransactionError, NotSent, RequestRejected, StyxError
 from styx.limits import Limits
 from styx.log.base import Log, Stream
 from styx.messages import Reply, ReplyRecord, Request, encode_request
@@ -84,7 +84,10 @@ class Intake:
         while held and not self._crowded:
             request_id, waiter = held.popleft()
             if not waiter.future.done():
-                self._enter(request_id, waiter)
+                try:
+                    self._enter(request_id, waiter)
+                except NotSent as error:
+                    fail(waiter.future, error)
 
     @property
     def _crowded(self) -> bool:
@@ -112,7 +115,11 @@ class Intake:
             return 0
 
     def _enter(self, request_id: str, waiter: Waiter) -> None:
+        """Raises `NotSent` if the log takes nothing any more, whose failure the engine hears of by itself."""
         now_us = self._now_us()
-        offset = self._log.append(Stream.REQUESTS, waiter.slot, now_us, waiter.payload)
+        try:
+            offset = self._log.append(Stream.REQUESTS, waiter.slot, now_us, waiter.payload)
+        except StyxError as error:
+            raise NotSent(f"the request could not be put into the log: {error}; nothing was run") from error
         self._requests.take(request_id, waiter)
         self._drive.request(waiter.slot, Arrival(offset, now_us, waiter.payload))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from styx.app import App
+from styx.errors import NotSent
 from styx.gateway.requester_metrics import collect
-from styx.kafka_requests.errors import KafkaUnreachable
 from styx.kafka_requests.requester import Requester
 from styx.kafka_requests.routing import AppRouter
 from styx.limits import Limits
@@ -33,7 +33,7 @@ class ClusterEngine:
         self._exposition = Exposition(lambda: collect(self.requester), with_process=True)
 
     async def start(self) -> None:
-        """Connects; raises `KafkaUnreachable`, or `ConfigurationError` if the app has no topics there."""
+        """Connects; raises `NotSent`, or `ConfigurationError` if the app has no topics there."""
         await self.requester.start()
         self.n_slots = self.requester.n_slots
         self.set_app(self.app)
@@ -70,7 +70,7 @@ class ClusterEngine:
     def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
         """As `Engine.submit_request`; also raises `BadKey`."""
         if self._router is None:
-            raise KafkaUnreachable("the gateway is not connected to Kafka yet")
+            raise NotSent("the gateway is not connected to Kafka yet")
         key = tuple(request.key) if isinstance(request.key, list) else request.key
         return self.requester.submit_raw(request, self._router.place_by_name(request.operator, key)[1])
 

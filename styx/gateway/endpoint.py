@@ -7,6 +7,7 @@ object of its own. It decides what a request asks for; the engine decides what c
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -14,7 +15,14 @@ from itertools import count
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from styx.errors import EngineFailed, InTransactionError, RequestRejected, ValueTooLarge
+from styx.errors import (
+    EngineFailed,
+    InTransactionError,
+    NotSent,
+    OutcomeUnknown,
+    RequestRejected,
+    ValueTooLarge,
+)
 from styx.gateway import address, request_options, status
 from styx.gateway.arguments import ArgumentReader
 from styx.gateway.body import ClientGone, IncomingBody, Receive, too_large
@@ -62,16 +70,12 @@ class RequestEndpoint:
         try:
             answer = await self._answer(scope, headers, body, request_id)
             if not body.complete and b"expect" not in headers:
-                await body.discard()
+                # The server cancels what outlives its grace period; the answer stands already.
+                with contextlib.suppress(asyncio.CancelledError):
+                    await body.discard()
         except ClientGone:
             self.metrics.observe(CLIENT_GONE_STATUS, perf_counter() - started)
             return
-        except asyncio.CancelledError:
-            # The server cancels what outlives its grace period. Its task ends here, after the client has been told.
-            answer = status.no_reply("the gateway is shutting down; the request may still commit", request_id)
-        except Exception:  # noqa: BLE001 - logged and answered: a client must not be left without an answer
-            _log.exception("request %s failed in the gateway", request_id)
-            answer = status.failure("internal", "GatewayFault", "the gateway failed; its log says why")
         finally:
             self.in_flight -= 1
         self.metrics.observe(answer.status, perf_counter() - started)
@@ -80,11 +84,15 @@ class RequestEndpoint:
     async def _answer(
         self, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody, request_id: str
     ) -> Answer:
+        """Whatever goes wrong once the request is with the engine, nobody is told that it was not run."""
         submitted, seconds = False, self._timeout_seconds
         try:
             load_into = address.parse_load(address.raw_path(scope))
             if load_into is not None:
-                return await self._load(load_into, scope, headers, body, request_id)
+                operator, seconds = self._resolve_load(load_into, scope, headers)
+                submitted = True
+                query = scope.get("query_string", b"")
+                return await answer_load(self._engine, operator, query, headers, body, seconds, request_id)
             route, key = self._resolve(scope, headers)
             idempotency_key = request_options.idempotency_key(headers)
             seconds = request_options.timeout_seconds(headers, seconds)
@@ -97,14 +105,26 @@ class RequestEndpoint:
                 submitted = True
                 return status.answer_of(await self._engine.submit_request(request))
         except (InTransactionError, RequestRejected) as error:
+            # Also when awaited: it was not taken. No outcome that is unknown is one of these.
             return status.refusal(error, error.code)
-        except EngineFailed as error:
-            return status.refusal(error, "unavailable")
         except TimeoutError:
             if submitted:
-                return status.no_reply(f"no reply within {seconds:g} s; the request may still commit", request_id)
-            late = RequestRejected("bad_request", f"the body did not arrive within {seconds:g} s; nothing was run")
-            return status.refusal(late, late.code)
+                late = TimeoutError(f"no reply within {seconds:g} s; the request may still commit")
+                return status.no_reply(late, request_id)
+            slow = RequestRejected("bad_request", f"the body did not arrive within {seconds:g} s; nothing was run")
+            return status.refusal(slow, slow.code)
+        except ClientGone:
+            raise
+        except (OutcomeUnknown, EngineFailed) as error:
+            return _cut_off(str(error), submitted, request_id)
+        except asyncio.CancelledError:
+            # The server cancels what outlives its grace period. Its task ends after the client has been told.
+            return _cut_off("the gateway is shutting down", submitted, request_id)
+        except Exception:  # noqa: BLE001 - logged and answered: a client must not be left without an answer
+            _log.exception("request %s failed in the gateway", request_id)
+            if submitted:
+                return _cut_off("the gateway failed, and its log says why", submitted, request_id)
+            return status.failure("internal", "GatewayFault", "the gateway failed; its log says why; nothing was run")
 
     def _resolve(self, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[_Route, Any]:
         """The function that a request names, and its key as it goes into a request record."""
@@ -130,15 +150,13 @@ class RequestEndpoint:
         self._routes[wanted.operator, wanted.function] = route
         return route
 
-    async def _load(
-        self, into: str, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody, request_id: str
-    ) -> Answer:
+    def _resolve_load(self, into: str, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[Operator, float]:
+        """The operator of a bulk load, and how many seconds each of its chunks may take."""
         _check_method(scope)
         operator = self._engine.app.operator(into)
         seconds = request_options.timeout_seconds(headers, self._timeout_seconds)
         self._admit()
-        query = scope.get("query_string", b"")
-        return await answer_load(self._engine, operator, query, headers, body, seconds, request_id)
+        return operator, seconds
 
     def _admit(self) -> None:
         """Refuses what cannot be served, before its body is read."""
@@ -173,6 +191,13 @@ class RequestEndpoint:
 def _check_method(scope: Scope) -> None:
     if scope["method"] != "POST":
         raise _Refused("method_not_allowed", f"requests are sent with POST, not {scope['method']}")
+
+
+def _cut_off(why: str, submitted: bool, request_id: str) -> Answer:
+    """The answer to a request that ended without a reply, for a reason that is not its own."""
+    if submitted:
+        return status.no_reply(OutcomeUnknown(why, request_id), request_id)
+    return status.refusal(NotSent(f"{why}; nothing was run"), "unavailable")
 
 
 class _Refused(RequestRejected):

@@ -31,7 +31,7 @@ _ERRORS: Final = {
     "422": ("BadArguments", "The key or the arguments do not fit."),
     "429": ("Overloaded", "Too many requests are in flight; try again after the given seconds."),
     "503": ("Unavailable", "Requests cannot be served now; try again after the given seconds."),
-    "504": ("Timeout", "No reply in time; the request may still commit."),
+    "504": ("Timeout", "No reply in time, or none at all; the request may have committed, or may still."),
 }
 _INFO: Final = (
     "Every request is one serializable transaction on the entity that its key names, and takes effect exactly once. "

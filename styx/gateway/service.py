@@ -39,7 +39,8 @@ class Engine(Protocol):
     def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
         """Takes a request; the awaitable gives its reply. Cancelling it does not cancel the transaction.
 
-        Raises `RequestRejected` (`unavailable`, `overloaded`), at once or when awaited, if it was not taken.
+        Raises `RequestRejected` (`unavailable`, `overloaded`), at once or when awaited, if it was not taken; and when
+        awaited `OutcomeUnknown` if it was, and will have no reply.
         """
 
     def metrics(self) -> str:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from styx.errors import LoadFailed, RequestRejected, StyxError
+from styx.errors import LoadFailed, OutcomeUnknown, RequestRejected, StyxError
 from styx.gateway.result_json import ResultNotJson, result_json
 from styx.messages import ReplyRecord
 
@@ -26,6 +26,7 @@ STATUS_OF_CODE: Final = {
     "overloaded": 429,
     "unavailable": 503,
     "timeout": 504,
+    "unknown": 504,
 }
 INTERNAL_STATUS: Final = 500
 """For a code the table does not know: a fault of the engine, never of the request."""
@@ -87,10 +88,12 @@ def load_failed(error: LoadFailed) -> Answer:
     if error.index is not None:
         content["pair"] = error.index
     status = STATUS_OF_CODE.get(error.code, INTERNAL_STATUS)
-    return Answer(status, _encode(content), _HEADERS.get(status, (JSON,)))
+    # Once a part of it is loaded, nobody may be told that the same could simply be sent again.
+    return Answer(status, _encode(content), (JSON,) if error.loaded else _HEADERS.get(status, (JSON,)))
 
 
-def no_reply(message: str, request_id: str) -> Answer:
-    """The answer when no reply came in time: the request may have committed, or still may."""
-    error = {"code": "timeout", "type": "TimeoutError", "message": message, "request_id": request_id}
-    return Answer(STATUS_OF_CODE["timeout"], _encode({"error": error, "request_id": request_id}))
+def no_reply(why: TimeoutError | OutcomeUnknown, request_id: str) -> Answer:
+    """The answer to a request that was taken and has no reply: it may have committed, or still may. No Retry-After."""
+    code, kind = ("unknown", OutcomeUnknown) if isinstance(why, OutcomeUnknown) else ("timeout", TimeoutError)
+    error = {"code": code, "type": kind.__name__, "message": str(why), "request_id": request_id}
+    return Answer(STATUS_OF_CODE[code], _encode({"error": error, "request_id": request_id}))

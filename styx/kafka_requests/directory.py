@@ -13,8 +13,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from styx.deployment.description import RoutingTable, decode_routing_table
-from styx.errors import ConfigurationError
-from styx.kafka_requests.errors import KafkaUnreachable
+from styx.errors import ConfigurationError, NotSent
 from styx.log.kafka.address import KafkaAddress
 from styx.log.kafka.topics import ROUTING_KEY, topics_of
 
@@ -27,7 +26,7 @@ _UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)
 async def read_routing_table(address: KafkaAddress, app_name: str) -> RoutingTable:
     """The routing table published last.
 
-    Raises `KafkaUnreachable`, or `ConfigurationError` if there is none or it cannot be read.
+    Raises `NotSent`, or `ConfigurationError` if there is none or it cannot be read.
     """
     topic = topics_of(app_name).directory
     consumer = AIOKafkaConsumer(**address.options(), auto_offset_reset="earliest", enable_auto_commit=False)
@@ -36,7 +35,7 @@ async def read_routing_table(address: KafkaAddress, app_name: str) -> RoutingTab
             await consumer.start()
             found = await _newest(consumer, TopicPartition(topic, 0))
     except (KafkaError, OSError) as error:
-        raise KafkaUnreachable(f"the topic {topic} cannot be read: {error or 'no answer'}") from None
+        raise NotSent(f"the topic {topic} cannot be read: {error or 'no answer'}") from None
     finally:
         await stop_consumer(consumer)
     if found is None:
@@ -53,7 +52,7 @@ async def read_routing_table(address: KafkaAddress, app_name: str) -> RoutingTab
 
 
 async def publish_routing_table(address: KafkaAddress, table: RoutingTable) -> None:
-    """Makes `table` the one that clients read; raises `KafkaUnreachable`."""
+    """Makes `table` the one that clients read; raises `NotSent`."""
     topic = topics_of(table.app).directory
     producer = AIOKafkaProducer(**address.options(), acks="all", enable_idempotence=True)
     try:
@@ -61,7 +60,7 @@ async def publish_routing_table(address: KafkaAddress, table: RoutingTable) -> N
             await producer.start()
             await producer.send_and_wait(topic, key=ROUTING_KEY, value=table.encode(), partition=0)
     except (KafkaError, OSError) as error:
-        raise KafkaUnreachable(f"the topic {topic} cannot be written: {error or 'no answer'}") from None
+        raise NotSent(f"the topic {topic} cannot be written: {error or 'no answer'}") from None
     finally:
         await producer.stop()
 

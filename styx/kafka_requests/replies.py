@@ -13,9 +13,8 @@ from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Any, Final
 
-from styx.errors import EngineFailed
+from styx.errors import EngineFailed, NotSent
 from styx.kafka_requests.damage import offset_behind
-from styx.kafka_requests.errors import KafkaUnreachable
 from styx.log.kafka.errors import OFFSET_OUT_OF_RANGE
 from styx.log.kafka.fetch import Chunk, fetch
 from styx.log.kafka.offsets import END, FIRST, check, list_offsets
@@ -68,11 +67,11 @@ class ReplyReader:
         self._away_since_s: float | None = None
 
     async def start(self) -> None:
-        """Returns once it stands at the end: every later record is delivered. Raises `KafkaUnreachable`."""
+        """Returns once it stands at the end: every later record is delivered. Raises `NotSent`."""
         try:
             self._position = await self._offset(END)
         except (OSError, EngineFailed) as error:
-            raise KafkaUnreachable(f"the replies topic cannot be read: {error}") from None
+            raise NotSent(f"the replies topic cannot be read: {error}") from None
         self._task = asyncio.create_task(self._read())
         self._task.add_done_callback(self._on_end)
 

@@ -19,9 +19,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from styx.errors import BadArguments, ConfigurationError, EngineFailed, RequestRejected
+from styx.errors import BadArguments, ConfigurationError, EngineFailed, NotSent, OutcomeUnknown, RequestRejected
 from styx.kafka_requests.counters import RequestCounters
-from styx.kafka_requests.errors import KafkaUnreachable, OutcomeUnknown
 from styx.kafka_requests.producer import RequestProducer
 from styx.kafka_requests.replies import ReplyReader
 from styx.kafka_requests.waiters import Receiver, Waiter, Waiters
@@ -71,13 +70,13 @@ class Requester:
         self._id_numbers = count(1)
 
     async def start(self) -> None:
-        """Connects; raises `KafkaUnreachable`, or `ConfigurationError` if the app is not deployed there."""
+        """Connects; raises `NotSent`, or `ConfigurationError` if the app is not deployed there."""
         try:
             n_slots = await self._connect()
         except BaseException as error:
             await self._disconnect()
-            if isinstance(error, (OSError, EngineFailed)) and not isinstance(error, KafkaUnreachable):
-                raise KafkaUnreachable(str(error) or f"{self._session} does not answer") from None
+            if isinstance(error, (OSError, EngineFailed)) and not isinstance(error, NotSent):
+                raise NotSent(str(error) or f"{self._session} does not answer") from None
             raise
         self.n_slots = n_slots
 
@@ -87,7 +86,7 @@ class Requester:
             await session.open()
             # Asked about all topics: a broker may make those that it is asked about by name.
             if not await session.refresh():
-                raise KafkaUnreachable(f"{session} does not answer")
+                raise NotSent(f"{session} does not answer")
         n_slots, n_replies = len(session.partitions(topics.requests)), len(session.partitions(topics.replies))
         if not n_slots or not n_replies:
             raise ConfigurationError(
@@ -113,7 +112,7 @@ class Requester:
     async def close(self) -> None:
         """Disconnects. Who still waits gets `OutcomeUnknown`; closing twice is harmless."""
         self.n_slots, self._available_s = 0, math.nan
-        self._waiters.end(lambda: OutcomeUnknown("closed before the reply came; the request may still commit"))
+        self._waiters.end(lambda: OutcomeUnknown("the client was closed before the reply came"))
         await self._disconnect()
 
     async def _disconnect(self) -> None:
@@ -147,7 +146,7 @@ class Requester:
     def submit_raw(self, request: Request, slot: int) -> asyncio.Future[ReplyRecord]:
         """Sends a request to `slot`; the future gives its reply record. Who waits no longer cancels the future.
 
-        Raises `RequestRejected` (`too_large`, `bad_request`, `overloaded`) or `KafkaUnreachable`: nothing was sent.
+        Raises `RequestRejected` (`too_large`, `bad_request`, `overloaded`) or `NotSent`: nothing was sent.
         """
         return self.submit(request, slot, math.inf, raw=True)
 
@@ -181,7 +180,7 @@ class Requester:
     def _check_available(self, now_s: float) -> None:
         reason = self.unavailable_reason
         if reason is not None:
-            raise KafkaUnreachable(f"{reason}; nothing was sent, try again soon")
+            raise NotSent(f"{reason}; nothing was sent, try again soon")
         self._available_s = now_s
 
     def _answer(self, records: list[Any]) -> None:

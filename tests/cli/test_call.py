@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from styx.cli.call_outcome import call_outcome
+from styx.cli.gateway_request import GatewayAnswer
 from tests.cli.conftest import Styx
 from tests.gateway.fake_engine import FakeEngine
 
@@ -75,6 +77,20 @@ def test_no_reply_in_time(styx: Styx, url: str, engine: FakeEngine) -> None:
     assert ran.status == 1
     assert "no reply within 0.01 s; the request may have committed" in ran.err
     assert "--idempotency-key k1" in ran.err
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        GatewayAnswer(504, b'{"error":{"code":"unknown","type":"OutcomeUnknown","message":"it failed; the rest"}}'),
+        GatewayAnswer(502, b"<html>Bad Gateway</html>"),
+    ],
+)
+def test_an_outcome_that_nobody_knows(answer: GatewayAnswer) -> None:
+    outcome = call_outcome(answer, "http://127.0.0.1:1", "k1")
+    assert outcome.exit_code == 1
+    assert "; the request may have committed.\n" in outcome.complaint
+    assert "--idempotency-key k1" in outcome.complaint
 
 
 def test_nobody_there(styx: Styx) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import styx
-from styx import ConfigurationError, RequestRejected, TransactionAborted
+from styx import ConfigurationError, NotSent, OutcomeUnknown, RequestRejected, TransactionAborted
 from styx.client import http
-from styx.client.http import SENDS_MAX, GatewayUnreachable, HttpClient
+from styx.client.http import SENDS_MAX, HttpClient
+from styx.errors import MAY_HAVE_RUN
 from styx.gateway.server import url_of
 from tests.gateway.fake_engine import FakeEngine, add, numbered, paired, shelf
 
@@ -151,7 +152,7 @@ async def test_closing_leaves_nothing_behind(url: str, engine: FakeEngine) -> No
         waiting = client.submit("shelf", "a", "key")
         await engine.arrived()
     engine.release()
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(OutcomeUnknown, match="closed before the reply came"):
         await waiting
     with pytest.raises(ConfigurationError, match="async with"):
         await client.request("shelf", "a", "key")
@@ -181,27 +182,38 @@ async def test_no_gateway_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     async with HttpClient(f"http://127.0.0.1:{port}") as client:
-        with pytest.raises(GatewayUnreachable, match="is the gateway running") as caught:
+        with pytest.raises(NotSent, match="is the gateway running") as caught:
             await client.call("shelf", "a", "key")
     assert isinstance(caught.value, RequestRejected)
     assert isinstance(caught.value, ConnectionError)
     assert caught.value.code == "unavailable"
 
 
+UNKNOWN = b'{"error":{"code":"unknown","type":"OutcomeUnknown","message":"it failed"}}'
 LOST = b'{"error":{"code":"not_found","message":"lost"}}'
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("answer", "error", "why"),
     [
-        (b"", "broke before"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "broke before"),
-        (b"HTTP/1.1 502 Bad\r\nContent-Length: 6\r\n\r\n<html>", "502 without a reply"),
-        (b"HTTP/1.1 404 No\r\nContent-Length: %d\r\n\r\n%b" % (len(LOST), LOST), "404 without"),
-        (b"garbage\r\n\r\n", "broke before"),
+        (b"", OutcomeUnknown, "broke before"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", OutcomeUnknown, "broke before"),
+        (b"HTTP/1.1 502 Bad\r\nContent-Length: 6\r\n\r\n<html>", OutcomeUnknown, "502 without a reply"),
+        (b"HTTP/1.1 500 Bad\r\nContent-Length: %d\r\n\r\n%b" % (len(LOST), LOST), OutcomeUnknown, "500 without"),
+        (b"HTTP/1.1 408 Late\r\nContent-Length: 0\r\n\r\n", OutcomeUnknown, "408 without"),
+        (b"HTTP/1.1 404 No\r\nContent-Length: %d\r\n\r\n%b" % (len(LOST), LOST), NotSent, "404 without"),
+        (b"HTTP/1.1 301 Moved\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", NotSent, "301 without"),
+        (
+            b"HTTP/1.1 504 No\r\nContent-Length: %d\r\n\r\n%b" % (len(UNKNOWN), UNKNOWN),
+            OutcomeUnknown,
+            "^it failed; the",
+        ),
+        (b"garbage\r\n\r\n", OutcomeUnknown, "broke before"),
     ],
 )
-async def test_what_is_no_reply_is_a_connection_error(answer: bytes, why: str) -> None:
+async def test_an_answer_that_is_no_reply_says_whether_the_request_may_have_run(
+    answer: bytes, error: type[Exception], why: str
+) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"[]")
         writer.write(answer)
@@ -209,9 +221,40 @@ async def test_what_is_no_reply_is_a_connection_error(answer: bytes, why: str) -
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server, HttpClient(url_of(server.sockets[0])) as client:
-        with pytest.raises(ConnectionError, match=why) as caught:
+        with pytest.raises(error, match=why) as caught:
             await client.request("shelf", "a", "key")
-    assert not isinstance(caught.value, RequestRejected)  # it may have committed
+    assert isinstance(caught.value, ConnectionError)
+    assert str(caught.value).count(MAY_HAVE_RUN) == (error is OutcomeUnknown)
+
+
+@pytest.mark.parametrize("idempotency_key", [None, "k"])
+async def test_requests_under_way_when_the_client_is_closed(
+    url: str, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, idempotency_key: str | None
+) -> None:
+    """One that a gateway has, one that waits for its connection, and one that has not begun."""
+    monkeypatch.setattr(http, "CONNECTIONS_MAX", 1)
+    client = await HttpClient(url).__aenter__()
+    engine.hold()
+    first = client.submit("shelf", "a", "key", idempotency_key=idempotency_key)
+    await engine.arrived()
+    second = client.submit("shelf", "a", "key", idempotency_key=idempotency_key)
+    await asyncio.sleep(0)
+    third = client.submit("shelf", "a", "key", idempotency_key=idempotency_key)
+    await client.close()
+    ended = await asyncio.gather(first, second, third, return_exceptions=True)
+    assert [type(error) for error in ended] == [OutcomeUnknown, OutcomeUnknown, NotSent]
+    assert len(engine.requests) == 1
+    with pytest.raises(styx.ConfigurationError, match="async with"):
+        client.submit("shelf", "a", "key")
+
+
+async def test_an_outcome_that_the_gateway_does_not_know(url: str, engine: FakeEngine) -> None:
+    engine.outcome = OutcomeUnknown("the disk is full")
+    async with HttpClient(url) as client:
+        with pytest.raises(OutcomeUnknown, match="the disk is full; the request may have committed") as caught:
+            await client.call("shelf", "a", "key", idempotency_key="k")
+    assert caught.value.request_id == engine.requests[0].request_id
+    assert len(engine.requests) == 1  # and the client has not asked again by itself
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from styx import LoadFailed, LoadReport, RequestRejected, TransactionAborted
+from styx import LoadFailed, LoadReport, NotSent, OutcomeUnknown, RequestRejected, TransactionAborted
 from styx.bulk_load import encode_pair, entity_text
 from styx.client import load as module
 from styx.client.load import LOAD_CHUNKS_IN_FLIGHT_MAX, Chunk, LoadTarget, chunk_bytes_max, load, split_pair
@@ -165,6 +165,7 @@ async def test_a_part_of_a_chunk_counts() -> None:
     [
         TimeoutError("no reply"),
         ConnectionError("broken"),
+        OutcomeUnknown("broken"),
         RequestRejected("overloaded", "later"),
         LoadFailed("unavailable", "RequestRejected", "later", 2),
     ],
@@ -176,6 +177,19 @@ async def test_what_may_be_lost_is_sent_again_under_the_same_name(lost: Exceptio
     assert await load(target, [(1, 1)]) == LoadReport(1, 1)
     assert target.sent == [[1]] * 3
     assert len(set(target.names)) == 1
+
+
+@pytest.mark.parametrize("first", [1, 2])
+@pytest.mark.parametrize("uncertain", [TimeoutError("no reply"), OutcomeUnknown("the disk is full")])
+async def test_that_nobody_took_a_chunk_does_not_hide_that_of_another_nobody_knows(
+    first: int, uncertain: Exception
+) -> None:
+    target = Target(groups=2)
+    target.fails[first] = [uncertain]
+    target.fails[3 - first] = [NotSent("it is closing")]
+    with pytest.raises(LoadFailed) as caught:
+        await load(target, [(1, 1), (2, 2)])
+    assert caught.value.code in ("timeout", "unknown")
 
 
 async def test_it_is_given_up_after_so_many_attempts() -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from styx.embedded_engine.errors import OutcomeUnknown
-from styx.errors import InTransactionError, RequestRejected
+from styx.errors import InTransactionError, OutcomeUnknown, RequestRejected
 from styx.limits import Limits
 from styx.messages import Reply
 from styx.testing.chaos_app import app

@@ -11,8 +11,7 @@ import pytest
 import styx
 from styx.client.embedded import EmbeddedClient
 from styx.data_directory import DataDirectoryInUse
-from styx.embedded_engine.errors import EngineUnavailable, OutcomeUnknown
-from styx.errors import ConfigurationError
+from styx.errors import ConfigurationError, NotSent, OutcomeUnknown
 from styx.limits import Limits
 from styx.log.base import Stream
 from styx.testing.fixture import EmbeddedCluster, embedded_cluster
@@ -209,7 +208,7 @@ async def test_after_a_crash_the_client_is_of_no_use(tmp_path: Path) -> None:
         client.crash()
         with pytest.raises(OutcomeUnknown, match="repeat it only with the same idempotency key"):
             await taken
-        with pytest.raises(EngineUnavailable, match="crashed") as refused:
+        with pytest.raises(NotSent, match="crashed") as refused:
             await held
         assert not isinstance(refused.value, OutcomeUnknown)
         with pytest.raises(ConnectionError, match="crashed"):

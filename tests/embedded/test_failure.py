@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,35 @@ import pytest
 
 import styx
 from styx.embedded_engine import background
-from styx.embedded_engine.errors import EngineUnavailable, OutcomeUnknown
-from styx.errors import EngineFailed
-from styx.log.base import LogFailed
+from styx.embedded_engine import engine as engine_module
+from styx.errors import EngineFailed, NotSent, OutcomeUnknown
+from styx.gateway.app import Gateway
+from styx.limits import Limits
+from styx.log.base import LogFailed, Stream
 from styx.log.sqlite import SqliteLog
+from styx.messages import ReplyRecord, Request
 from styx.protocol import Commit
 from styx.store.directory import DirectoryStore
 from styx.store.memory import MemoryStore
 from styx.worker.events import CoordinatorSaid, Effect, Event
 from styx.worker.worker import Worker
 from tests.embedded.ledger_app import app
+from tests.gateway.asgi import post
 
 pytestmark = pytest.mark.anyio
+
+
+slow = styx.Operator("slow")
+externals_app = styx.App("slow", [slow])
+
+
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
+@slow.register
+async def wait(ctx: styx.Context) -> None:
+    await ctx.call_external(_never)
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +104,72 @@ async def test_a_failed_log_ends_the_engine(
         _fail_once(client.engine, "No space left", caplog)
     async with styx.embedded(app, tmp_path) as client:
         assert await client.call("ledger", "a", "add") == 2
+
+
+async def test_a_deposit_in_flight_when_the_disk_is_full_is_told_as_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over HTTP: it is there after the restart, so who was told that nothing had happened would pay twice."""
+    async with styx.embedded(app, tmp_path) as client:
+        engine = client.engine
+        gateway = Gateway(engine)
+        submit = engine.submit_request
+
+        def fail_once_it_is_in_the_log(request: Request) -> Awaitable[ReplyRecord]:
+            reply = submit(request)
+            durable = threading.Event()
+            engine.log.on_durable(lambda lsn: durable.set())
+            engine.log.flush()
+            durable.wait()
+            engine._fail("the log", OSError(28, "No space left on device"))
+            return reply
+
+        monkeypatch.setattr(engine, "submit_request", fail_once_it_is_in_the_log)
+        answer = await post(gateway, "/v1/ledger/a/add", idempotency_key="d1")
+        monkeypatch.undo()
+        assert (answer.status, answer.code) == (504, "unknown")
+        assert "No space left" in answer.json["error"]["message"]
+        assert "retry-after" not in answer.headers
+        refused = await post(gateway, "/v1/ledger/a/add")
+        assert (refused.status, refused.code) == (503, "unavailable")
+    async with styx.embedded(app, tmp_path) as client:
+        await client.engine.settled(600)
+        assert client.entity("ledger", "a") == 1
+        again = await post(Gateway(client.engine), "/v1/ledger/a/add", idempotency_key="d1")
+        assert (again.status, again.json["result"]) == (200, 1)
+
+
+async def test_a_call_that_outlives_the_close_is_told_as_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "CLOSE_SECONDS_MAX", 0.01)
+    async with styx.embedded(externals_app, tmp_path) as client:
+        answer = asyncio.create_task(post(Gateway(client.engine), "/v1/slow/a/wait"))
+        while not client.engine.in_flight:  # noqa: ASYNC110 - nobody announces it
+            await asyncio.sleep(0)
+    assert ((await answer).status, (await answer).code) == (504, "unknown")
+
+
+async def test_a_log_that_takes_nothing_any_more_is_told_as_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also to who was held back, and is let in just then."""
+
+    def refuse(*record: object) -> int:
+        raise LogFailed("no space left")
+
+    async with styx.embedded(app, limits=Limits(in_flight_max=1)) as client:
+        taken, held = client.submit("ledger", "a", "add"), client.submit("ledger", "a", "add")
+        append = client.engine.log.append
+
+        def requests_refused(stream: Stream, *record: Any) -> int:
+            return refuse() if stream is Stream.REQUESTS else append(stream, *record)
+
+        monkeypatch.setattr(client.engine.log, "append", requests_refused)
+        assert (await taken).result == 1
+        with pytest.raises(styx.NotSent, match="no space left"):
+            await held
+        with pytest.raises(styx.NotSent, match="no space left"):
+            await client.call("ledger", "a", "add")
+        assert client.engine.in_flight == client.engine.held == 0
 
 
 async def test_a_log_that_cannot_be_finished_is_reported_by_close(
@@ -235,4 +319,4 @@ async def test_an_engine_of_another_loop_that_is_gone(tmp_path: Path) -> None:
 async def test_unavailable_before_the_start() -> None:
     engine = styx.embedded(app).engine
     assert (engine.ready, engine.unavailable_reason) == (False, "the engine has not been started")
-    assert issubclass(EngineUnavailable, styx.RequestRejected)
+    assert issubclass(NotSent, styx.RequestRejected)

@@ -104,6 +104,7 @@ class FakeEngine:
         self.in_flight = 0
         self.requests: list[Request] = []
         self.error: BaseException | None = None
+        self.outcome: BaseException | None = None
         self.reply_error: tuple[str, str, str] | None = None
         self.held: list[asyncio.Future[None]] | None = None
         self._arrived = asyncio.Event()
@@ -141,6 +142,8 @@ class FakeEngine:
 
     async def _answer(self, request: Request, waiting: asyncio.Future[None]) -> ReplyRecord:
         await waiting
+        if self.outcome is not None:
+            raise self.outcome
         again = self._by_idempotency_key.get(request.idempotency_key)
         if again is not None:
             return again

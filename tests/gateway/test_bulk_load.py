@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 import styx
-from styx import App, Limits, Operator
+from styx import App, Limits, LoadFailed, Operator, OutcomeUnknown
 from styx.client.embedded import EmbeddedClient
 from styx.gateway.app import Gateway
+from styx.gateway.status import load_failed
 from tests.gateway.asgi import Answer, exchange, post
 from tests.gateway.fake_engine import FakeEngine
 
@@ -177,6 +178,17 @@ async def test_an_engine_that_does_not_answer_or_serve() -> None:
     engine.unavailable_reason = "it is closing"
     answer = await post(Gateway(engine), "/v1/shelf", lines(["a", 1]))
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    engine.reset()
+    engine.outcome = OutcomeUnknown("the disk is full")
+    answer = await post(Gateway(engine), "/v1/shelf", lines(["a", 1]))
+    assert (answer.status, answer.code, answer.json["loaded"]) == (504, "unknown", 0)
+    assert "retry-after" not in answer.headers
+
+
+def test_who_has_loaded_a_part_is_not_asked_to_send_all_of_it_again() -> None:
+    nothing, part = (load_failed(LoadFailed("unavailable", "NotSent", "it closes", n)) for n in (0, 1000))
+    assert (nothing.status, part.status) == (503, 503)
+    assert [dict(answer.headers).get(b"retry-after") for answer in (nothing, part)] == [b"1", None]
 
 
 async def test_a_body_that_does_not_arrive(client: EmbeddedClient) -> None:

@@ -1,10 +1,12 @@
 """The table of answers: what a request gets back, for every way it can end."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from styx import EngineFailed, Limits, RequestRejected
+from styx import EngineFailed, Limits, NotSent, OutcomeUnknown, RequestRejected
+from styx.gateway import request_options
 from styx.gateway.app import Gateway
 from tests.gateway.asgi import exchange, post
 from tests.gateway.fake_engine import FakeEngine
@@ -119,7 +121,7 @@ async def test_codes_of_the_engine(gateway: Gateway, engine: FakeEngine, code: s
     [
         (RequestRejected("overloaded", "full"), 429, "overloaded"),
         (RequestRejected("unavailable", "gone"), 503, "unavailable"),
-        (EngineFailed("the disk is full"), 503, "unavailable"),
+        (NotSent("nobody is there"), 503, "unavailable"),
     ],
 )
 async def test_refused_by_the_engine(
@@ -130,12 +132,41 @@ async def test_refused_by_the_engine(
     assert (answer.status, answer.code, answer.headers["retry-after"]) == (status, code, "1")
 
 
-async def test_a_fault_of_the_gateway_is_answered_and_logged(
+@pytest.mark.parametrize(
+    "error", [OutcomeUnknown("the disk is full"), EngineFailed("the disk is full"), RuntimeError("the disk is full")]
+)
+async def test_an_outcome_that_nobody_knows_is_never_told_as_nothing(
+    gateway: Gateway, engine: FakeEngine, error: Exception
+) -> None:
+    """Whatever ends the waiting for a reply once the engine has the request."""
+    engine.outcome = error
+    answer = await post(gateway, "/v1/shelf/a/key")
+    assert (answer.status, answer.code) == (504, "unknown")
+    assert "may have committed" in answer.json["error"]["message"]
+    assert "retry-after" not in answer.headers
+    request_id = answer.headers["styx-request-id"]
+    assert answer.json["request_id"] == answer.json["error"]["request_id"] == request_id
+    assert engine.requests[0].request_id == request_id
+
+
+async def test_a_fault_before_the_engine_has_it(
+    gateway: Gateway, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(headers: object) -> str:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(request_options, "idempotency_key", broken)
+    answer = await post(gateway, "/v1/shelf/a/key")
+    assert (answer.status, answer.code, engine.requests) == (500, "internal", [])
+    assert "nothing was run" in answer.json["error"]["message"]
+
+
+async def test_a_fault_behind_the_gateway_is_answered_and_logged(
     gateway: Gateway, engine: FakeEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine.error = ZeroDivisionError("secret")
     answer = await post(gateway, "/v1/shelf/a/key")
-    assert (answer.status, answer.code) == (500, "internal")
+    assert (answer.status, answer.code) == (504, "unknown")
     assert b"secret" not in answer.body
     assert "ZeroDivisionError" in caplog.text
 
@@ -211,7 +242,27 @@ async def test_cancelled_by_the_server(gateway: Gateway, engine: FakeEngine) -> 
     await engine.arrived()
     task.cancel()
     answer = await task
-    assert (answer.status, answer.code) == (504, "timeout")
+    assert (answer.status, answer.code) == (504, "unknown")
+
+
+async def test_cancelled_by_the_server_before_the_body_has_come(engine: FakeEngine) -> None:
+    answers: list[Any] = []
+
+    async def receive() -> Any:
+        reading.set()
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    reading = asyncio.Event()
+    scope = {"type": "http", "method": "POST", "path": "/v1/shelf/a/key", "headers": [], "query_string": b""}
+    task = asyncio.ensure_future(Gateway(engine)(scope, receive, send))
+    await reading.wait()
+    task.cancel()
+    await task
+    assert (answers[0]["status"], engine.requests) == (503, [])
+    assert b"nothing was run" in answers[1]["body"]
 
 
 async def test_client_hangs_up_before_the_body_ends(gateway: Gateway, engine: FakeEngine) -> None:

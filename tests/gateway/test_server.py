@@ -102,7 +102,7 @@ async def test_what_outlives_the_grace_period_is_told_so(engine: FakeEngine) -> 
         await engine.arrived()
         server.stop.set()
         answer = await waiting
-        assert (answer.status_code, answer.json()["error"]["code"]) == (504, "timeout")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (504, "unknown")
         await server.task
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from styx.kafka_requests.errors import KafkaUnreachable
+from styx.errors import NotSent
 from styx.kafka_requests.requester import Requester
 from styx.log.kafka.address import KafkaAddress
 from styx.messages import Request
@@ -48,7 +48,7 @@ class Load:
             request = Request(requester.next_request_id(), "shelf", "key", "echo", b"\x91\x07")
             try:
                 reply = await requester.submit(request, number % 4, self._timeout)
-            except KafkaUnreachable:
+            except NotSent:
                 self.outcomes["refused"] += 1
                 await asyncio.sleep(0.01)
             except TimeoutError:
@@ -69,7 +69,7 @@ async def test_kill_and_restart(address: KafkaAddress, worker: FakeWorker, kafka
     async with asyncio.timeout(TIMEOUT):
         while requester.unavailable_reason is None:  # noqa: ASYNC110 - nobody announces it
             await asyncio.sleep(0.01)
-    with pytest.raises(KafkaUnreachable, match="has not answered for"):
+    with pytest.raises(NotSent, match="has not answered for"):
         requester.submit_raw(late, 0)
     assert requester.in_flight == SENDERS
     await asyncio.to_thread(kafka.start)

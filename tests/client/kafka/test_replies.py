@@ -8,9 +8,9 @@ import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
 
+from styx.errors import NotSent
 from styx.kafka_requests import replies as replies_module
 from styx.kafka_requests.damage import offset_behind
-from styx.kafka_requests.errors import KafkaUnreachable
 from styx.kafka_requests.replies import ReplyReader
 from styx.log.kafka.fetch import Chunk
 from styx.log.kafka.session import KafkaSession
@@ -205,5 +205,5 @@ def test_behind_damage() -> None:
 async def test_away_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     session = FakeSession()
     session.leaders = {3: None}
-    with pytest.raises(KafkaUnreachable, match=r"the replies topic cannot be read: .* has no leader"):
+    with pytest.raises(NotSent, match=r"the replies topic cannot be read: .* has no leader"):
         await Read(session).reader.start()

@@ -7,8 +7,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from styx import Limits
-from styx.errors import ConfigurationError, RequestRejected
-from styx.kafka_requests.errors import KafkaUnreachable, OutcomeUnknown
+from styx.errors import ConfigurationError, NotSent, OutcomeUnknown, RequestRejected
 from styx.kafka_requests.requester import Requester
 from styx.log.kafka.address import KafkaAddress
 from styx.log.kafka.topics import topics_of
@@ -120,7 +119,7 @@ async def test_closing_ends_the_waiting(requester: Requester) -> None:
     await requester.close()
     with pytest.raises(OutcomeUnknown, match="may still commit"):
         await waiting
-    with pytest.raises(KafkaUnreachable, match="not connected"):
+    with pytest.raises(NotSent, match="not connected"):
         requester.submit(request(requester, "echo"), 0, TIMEOUT)
 
 
@@ -145,5 +144,5 @@ async def test_garbage_and_foreign_replies(requester: Requester, worker: FakeWor
 async def test_nothing_is_there(address: KafkaAddress) -> None:
     with pytest.raises(ConfigurationError, match=r"lacks the topic styx\.nothing\.requests; is the app deployed"):
         await Requester(address, "nothing").start()
-    with pytest.raises(KafkaUnreachable, match=r"Kafka at 127\.0\.0\.1:1 cannot be reached"):
+    with pytest.raises(NotSent, match=r"Kafka at 127\.0\.0\.1:1 cannot be reached"):
         await Requester(KafkaAddress("127.0.0.1:1"), "nothing").start()

@@ -8,8 +8,8 @@ import aiohttp
 import pytest
 
 from styx import App, Context, Operator
+from styx.errors import NotSent
 from styx.gateway.cluster_engine import ClusterEngine
-from styx.kafka_requests.errors import KafkaUnreachable
 from styx.log.kafka.address import KafkaAddress
 from styx.messages import Request
 from tests.client.kafka.fake_worker import FakeWorker
@@ -147,6 +147,6 @@ async def test_not_started(address: KafkaAddress) -> None:
     engine = ClusterEngine(made("shop", 1), address)
     assert not engine.ready
     assert engine.unavailable_reason == "not connected to Kafka"
-    with pytest.raises(KafkaUnreachable):
+    with pytest.raises(NotSent):
         engine.submit_request(Request("id", "shelf", "key", "echo", b"\x90"))
     await engine.close()
