@@ -139,24 +139,40 @@ def holds_sets(declared: Any) -> bool:
 class TypedState:
     """Encoder and decoder of one declared state type; `put` is checked by decoding what was encoded.
 
-    A type with sets in it is encoded in sorted order, so that equal states are equal bytes everywhere.
+    A type with sets in it is encoded in sorted order, so that equal states are equal bytes everywhere. `unpack` decodes
+    what `encode` or `pack` made; `pack` does not check what it encodes.
     """
 
-    __slots__ = ("_encode", "_type", "decode")
+    __slots__ = ("_type", "pack", "unpack")
 
     def __init__(self, state_type: Any) -> None:
         self._type = state_type
-        self._encode: Callable[[Any], bytes] = (_ordered_encoder if holds_sets(state_type) else _encoder).encode
-        self.decode: Callable[[bytes], Any] = msgspec.msgpack.Decoder(state_type).decode
+        self.pack: Callable[[Any], bytes] = (_ordered_encoder if holds_sets(state_type) else _encoder).encode
+        self.unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(state_type, ext_hook=ext_hook).decode
+
+    def decode(self, data: Any) -> Any:
+        """As `unpack`, also of what `encode_strict` made when no type was declared; raises what msgspec raises.
+
+        `data`: bytes, or whatever else msgspec decodes from.
+        """
+        unpack, encode = self.unpack, _encoder.encode
+        try:
+            return unpack(data)
+        except msgspec.ValidationError as error:
+            try:
+                # The strict encoder has an extension of its own for a datetime, which msgspec has another form for.
+                return unpack(encode(decode_plain(data)))
+            except Exception:  # noqa: BLE001 - a state type's own code can run here
+                raise error from None
 
     def encode(self, value: Any) -> bytes:
-        encode, decode = self._encode, self.decode
+        pack, unpack = self.pack, self.unpack
         try:
-            data = encode(value)
+            data = pack(value)
         except _UNENCODABLE as error:
             raise _unencodable(value, "the state", error) from None
         try:
-            decode(data)
+            unpack(data)
         except msgspec.ValidationError as error:
             name = getattr(self._type, "__name__", str(self._type))
             raise UnsupportedValue(f"{shown(value)} does not fit the state_type {name}: {error}") from None

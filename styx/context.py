@@ -151,8 +151,15 @@ class Context(msgspec.Struct, eq=False):
         data = self._cell.read(self._chain)
         if data is None:
             return default
-        decode = self._spec.decode_state  # first: `x.f(…)` is quick only if `f` is a method of x's class
+        unpack = self._spec.unpack_state  # first: `x.f(…)` is quick only if `f` is a method of x's class
         try:
+            return unpack(data)
+        except Exception:  # noqa: BLE001 - the careful way reads what another version stored, or raises it again
+            return self._decoded(data)
+
+    def _decoded(self, data: bytes) -> Any:
+        try:
+            decode = self._spec.decode_state
             return decode(data)
         except Exception as error:  # noqa: BLE001 - a state type's own code can run here
             entity = f"{self._spec.operator}[{shown(self._key)}]"

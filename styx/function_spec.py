@@ -39,6 +39,7 @@ class FunctionSpec:
         "pack_state",
         "returns_sets",
         "takes_sets",
+        "unpack_state",
         "usual",
     )
 
@@ -50,6 +51,7 @@ class FunctionSpec:
         encode_state: Callable[[Any], bytes],
         decode_state: Callable[[bytes], Any],
         pack_state: Callable[[Any], bytes],
+        unpack_state: Callable[[bytes], Any],
     ) -> None:
         self.operator = keys.operator
         self.keys = keys
@@ -59,6 +61,7 @@ class FunctionSpec:
         self.encode_state = encode_state
         self.decode_state = decode_state
         self.pack_state = pack_state
+        self.unpack_state = unpack_state
         self._signature: Signature | None = None
         self._decode_result: Callable[[bytes], Any] = decode_plain
         self.takes_sets = self.returns_sets = False

@@ -15,6 +15,7 @@ from styx.errors import ConfigurationError, UnknownFunction
 from styx.function_spec import LOAD_FUNCTION, FunctionSpec, UserFunction
 from styx.key_space import KeySpace
 from styx.limits import NAME_CHARS_MAX
+from styx.migration import Migration
 from styx.partitioning import Key, KeyType
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -33,6 +34,9 @@ class Operator:
     key_type: `str`, `int`, or a tuple of them such as `(int, int)` for composite keys.
     state_type: a type msgspec can convert; `get` returns it and `put` checks it. None: plain msgpack values.
     partition_key: a function of the key; keys for which it returns the same value share a partition.
+    migrate: a plain, deterministic function that makes a state of `state_type` of one that an earlier version stored,
+    and that `state_type` does not read whole. It gets plain data, or what its parameter is annotated with, and is
+    called when a version is deployed: once for each such entity.
 
     Raises `ConfigurationError` at once for anything that could only fail later.
     """
@@ -45,6 +49,7 @@ class Operator:
         key_type: Any = str,
         state_type: Any = None,
         partition_key: Callable[[Any], Any] | None = None,
+        migrate: Callable[[Any], Any] | None = None,
     ) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > NAME_CHARS_MAX:
             raise ConfigurationError(
@@ -68,13 +73,22 @@ class Operator:
         self.encode_state: Callable[[Any], bytes] = encode_strict
         self.pack_state: Callable[[Any], bytes] = pack_strict
         self.decode_state: Callable[[bytes], Any] = decode_plain
+        self.unpack_state: Callable[[bytes], Any] = decode_plain
+        self.typed_state: TypedState | None = None
+        self.migration: Migration | None = None
+        if migrate is not None and state_type is None:
+            raise ConfigurationError(
+                f"operator {name!r}: migrate= needs a state_type=, which says what state has to be converted"
+            )
         if state_type is not None:
             try:
                 typed = TypedState(state_type)
             except Exception as error:  # noqa: BLE001 - whatever msgspec says is the declaration's fault
                 raise ConfigurationError(f"operator {name!r}: state_type {shown(state_type)}: {error}") from None
             self.encode_state = self.pack_state = typed.encode
-            self.decode_state = typed.decode
+            self.decode_state, self.unpack_state = typed.decode, typed.unpack
+            self.typed_state = typed
+            self.migration = None if migrate is None else Migration(name, migrate)
 
     def register(self, func: F) -> F:
         """Registers `func` under its own name and returns it unchanged.
@@ -102,7 +116,7 @@ class Operator:
         if name in self.functions:
             raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
         self.functions[name] = self._by_callable[func] = FunctionSpec(
-            self.key_space, name, func, self.encode_state, self.decode_state, self.pack_state
+            self.key_space, name, func, self.encode_state, self.decode_state, self.pack_state, self.unpack_state
         )
         return func
 

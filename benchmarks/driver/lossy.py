@@ -81,6 +81,7 @@ class LossyApp:
             original.encode_state,
             original.decode_state,
             original.pack_state,
+            original.unpack_state,
         )
 
 

@@ -20,6 +20,7 @@ class Declaration(NamedTuple):
     state_type: Any
     partition_key: Callable[[Any], Any] | None
     functions: list[Callable[..., Any]]
+    migrate: Callable[[Any], Any] | None = None
 
 
 def declaration(operator: Operator) -> Declaration:
@@ -32,6 +33,7 @@ def declaration(operator: Operator) -> Declaration:
         operator.state_type,
         operator.key_space.partition_key,
         [function.func for function in operator.functions.values()],
+        None if operator.migration is None else operator.migration.function,
     )
 
 
@@ -44,6 +46,7 @@ def declare(operator: Operator, declared: Declaration) -> None:
         key_type=declared.key_type,
         state_type=declared.state_type,
         partition_key=declared.partition_key,
+        migrate=declared.migrate,
     )
     for function in declared.functions:
         operator.register(function)

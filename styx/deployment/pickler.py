@@ -116,6 +116,8 @@ class AppPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has 
 
     def _resolve_annotations(self, operator: Operator) -> None:
         """Annotations of registered functions as types: elsewhere their text could not be resolved."""
+        if operator.migration is not None:
+            self._annotations[id(operator.migration.function)] = operator.migration.annotations
         for function in operator.functions.values():
             signature = function.signature
             resolved = {parameter.name: parameter.annotation for parameter in signature.parameters}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,27 @@ def test_state_that_does_not_fit_aborts_and_stays(tmp_path: Path) -> None:
     assert "stored state of account['ada'] does not fit its state_type" in error.message
     assert "`currency`" in error.message
     assert asyncio.run(request(version(Before), tmp_path, "look")).result == {"balance": 5, "note": ""}
+
+
+class Timed(msgspec.Struct):
+    at: datetime
+
+
+def clock(state_type: Any) -> App:
+    clock = Operator("account", state_type=state_type)
+
+    @clock.register
+    async def start(ctx: Context) -> None:
+        await ctx.put({"at": datetime(2026, 1, 2, tzinfo=UTC)})
+
+    @clock.register
+    async def look(ctx: Context) -> Any:
+        return await ctx.get()
+
+    return App("bank", [clock])
+
+
+def test_a_datetime_that_was_stored_without_a_type_is_read_with_one(tmp_path: Path) -> None:
+    assert asyncio.run(request(clock(None), tmp_path, "start")).error is None
+    reply = asyncio.run(request(clock(Timed), tmp_path, "look"))
+    assert (reply.error, reply.result) == (None, {"at": datetime(2026, 1, 2, tzinfo=UTC)})

@@ -1,0 +1,56 @@
+"""State that an earlier version stored, made what an app's code stores: by `migrate=`, where that is for it.
+
+The same for the same state, wherever and however often it is done. Pure; the tables that it is given stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from styx.app import App
+from styx.deployment.state_reading import Misfit, StateReader, entity_name
+from styx.errors import EngineFailed
+from styx.limits import Limits
+
+Tables = dict[str, dict[Any, bytes]]
+
+
+class NotConverted(EngineFailed):
+    """An entity cannot be converted, although the check before has passed it."""
+
+
+def converts(app: App) -> bool:
+    """Whether the app has anything to convert state with."""
+    return any(operator.migration is not None for operator in app.operators.values())
+
+
+def converted(app: App, tables: Mapping[str, Mapping[Any, bytes]], limits: Limits) -> Tables | None:
+    """The tables of those operators of which entities had to be converted, whole; None if there are none.
+
+    Raises `NotConverted` naming the entity.
+    """
+    changed: Tables = {}
+    for name, operator in app.operators.items():
+        table = tables.get(name)
+        if operator.migration is None or not table:
+            continue
+        new = _converted(StateReader(operator, limits.value_bytes_max), table)
+        if new:
+            changed[name] = {**table, **new}
+    return changed or None
+
+
+def _converted(reader: StateReader, table: Mapping[Any, bytes]) -> dict[Any, bytes]:
+    new: dict[Any, bytes] = {}
+    for key, data in table.items():
+        try:
+            reading = reader.read(data)
+        except Misfit as error:
+            raise NotConverted(
+                f"{entity_name(reader.operator.name, key)}{error}: when the version was deployed, it could be "
+                "converted, so migrate= uses more than the value that it is given"
+            ) from None
+        if reading.data is not None:
+            new[key] = reading.data
+    return new

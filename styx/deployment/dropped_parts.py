@@ -1,0 +1,78 @@
+"""What of a stored value the type that it was decoded to does not have: the fields that the next `put` would lose.
+
+Compares the plain form with the typed value, as far as the type's own fields tell. Never decodes and never decides what
+follows from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+_TYPES_KEPT_MAX: Final = 1_024
+
+
+def dropped_part(plain: Any, typed: Any, path: str = "") -> str:
+    """The first part of `plain` that `typed`, which was decoded from it, lacks, as in `.address.zip`; "" if none."""
+    if type(plain) is dict:
+        return _of_map(plain, typed, path)
+    if type(plain) is list:
+        return _of_list(plain, typed, path)
+    return ""
+
+
+def _of_map(plain: dict[Any, Any], typed: Any, path: str) -> str:
+    if isinstance(typed, dict):
+        for key, value in plain.items():
+            if key not in typed:
+                # A type that has other keys than text may have made another key of it.
+                if type(key) is str and all(type(other) is str for other in typed):
+                    return f"{path}.{key}"
+            elif part := dropped_part(value, typed[key], f"{path}.{key}"):
+                return part
+        return ""
+    kind: Any = type(typed)
+    fields = _fields(kind)
+    if fields is None:
+        return ""
+    for key, value in plain.items():
+        name = fields.get(key)
+        if name is None:
+            return f"{path}.{key}"
+        if name and (part := dropped_part(value, getattr(typed, name, None), f"{path}.{key}")):
+            return part
+    return ""
+
+
+def _of_list(plain: list[Any], typed: Any, path: str) -> str:
+    kind = type(typed)
+    if isinstance(typed, msgspec.Struct):
+        config = kind.__struct_config__
+        names = typed.__struct_fields__
+        values = plain[1:] if config.tag is not None else plain
+        if len(values) > len(names):
+            return f"{path}[{len(plain) - 1}]"
+        typed = [getattr(typed, name, None) for name in names[: len(values)]]
+        plain = values
+    elif not isinstance(typed, list | tuple) or len(typed) != len(plain):
+        return ""
+    for index, (value, other) in enumerate(zip(plain, typed, strict=True)):
+        if part := dropped_part(value, other, f"{path}[{index}]"):
+            return part
+    return ""
+
+
+@lru_cache(_TYPES_KEPT_MAX)
+def _fields(kind: Any) -> dict[str, str] | None:
+    """Attributes by the name that they are encoded with, its tag's included; None if nobody knows."""
+    if issubclass(kind, msgspec.Struct):
+        config = kind.__struct_config__
+        tag = {} if config.tag_field is None else {config.tag_field: ""}
+        return {**tag, **dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))}
+    if dataclasses.is_dataclass(kind):
+        return {field.name: field.name for field in dataclasses.fields(kind)}
+    attributes = getattr(kind, "__attrs_attrs__", None)
+    return None if attributes is None else {attribute.name: attribute.name for attribute in attributes}

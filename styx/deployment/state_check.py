@@ -1,0 +1,143 @@
+"""Checks stored entities against an app's code, some at a time, so that others can run in between.
+
+Every entity must be found where the code looks for it, under a key of its operator's type, and be read by its
+`state_type` or converted by `migrate=`, which runs in trial. Pure; reads no clock and never changes state: whoever
+changes entities that were checked names them anew.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from styx.app import App
+from styx.deployment.state_findings import OFFENDERS_SHOWN, StateFindings
+from styx.deployment.state_reading import Misfit, StateReader, entity_name
+from styx.errors import describe
+from styx.limits import Limits
+
+Table = Mapping[Any, bytes]
+
+SLICE_ENTITIES: Final = 256
+"""So many entities are looked at between two turns of whoever else is served: about half a millisecond."""
+
+
+class StateCheck:
+    """A check of the tables that are added, by `app`'s declarations. `pending` entities are still to be looked at."""
+
+    def __init__(self, app: App, n_slots: int, limits: Limits) -> None:
+        self.app = app
+        self.pending = 0
+        self._n_slots = n_slots
+        self._readers = {name: StateReader(one, limits.value_bytes_max) for name, one in app.operators.items()}
+        self._todo: deque[tuple[int, str, Table, list[Any]]] = deque()
+        self._position = 0
+        self._forget()
+
+    def add(self, slot: int, operator: str, table: Table, keys: Iterable[Any] | None = None) -> None:
+        """To check: all entities that an operator's table of a slot has now, or those of `keys` that it has then."""
+        wanted = list(table if keys is None else keys)
+        if wanted:
+            self.pending += len(wanted)
+            self._todo.append((slot, operator, table, wanted))
+
+    def run(self, entities: int) -> bool:
+        """Checks so many entities more; whether nothing is left."""
+        while entities > 0 and self._todo:
+            slot, operator, table, keys = self._todo[0]
+            now = keys[self._position : self._position + entities]
+            self._position += len(now)
+            if self._position == len(keys):
+                self._position = 0
+                self._todo.popleft()
+            entities -= len(now)
+            self.pending -= len(now)
+            present = [key for key in now if key in table]
+            self._checked += len(present)
+            if present:
+                self._look_at(slot, operator, table, present)
+        return not self._todo
+
+    def take(self) -> StateFindings:
+        """What was found since the last time."""
+        findings = StateFindings(
+            self._checked, self._offenders, self._first, self._migrated, self._dropping, self._dropped
+        )
+        self._forget()
+        return findings
+
+    def _forget(self) -> None:
+        self._checked = self._offenders = 0
+        self._first: list[str] = []
+        self._migrated: dict[str, int] = {}
+        self._dropping: dict[str, int] = {}
+        self._dropped: dict[str, str] = {}
+
+    def _look_at(self, slot: int, operator: str, table: Table, keys: list[Any]) -> None:
+        reader = self._readers.get(operator)
+        if reader is None:
+            for key in keys:
+                self._offends(operator, key, f": the new version has no operator {operator!r}")
+            return
+        found = self._found(slot, reader, keys)
+        read = reader.read
+        for key in found:
+            try:
+                reading = read(table[key])
+            except Misfit as error:
+                self._offends(operator, key, str(error))
+                continue
+            if reading.data is not None:
+                self._migrated[operator] = self._migrated.get(operator, 0) + 1
+            elif reading.dropped:
+                self._dropping[operator] = self._dropping.get(operator, 0) + 1
+                self._dropped.setdefault(operator, f"{entity_name(operator, key)}{reading.dropped}")
+
+    def _found(self, slot: int, reader: StateReader, keys: list[Any]) -> list[Any]:
+        """Those of `keys` that the operator looks for in this slot."""
+        space = reader.operator.key_space
+        try:
+            if [space.check(key) for key in keys] == keys:
+                slots = space.slots_of(keys, self._n_slots)
+                if slots.count(slot) == len(slots):
+                    return keys  # the usual case
+        except Exception:  # noqa: BLE001 - looked at one by one below
+            pass
+        return [key for key in keys if self._is_found(slot, reader, key)]
+
+    def _is_found(self, slot: int, reader: StateReader, key: Any) -> bool:
+        operator = reader.operator
+        try:
+            there = operator.slot_of(operator.check_key(key), self._n_slots)
+        except Exception as error:  # noqa: BLE001 - the app's own partition_key can raise anything
+            self._offends(operator.name, key, f": {describe(error)[1]}")
+            return False
+        if there != slot:
+            self._offends(
+                operator.name,
+                key,
+                f": it is stored in slot {slot} and would be looked for in slot {there}: partition_key or n_partitions "
+                "has changed, or partition_key is not the same in every process (hash() of a str is not)",
+            )
+        return there == slot
+
+    def _offends(self, operator: str, key: Any, why: str) -> None:
+        self._offenders += 1
+        if len(self._first) < OFFENDERS_SHOWN:
+            self._first.append(entity_name(operator, key) + why)
+
+
+def check_tables(app: App, n_slots: int, limits: Limits, slots: Mapping[int, Mapping[str, Table]]) -> StateFindings:
+    """The findings for all tables, by slot and operator, at once: for where nothing else is served meanwhile.
+
+    Names of tables that begin with NUL are the engine's own, and left alone.
+    """
+    check = StateCheck(app, n_slots, limits)
+    for slot, tables in slots.items():
+        for operator, table in tables.items():
+            if not operator.startswith("\0"):
+                check.add(slot, operator, table)
+    while not check.run(SLICE_ENTITIES):
+        pass
+    return check.take()

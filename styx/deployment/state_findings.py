@@ -1,0 +1,71 @@
+"""What a check of stored state against new code has found, and how a person is told. Data only; it travels.
+
+Counts everything, and keeps the words for the first few: a million entities that do not fit are one mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+OFFENDERS_SHOWN: Final = 10
+"""So many offenders are told of in words; further ones are counted only."""
+_ADVICE: Final = (
+    "Give every new field a default, or convert what is stored with Operator(..., migrate=): "
+    'see "Changing the code, and the state\'s type" in docs/programming.md'
+)
+
+
+class StateFindings(msgspec.Struct, array_like=True, frozen=True):
+    """`checked` entities, of which `offenders` do not fit; `first` has words for the first of those.
+
+    `migrated` counts, by operator, the entities that its `migrate=` converts. `dropping` counts those that fit, but
+    hold something that the new type does not have; `dropped` has an example of it by operator.
+    """
+
+    checked: int = 0
+    offenders: int = 0
+    first: list[str] = []
+    migrated: dict[str, int] = {}
+    dropping: dict[str, int] = {}
+    dropped: dict[str, str] = {}
+
+    def refusal(self) -> str | None:
+        """Why the code may not run on this state; None if it may."""
+        if not self.offenders:
+            return None
+        more = self.offenders - len(self.first)
+        counts = f"{self.offenders:,} of {self.checked:,} stored entities do not fit the new version"
+        rest = [f"  … and {more:,} more"] if more else []
+        return "\n".join([f"{counts}:", *(f"  {line}" for line in self.first), *rest, _ADVICE])
+
+    def notes(self) -> list[str]:
+        """What an operator should know although the state fits, a line each."""
+        lines = [f"{self.checked:,} stored entities were checked, and all of them fit"] if self.checked else []
+        lines += [f"operator {name!r}: migrate= is for {count:,} of them" for name, count in self.migrated.items()]
+        for name, count in self.dropping.items():
+            lines.append(
+                f"operator {name!r}: {count:,} of them hold what its state_type does not have, and lose it when they "
+                f"are put next: {self.dropped[name]}"
+            )
+        return lines
+
+
+def together(parts: Iterable[StateFindings]) -> StateFindings:
+    """The findings of several checks of different entities as one; of the first offenders, the first part's first."""
+    checked = offenders = 0
+    first: list[str] = []
+    migrated: dict[str, int] = {}
+    dropping: dict[str, int] = {}
+    dropped: dict[str, str] = {}
+    for part in parts:
+        checked += part.checked
+        offenders += part.offenders
+        first += part.first
+        for total, counts in ((migrated, part.migrated), (dropping, part.dropping)):
+            for name, count in counts.items():
+                total[name] = total.get(name, 0) + count
+        dropped = {**part.dropped, **dropped}
+    return StateFindings(checked, offenders, first[:OFFENDERS_SHOWN], migrated, dropping, dropped)
