@@ -7,6 +7,8 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from styx.cli.front_options import FrontOptions
+
 EXAMPLES: Final = """\
 Examples:
   styx dev bank:app
@@ -40,6 +42,7 @@ def dev(
     snapshot_interval: Annotated[
         float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
     ] = 10.0,
+    front: FrontOptions | None = None,
 ) -> None:
     """Serve an app over HTTP, durable in a directory.
 
@@ -58,7 +61,11 @@ def dev(
         raise usage_error(f"--snapshot-interval is a number of seconds above 0, got {snapshot_interval:g}")
     app = load_app(target)
 
+    from styx.cli.front_options import front_of
+
+    before = front_of(front or FrontOptions(), host)
+
     from styx.cli.dev_server import run_dev_server
     from styx.cli.serving import ServingOptions
 
-    run_dev_server(app, ServingOptions(host, port, data_dir, snapshot_interval))
+    run_dev_server(app, ServingOptions(host, port, data_dir, snapshot_interval, front=before))

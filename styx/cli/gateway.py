@@ -16,6 +16,7 @@ from styx.cli.cluster_options import (
     HttpPort,
     LogUrl,
 )
+from styx.cli.front_options import FrontOptions
 
 DRAIN_SECONDS_MAX: Final = 3_600.0
 EXAMPLES: Final = f"""\
@@ -41,6 +42,7 @@ def gateway(
         str | None, Parameter(help="Its name in logs; host and process id by default.", env_var="STYX_NAME")
     ] = None,
     cluster: ClusterName = CLUSTER_DEFAULT,
+    front: FrontOptions | None = None,
     http_host: HttpHost = "127.0.0.1",
     http_port: HttpPort = None,
     drain: Annotated[
@@ -68,6 +70,7 @@ def gateway(
 
     from styx.cli.cluster_process import run_process
     from styx.cli.cluster_setup import default_name, security_of
+    from styx.cli.front_options import front_of
     from styx.cli.gateway_main import serve_gateway
     from styx.cluster.facts_server import FactsAddress
     from styx.cluster.gateway_process import GatewayProcess
@@ -76,5 +79,6 @@ def gateway(
 
     name = name or default_name()
     parse_address(coordinator)
+    before = front_of(front or FrontOptions(), host)
     process = GatewayProcess(name, security_of(cluster), coordinator, parse_kafka_url(log))
-    run_process(name, serve_gateway(process, host, port, FactsAddress(http_host, http_port), drain))
+    run_process(name, serve_gateway(process, host, port, FactsAddress(http_host, http_port), before, drain))

@@ -8,13 +8,14 @@ import logging
 from styx.cluster.facts_server import FactsAddress, facts_server, metrics_page, well
 from styx.cluster.gateway_process import GatewayProcess
 from styx.gateway.app import SHUTTING_DOWN
+from styx.gateway.front import Front
 from styx.gateway.server import serve
 
 _log = logging.getLogger("styx.gateway")
 
 
 async def serve_gateway(
-    process: GatewayProcess, host: str, port: int, facts: FactsAddress, drain_seconds: float = 0.0
+    process: GatewayProcess, host: str, port: int, facts: FactsAddress, front: Front, drain_seconds: float = 0.0
 ) -> None:
     """Serves until SIGTERM or SIGINT and drains; raises `ConfigurationError`, or what `GatewayProcess.run` raises."""
     stop, draining = asyncio.Event(), asyncio.Event()
@@ -35,6 +36,7 @@ async def serve_gateway(
                 on_draining=draining.set,
                 stop=stop,
                 drain_seconds=drain_seconds,
+                front=front,
             )
         if following.done():
             following.result()

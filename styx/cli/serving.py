@@ -20,6 +20,7 @@ from styx.gateway.server import serve
 
 if TYPE_CHECKING:
     from styx.embedded_engine.engine import EmbeddedEngine
+    from styx.gateway.front import Front
 
 WATCH_SECONDS: Final = 1.0
 """How often a served engine is asked whether it still runs."""
@@ -31,13 +32,16 @@ T = TypeVar("T")
 
 
 class ServingOptions(NamedTuple):
-    """Where to listen and where to keep data; `snapshot_interval` in seconds, `keep_log` as in `styx.embedded`."""
+    """Where to listen and where to keep data; `snapshot_interval` in seconds, `keep_log` as in `styx.embedded`,
+    `front` as in `serve`.
+    """
 
     host: str
     port: int
     data_dir: Path
     snapshot_interval: float
     keep_log: bool = False
+    front: Front | None = None
 
 
 async def serve_embedded(
@@ -75,6 +79,7 @@ async def serve_embedded(
                 options.port,
                 on_started=lambda url: on_started(url, start),
                 on_shutdown=stopping,
+                front=options.front,
                 stop=stop,
             )
         finally:

@@ -43,6 +43,7 @@ class Gateway:
         self._engine = engine
         self._description: _Description | None = None
         self._requests = RequestEndpoint(engine, timeout_seconds)
+        self.metrics = self._requests.metrics
         get = {
             "/": self._root,
             "/healthz": self._healthz,
@@ -83,7 +84,7 @@ class Gateway:
         return _respond(status.failure("unavailable", "NotReady", reason))
 
     async def _metrics(self, request: Request) -> Response:
-        text = self._engine.metrics() + self._requests.metrics.text()
+        text = self._engine.metrics() + self.metrics.text()
         return Response(text, headers={"content-type": METRICS_CONTENT_TYPE})
 
     async def _openapi(self, request: Request) -> Response:

@@ -21,6 +21,8 @@ import uvicorn
 
 from styx.errors import ConfigurationError
 from styx.gateway.app import Gateway
+from styx.gateway.door import Application
+from styx.gateway.front import Front, fronted
 from styx.gateway.service import Engine
 from styx.limits import TIMEOUT_SECONDS_DEFAULT
 
@@ -47,19 +49,22 @@ async def serve(
     timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT,
     drain_seconds: float = 0.0,
     grace_seconds: int = GRACE_SECONDS,
+    front: Front | None = None,
 ) -> None:
     """Serves until SIGTERM, SIGINT or `stop`; then shuts down gracefully and awaits `on_shutdown()`.
 
     Port 0 takes a free one. `on_started` gets the real URL once requests are accepted. The first signal calls
     `on_draining()` and drains for `drain_seconds`; a second one ends that, and `stop` does not begin it. After the
     drain, a second SIGINT drops what is in flight; a second SIGTERM changes nothing. Signals are handled in the main
-    thread only.
+    thread only. `front` says whose requests are taken; by default those to the address listened on, of its own pages
+    and of programs.
 
     Raises `ConfigurationError`, without calling `on_shutdown`, if it cannot listen there.
     """
-    listener = _listen(host, port)
     gateway = Gateway(engine, timeout_seconds)
-    server = _Server(_config(gateway, grace_seconds))
+    listener = _listen(host, port)
+    rules = (front or Front()).rules(host, listener.getsockname()[0])
+    server = _Server(_config(fronted(gateway, rules), grace_seconds))
 
     def shut_down() -> None:
         gateway.draining = server.should_exit = True
@@ -116,9 +121,9 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _config(gateway: Gateway, grace_seconds: int) -> uvicorn.Config:
+def _config(application: Application, grace_seconds: int) -> uvicorn.Config:
     return uvicorn.Config(
-        gateway,
+        application,
         http="httptools",
         ws="none",
         lifespan="off",

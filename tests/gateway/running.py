@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from styx.gateway.front import Front
 from styx.gateway.server import serve
 from styx.gateway.service import Engine
 
@@ -23,6 +24,7 @@ async def running(
     on_shutdown: Callable[[], Awaitable[None]] | None = None,
     grace_seconds: int = 20,
     drain_seconds: float = 0.0,
+    front: Front | None = None,
 ) -> AsyncIterator[Running]:
     started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
@@ -35,6 +37,7 @@ async def running(
             stop=stop,
             drain_seconds=drain_seconds,
             grace_seconds=grace_seconds,
+            front=front,
         )
     )
     task.add_done_callback(lambda _: started.cancel())  # one that cannot start must not be waited for

@@ -53,7 +53,7 @@ async def test_a_client_that_hangs_up_leaks_nothing(engine: FakeEngine) -> None:
     async with running(engine) as server, httpx.AsyncClient(base_url=server.url) as client:
         address = urlsplit(server.url)
         _, writer = await asyncio.open_connection(address.hostname, address.port)
-        writer.write(b"POST /v1/shelf/a/key HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+        writer.write(b"POST /v1/shelf/a/key HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
         await engine.arrived()
         writer.close()
         engine.release()

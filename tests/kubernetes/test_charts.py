@@ -11,7 +11,7 @@ import yaml
 from tests.kubernetes.charts import CHARTS, NAMES, RELEASE, Manifest, rendered, run_helm, values_files
 from tests.kubernetes.object_schemas import VERSIONS, violations
 from tests.kubernetes.policies import POLICIES, Policy, the_network_is_closed
-from tests.kubernetes.workloads import strings
+from tests.kubernetes.workloads import strings, workloads
 
 pytestmark = pytest.mark.slow
 
@@ -69,3 +69,13 @@ def test_rendering_again_changes_nothing_but_secrets(helm: Path, chart: str) -> 
     twice = (_manifests(helm, chart, None), rendered.__wrapped__(helm, chart, *MONITORING))
     plain = [[each for each in manifests if each["kind"] != "Secret"] for manifests in twice]
     assert plain[0] == plain[1]
+
+
+def test_gateways_answer_under_the_names_by_which_they_are_reached(helm: Path) -> None:
+    objects = rendered(helm, "styx", "--values", str(CHARTS / "styx" / "ci" / "ingress.yaml"))
+    gateway = next(each for each in workloads(objects) if each.where == "Deployment/r1-styx-gateway")
+    environment = {each["name"]: each.get("value") for each in gateway.pod["containers"][0]["env"]}
+    service = "r1-styx-gateway"
+    own = [service + end for end in ("", ".somewhere", ".somewhere.svc", ".somewhere.svc.cluster.local")]
+    assert environment["STYX_ALLOW_HOST"].split() == [*own, "bank.example.com", "*.bank.example.com"]
+    assert environment["STYX_ALLOW_ORIGIN"].split() == ["https://shop.example.com", "http://localhost:3000"]

@@ -56,6 +56,24 @@ replicas: {{ int .spec.replicas }}
 {{- end -}}
 {{- end -}}
 
+{{/* The names by which gateways are reached. Addresses need not be among them: no page can pretend to be one. */}}
+{{- define "styx.allowedHosts" -}}
+{{- $service := printf "%s-gateway" (include "styx.fullname" .) -}}
+{{- $namespaced := printf "%s.%s" $service .Release.Namespace -}}
+{{- $hosts := list $service $namespaced (printf "%s.svc" $namespaced) (printf "%s.svc.cluster.local" $namespaced) -}}
+{{- with .Values.gateway.ingress -}}
+{{- if .enabled -}}
+{{- range .hosts -}}
+{{- $hosts = append $hosts .host -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range .Values.gateway.allowedHosts -}}
+{{- $hosts = append $hosts (tpl . $) -}}
+{{- end -}}
+{{- uniq $hosts | join " " -}}
+{{- end -}}
+
 {{- define "styx.logUrl" -}}
 {{- $url := tpl .Values.log.url . -}}
 {{- if .Values.log.caSecret.name -}}

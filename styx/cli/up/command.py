@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from styx.cli.cluster_options import CLUSTER_DEFAULT, SECRETS_HELP, ClusterName, DataOptions
+from styx.cli.front_options import FrontOptions
 
 EXAMPLES: Final = f"""\
 Examples:
@@ -46,6 +47,7 @@ def up(
         str, Parameter(help="Address of the gateways; 0.0.0.0 for all.", env_var="STYX_HOST")
     ] = "127.0.0.1",
     port: Annotated[int, Parameter(help="The first gateway's port; 0 takes free ones.", env_var="STYX_PORT")] = 8080,
+    front: FrontOptions | None = None,
     coordinator_port: Annotated[
         int, Parameter(help="The coordinator's port; 0 takes a free one.", env_var="STYX_COORDINATOR_PORT")
     ] = 0,
@@ -96,6 +98,11 @@ def up(
 
     app = load_app(target)
 
+    from styx.cli.front_options import front_of
+
+    front = front or FrontOptions()
+    front_of(front, host)
+
     from styx.cli.run_directory import ROOT
     from styx.cli.up.free_ports import free_port
     from styx.cli.up.main import run_cluster
@@ -107,6 +114,7 @@ def up(
         workers=workers,
         data=data,
         host=host,
+        front=front,
         gateway_ports=[port + number if port else free_port() for number in range(gateways)],
         coordinator_port=coordinator_port or free_port(),
         facts_port=http_port or free_port(),

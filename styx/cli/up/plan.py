@@ -10,6 +10,7 @@ from typing import Final
 
 from styx.cli.cluster_options import DataOptions
 from styx.cli.cluster_setup import ANY_ADDRESS, SECRET_FILE_VARIABLE, SECRET_VARIABLE
+from styx.cli.front_options import FrontOptions
 from styx.transport.address import format_address
 
 KEPT: Final = ("STYX_S3_", "STYX_KAFKA_", "STYX_TLS_", "STYX_DEBUG")
@@ -26,6 +27,7 @@ class UpPlan:
     workers: int
     data: DataOptions
     host: str
+    front: FrontOptions
     gateway_ports: list[int]
     coordinator_port: int
     facts_port: int
@@ -73,7 +75,7 @@ class UpPlan:
     def gateway_words(self, name: str, port: int) -> list[str]:
         """A gateway's arguments."""
         words = ["gateway", "--name", name, "--log", self.data.log, "--host", self.host, "--port", str(port)]
-        return [*words, *self._member()]
+        return [*words, *self.front.words(), *self._member()]
 
     def _data(self) -> list[str]:
         words = ["--log", self.data.log, "--store", self.data.store]

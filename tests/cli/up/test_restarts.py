@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from styx.cli.cluster_options import DataOptions
+from styx.cli.front_options import FrontOptions
 from styx.cli.up.plan import UpPlan, child_environment
 from styx.cli.up.restarts import QUICK_DEATHS_MAX, STEADY_SECONDS, Restarts, how_it_ended
 
@@ -71,6 +72,7 @@ def plan(host: str) -> UpPlan:
         workers=2,
         data=DataOptions(log="kafka://h", store="s3://b/p", s3_endpoint="http://h:1"),
         host=host,
+        front=FrontOptions(allow_host=("shop.example.com", "*.internal"), allow_origin=("https://shop.example.com",)),
         gateway_ports=[8080, 8081],
         coordinator_port=7,
         facts_port=8,
@@ -98,3 +100,5 @@ def test_words_are_options_that_the_commands_have(monkeypatch: pytest.MonkeyPatc
             assert bound.arguments["data"] == wanted.data
         else:
             assert bound.arguments["coordinator"] == "127.0.0.1:7"
+        if words[0] == "gateway":
+            assert bound.arguments["front"] == wanted.front

@@ -1,0 +1,89 @@
+"""The door of a gateway, as an ASGI application around it: refuses what a stranger's page sends, and tells browsers
+which pages may use it (CORS). `origin.py` decides what is refused; nothing of that reaches the application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from styx.gateway import status
+from styx.gateway.body import IncomingBody, Receive
+from styx.gateway.last_answers import CLOSE, Message, Send
+from styx.gateway.origin import OriginRules, Refusal
+
+Scope = MutableMapping[str, Any]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+OnRefusal = Callable[[Scope, Refusal], None]
+
+PREFLIGHT_SECONDS: Final = 600
+"""How long a browser may remember what it was told."""
+_METHODS: Final = b"GET, POST"
+_REQUEST_HEADERS: Final = b"authorization, content-type, idempotency-key, styx-key-type, styx-timeout"
+_RESPONSE_HEADERS: Final = b"retry-after, styx-request-id, www-authenticate"
+_VARY: Final = (b"vary", b"origin")
+_VARY_PREFLIGHT: Final = (b"vary", b"origin, access-control-request-method, access-control-request-headers")
+
+
+class Door:
+    """`application` behind `rules`; `on_refusal` hears of each request that is refused."""
+
+    def __init__(self, application: Application, rules: OriginRules, on_refusal: OnRefusal) -> None:
+        self._application = application
+        self._rules = rules
+        self._on_refusal = on_refusal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI interface."""
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        verdict = self._rules.judge(
+            scope["method"], path, scope.get("http_version", "1.1"), scope.get("scheme", "http"), scope["headers"]
+        )
+        if self._rules.shared:
+            send = _naming(send, verdict.cors_origin)
+        if verdict.refusal is not None:
+            self._on_refusal(scope, verdict.refusal)
+            await refuse(verdict.refusal, receive, send, scope)
+        elif verdict.preflight:
+            await _answer_preflight(send)
+        else:
+            await self._application(scope, receive, send)
+
+
+async def refuse(
+    refusal: Refusal, receive: Receive, send: Send, scope: Scope, headers: tuple[tuple[bytes, bytes], ...] = ()
+) -> None:
+    """Answers a request that is not served; its connection ends with it."""
+    answer = status.failure(refusal.code, status.REJECTED, refusal.message)
+    # Who waits to be told to go on does not send its body, and must not be told.
+    if not any(name == b"expect" for name, _ in scope["headers"]):
+        await IncomingBody(receive).discard()
+    length = (b"content-length", b"%d" % len(answer.body))
+    sent = [*answer.headers, *headers, length, CLOSE]
+    await send({"type": "http.response.start", "status": answer.status, "headers": sent})
+    await send({"type": "http.response.body", "body": answer.body if scope["method"] != "HEAD" else b""})
+
+
+def _naming(send: Send, origin: bytes | None) -> Send:
+    """`send`, with the headers that let pages of `origin` read the answer, if there is one."""
+    cors = [_VARY]
+    if origin is not None:
+        cors += [(b"access-control-allow-origin", origin), (b"access-control-expose-headers", _RESPONSE_HEADERS)]
+
+    def send_named(message: Message) -> Awaitable[None]:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), *cors]
+        return send(message)
+
+    return send_named
+
+
+async def _answer_preflight(send: Send) -> None:
+    headers = [
+        (b"access-control-allow-methods", _METHODS),
+        (b"access-control-allow-headers", _REQUEST_HEADERS),
+        (b"access-control-max-age", b"%d" % PREFLIGHT_SECONDS),
+        _VARY_PREFLIGHT,
+    ]
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})

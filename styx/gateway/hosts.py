@@ -1,0 +1,160 @@
+"""Under which hosts a gateway answers: what a `Host` header or an origin names, and whether that is an own or allowed
+one.
+
+A page whose name was made to resolve to this machine (DNS rebinding) sends its own name as `Host`; that is how it is
+known. An address as `Host` cannot be forged this way: a browser that shows one is connected to it. Resolves no name.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import string
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from styx.codec import shown
+from styx.errors import ConfigurationError
+
+AUTHORITY_CHARS_MAX: Final = 300
+"""A DNS name has 253 at most, a port five."""
+HOSTS_MAX: Final = 1_000
+"""Allowed hosts, and allowed origins."""
+EVERY_HOST: Final = "*"
+
+_NAME_CHARS: Final = frozenset(string.ascii_lowercase + string.digits + "-_.")
+_REMEMBERED_MAX: Final = 64
+"""`Host` headers whose answer is kept."""
+_PORT_MAX: Final = 65_535
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Authority(NamedTuple):
+    """A host in lower case without a final dot, or an address in its shortest form; and a port, if one was named."""
+
+    host: str
+    port: int | None
+
+
+def parse_authority(text: str) -> Authority | None:
+    """What `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT` names; None if it is none of them."""
+    if not text or len(text) > AUTHORITY_CHARS_MAX or not text.isascii():
+        return None
+    text = text.lower()
+    if text[0] == "[":
+        inner, bracket, rest = text[1:].partition("]")
+        address = _address(inner)
+        if not bracket or address is None or (rest and rest[0] != ":"):
+            return None
+        host, port_text = str(address), rest[1:]
+    else:
+        name, _, port_text = text.partition(":")
+        name = name.removesuffix(".")
+        if not name or name[0] == "." or ".." in name or not _NAME_CHARS.issuperset(name):
+            return None
+        host = name
+    if not port_text:
+        return Authority(host, None)
+    if not port_text.isdigit() or len(port_text) > len(str(_PORT_MAX)) or int(port_text) > _PORT_MAX:
+        return None
+    return Authority(host, int(port_text))
+
+
+class Hosts:
+    """The hosts of a gateway that listens on `bound`, with the `allowed` ones.
+
+    On a loopback address they are `localhost`, names below `.localhost` and loopback addresses, with any port, since
+    tunnels change it; on another address that one; on all addresses (`0.0.0.0`, `::`) these, each address, and this
+    machine's name. An allowed one is `NAME`, `NAME:PORT`, an address, `*.NAME` for all names below it, or `*` for all.
+
+    Raises `ConfigurationError` for what is none of these.
+    """
+
+    def __init__(self, bound: str, allowed: Iterable[str] = ()) -> None:
+        every, loopback = is_any_address(bound), is_loopback(bound)
+        self._loopback = every or loopback
+        self._addresses = every
+        self._names: set[Authority] = set()
+        self._suffixes: set[str] = {".localhost"} if self._loopback else set()
+        self._everything = False
+        for own in (socket.gethostname() if every else bound, *(["localhost"] if self._loopback else [])):
+            authority = parse_authority(f"[{own}]" if ":" in own else own)
+            if authority is not None:
+                self._names.add(Authority(authority.host, None))
+        for text in _listed(allowed, "hosts"):
+            self._allow(text)
+        self._known: dict[bytes, bool] = {}
+
+    def admit(self, host: bytes) -> bool:
+        """Whether a request with this `Host` header is meant for this gateway."""
+        known = self._known.get(host)
+        if known is None:
+            authority = parse_authority(host.decode("latin-1"))
+            known = authority is not None and self._admits(authority)
+            if len(self._known) < _REMEMBERED_MAX:
+                self._known[host] = known
+        return known
+
+    def _admits(self, authority: Authority) -> bool:
+        if self._everything or authority in self._names or Authority(authority.host, None) in self._names:
+            return True
+        if authority.port is None and not self._names.isdisjoint(Authority(authority.host, port) for port in (80, 443)):
+            return True
+        address = _address(authority.host)
+        if address is not None:
+            return self._addresses or (self._loopback and address.is_loopback)
+        return any(authority.host.endswith(suffix) for suffix in self._suffixes)
+
+    def _allow(self, text: str) -> None:
+        if text == EVERY_HOST:
+            self._everything = True
+            return
+        below = text.startswith(("*.", "."))
+        authority = parse_authority(text.removeprefix("*").removeprefix(".") if below else text)
+        if authority is None and ":" in text:
+            authority = parse_authority(f"[{text}]")
+        if authority is None or (below and authority.port is not None):
+            raise ConfigurationError(
+                f"{shown(text)} is no host to allow: one looks like shop.example.com, shop.example.com:8080 or "
+                "*.example.com, without http:// and without a path"
+            )
+        if below:
+            self._suffixes.add("." + authority.host)
+        else:
+            self._names.add(authority)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens there."""
+    if host.lower().removesuffix(".") == "localhost":
+        return True
+    address = _address(host)
+    return address is not None and address.is_loopback
+
+
+def is_any_address(host: str) -> bool:
+    """Whether to listen there is to listen on all addresses of this machine."""
+    address = _address(host)
+    return host == "" or (address is not None and address.is_unspecified)
+
+
+def listed(values: Iterable[str]) -> list[str]:
+    """The values of an option that may be given several times and may hold several, with commas between."""
+    return [part for value in values for part in value.replace(",", " ").split()]
+
+
+def _listed(values: Iterable[str], what: str) -> list[str]:
+    found = listed(values)
+    if len(found) > HOSTS_MAX:
+        raise ConfigurationError(f"{len(found)} {what} are allowed; {HOSTS_MAX} is the most")
+    return found
+
+
+def _address(text: str) -> Address | None:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address

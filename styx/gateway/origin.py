@@ -1,0 +1,225 @@
+"""Whether a browser may have sent a request on behalf of a stranger's page. Decides from headers alone.
+
+A page of any origin can make its visitor's browser send requests to whatever that browser reaches, this machine's
+loopback included. Browsers tell on them: in `Origin`, in `Sec-Fetch-Site`, in a `Host` that is not ours, and in the
+three content types that they send to others without asking first. A program that is no browser sends none of this, and
+could send anything: to keep it out is not what this is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from styx.codec import shown
+from styx.errors import ConfigurationError
+from styx.gateway.hosts import HOSTS_MAX, Authority, Hosts, listed, parse_authority
+
+FORBIDDEN_HOST: Final = "forbidden_host"
+FORBIDDEN_ORIGIN: Final = "forbidden_origin"
+BAD_TYPE: Final = "unsupported_media_type"
+HEALTH_PATHS: Final = frozenset({"/healthz", "/readyz"})
+"""What supervisors ask, by whatever name they know this gateway; there is nothing in it to steal."""
+LANDING_PATHS: Final = frozenset({"/", "/docs"})
+"""Pages that a link on another site may open."""
+
+_ORIGIN_CHARS_MAX: Final = 320
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_TYPES: Final = frozenset(
+    {
+        "application/json",
+        "application/x-ndjson",
+        "application/ndjson",
+        "application/jsonl",
+        "application/msgpack",
+        "application/x-msgpack",
+        "application/octet-stream",
+    }
+)
+"""None of them can a page send to another origin without a preflight."""
+_WATCHED: Final = frozenset(
+    {
+        b"host",
+        b"origin",
+        b"content-type",
+        b"content-length",
+        b"transfer-encoding",
+        b"sec-fetch-site",
+        b"sec-fetch-mode",
+        b"sec-fetch-dest",
+        b"access-control-request-method",
+    }
+)
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class Refusal(NamedTuple):
+    """Why a request is not served: a code, and words that say which option allows it."""
+
+    code: str
+    message: str
+
+
+class Verdict(NamedTuple):
+    """`refusal`, or None; `cors_origin`, the other origin whose page may read the answer; and whether the browser only
+    asks beforehand what it may send.
+    """
+
+    refusal: Refusal | None = None
+    cors_origin: bytes | None = None
+    preflight: bool = False
+
+
+_FINE: Final = Verdict()
+
+
+class OriginRules:
+    """The rules of one gateway: its own hosts, and the origins of others whose pages may use it.
+
+    Raises `ConfigurationError` for an origin that is none, or that stands for several.
+    """
+
+    def __init__(self, hosts: Hosts, allowed_origins: Iterable[str] = ()) -> None:
+        self._hosts = hosts
+        found = listed(allowed_origins)
+        if len(found) > HOSTS_MAX:
+            raise ConfigurationError(f"{len(found)} origins are allowed; {HOSTS_MAX} is the most")
+        self._origins = frozenset(map(_checked_origin, found))
+
+    @property
+    def shared(self) -> bool:
+        """Whether any other origin may use it, so that answers differ by origin."""
+        return bool(self._origins)
+
+    def judge(self, method: str, path: str, http_version: str, scheme: str, headers: Headers) -> Verdict:
+        """The verdict about a request, from its first line and its headers."""
+        if path in HEALTH_PATHS and method in ("GET", "HEAD"):
+            return _FINE
+        said: dict[bytes, bytes] = {}
+        for name, value in headers:
+            if name in _WATCHED:
+                if name in said:
+                    return Verdict(_repeated(name))
+                said[name] = value
+        refusal = self._of_host(said.get(b"host"), http_version)
+        if refusal is not None:
+            return Verdict(refusal)
+        origin, site = said.get(b"origin"), said.get(b"sec-fetch-site")
+        if origin is None and site is None:
+            refusal = None if method in _SAFE_METHODS else _of_type(said, browser=False)
+            return _FINE if refusal is None else Verdict(refusal)
+        return self._of_browser(method, path, scheme, origin, site, said)
+
+    def _of_host(self, host: bytes | None, http_version: str) -> Refusal | None:
+        if host is None:
+            # Browsers speak nothing so old, and health checks of balancers do.
+            return None if http_version == "1.0" else Refusal("bad_request", "the request has no Host header")
+        if self._hosts.admit(host):
+            return None
+        return Refusal(
+            FORBIDDEN_HOST,
+            f"{shown(host.decode('latin-1'))} is no host of this gateway. If it is meant to be one, allow it: "
+            "--allow-host NAME, or STYX_ALLOW_HOST in its environment",
+        )
+
+    def _of_browser(
+        self, method: str, path: str, scheme: str, origin: bytes | None, site: bytes | None, said: dict[bytes, bytes]
+    ) -> Verdict:
+        shared = False
+        if origin is not None:
+            named = _parse_origin(origin.decode("latin-1"))
+            shared = named in self._origins
+            if not shared and not _is_own(named, said.get(b"host", b""), scheme):
+                return Verdict(_foreign(origin))
+        elif site not in (b"same-origin", b"none") and not _is_visit(method, path, said):
+            return Verdict(_foreign(None))
+        allowed = origin if shared else None
+        if method == "OPTIONS" and b"access-control-request-method" in said and shared:
+            return Verdict(None, allowed, preflight=True)
+        refusal = None if method in _SAFE_METHODS else _of_type(said, browser=True)
+        return Verdict(refusal, allowed)
+
+
+class _Origin(NamedTuple):
+    scheme: str
+    authority: Authority
+
+
+def _parse_origin(text: str) -> _Origin | None:
+    scheme, colon, rest = text.partition("://")
+    if not colon or len(text) > _ORIGIN_CHARS_MAX or not scheme:
+        return None
+    authority = parse_authority(rest)
+    if authority is None:
+        return None
+    scheme = scheme.lower()
+    return _Origin(scheme, _with_port(authority, scheme))
+
+
+def _with_port(authority: Authority, scheme: str) -> Authority:
+    return authority if authority.port is not None else Authority(authority.host, _DEFAULT_PORTS.get(scheme))
+
+
+def _is_own(origin: _Origin | None, host: bytes, scheme: str) -> bool:
+    """Whether a page of `origin` came from the very host that is asked.
+
+    Behind a proxy that ends TLS a page's scheme is https where ours is http; the reverse cannot be.
+    """
+    authority = parse_authority(host.decode("latin-1"))
+    if origin is None or authority is None or origin.scheme not in _DEFAULT_PORTS:
+        return False
+    if scheme == "https" and origin.scheme != "https":
+        return False
+    return _with_port(authority, origin.scheme) == origin.authority
+
+
+def _is_visit(method: str, path: str, said: dict[bytes, bytes]) -> bool:
+    """Whether a person has followed a link to a page of ours: its text is shown to nobody else."""
+    opened = said.get(b"sec-fetch-mode") == b"navigate" and said.get(b"sec-fetch-dest") == b"document"
+    return opened and method in ("GET", "HEAD") and path in LANDING_PATHS
+
+
+def _of_type(said: dict[bytes, bytes], browser: bool) -> Refusal | None:
+    sent = said.get(b"content-type")
+    if sent == b"application/json":
+        return None
+    if sent is None:
+        with_body = said.get(b"content-length", b"0").strip(b"0") or b"transfer-encoding" in said
+        if not (browser and with_body):
+            return None
+        what = "a browser's request without a content type"
+    else:
+        kind = sent.decode("latin-1").partition(";")[0].strip().lower()
+        if kind in _TYPES or (kind.startswith("application/") and kind.endswith("+json")):
+            return None
+        what = shown(kind)
+    return Refusal(
+        BAD_TYPE,
+        f"{what} is not taken: say what the body is with Content-Type: application/json. "
+        "With curl: --json DATA instead of -d DATA, or -H 'Content-Type: application/json'",
+    )
+
+
+def _foreign(origin: bytes | None) -> Refusal:
+    whose = "another origin" if origin is None else f"the origin {shown(origin.decode('latin-1'))}"
+    return Refusal(
+        FORBIDDEN_ORIGIN,
+        f"a page of {whose} may not use this gateway. If it is meant to, allow it: "
+        "--allow-origin https://HOST, or STYX_ALLOW_ORIGIN in its environment",
+    )
+
+
+def _repeated(name: bytes) -> Refusal:
+    return Refusal("bad_request", f"the header {name.decode()} comes more than once")
+
+
+def _checked_origin(text: str) -> _Origin:
+    origin = _parse_origin(text.removesuffix("/"))
+    if origin is None or "*" in text:
+        raise ConfigurationError(
+            f"{shown(text)} is no origin to allow: one looks like https://shop.example.com or http://localhost:3000, "
+            "and each is named by itself"
+        )
+    return origin
