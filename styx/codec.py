@@ -19,7 +19,7 @@ from styx.errors import UnsupportedValue
 
 _DATETIME_EXT: Final = 1
 _SHOWN_CHARS_MAX: Final = 80
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]++")
 
 
 def _strict_default(value: Any) -> Any:

@@ -18,7 +18,7 @@ from styx.limits import NAME_CHARS_MAX
 from styx.migration import Migration
 from styx.partitioning import Key, KeyType
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*+")
 PARTITIONS_MAX = 65_536
 
 F = TypeVar("F", bound=UserFunction)

@@ -20,7 +20,7 @@ from styx.limits import KEY_BYTES_MAX
 
 Key = str | int | tuple[str | int, ...]
 
-_DECIMAL = re.compile(r"-?[0-9]+", re.ASCII)
+_DECIMAL = re.compile(r"-?+[0-9]++", re.ASCII)
 _INT_MIN: Final = -(2**63)
 _INT_MAX: Final = 2**63 - 1
 SHORT_TEXT_CHARS: Final = KEY_BYTES_MAX // 4
@@ -114,7 +114,8 @@ class KeyType:
 
 def _decimal(text: str) -> int:
     # int() also takes blanks, underscores and other scripts' digits; those are typing errors in an address.
-    if _DECIMAL.fullmatch(text) is None:
+    # Its time is quadratic in the digits, so there is a limit, which leaves room for zeros in front.
+    if len(text) > KEY_BYTES_MAX or _DECIMAL.fullmatch(text) is None:
         raise ValueError
     return int(text, 10)
 

@@ -20,7 +20,7 @@ from styx.errors import BadArguments, ConfigurationError
 _Parameter = inspect.Parameter
 _POSITIONAL = (_Parameter.POSITIONAL_ONLY, _Parameter.POSITIONAL_OR_KEYWORD)
 _NO_NAMED: dict[str, Any] = {}
-_WHERE = re.compile(r" - at `\$(?:\[(\d+)\])?([^`]*)`$")
+_WHERE = re.compile(r" - at `\$(?:\[([0-9]{1,9}+)\])?+([^`]*+)`\Z")
 NO_ARGUMENTS = b"\x90"
 """msgpack of an empty array."""
 ARGUMENTS_MAX: Final = 1_024

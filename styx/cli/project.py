@@ -22,7 +22,7 @@ FILES: Final = {
     "gitignore.template": ".gitignore",
 }
 """Templates and where they go; names and contents know `$name`, `$module` and `$version`."""
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}+")
 _TAKEN: Final = frozenset({"styx", "styx_dataflow", "test", "tests", "pytest", "msgspec"}) | sys.stdlib_module_names
 
 

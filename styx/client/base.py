@@ -20,7 +20,7 @@ from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIME
 from styx.messages import Reply, ReplyError
 from styx.operator import Operator
 
-_VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{IDEMPOTENCY_KEY_CHARS_MAX}}}")
+_VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{IDEMPOTENCY_KEY_CHARS_MAX}}}+")
 
 OperatorLike = Operator | str
 FunctionLike = UserFunction | str

@@ -22,7 +22,7 @@ from styx.errors import UnknownOperator
 from styx.operator import Operator
 from styx.partitioning import Key, KeyType, stable_hash
 
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]++")
 _KEY_PARTS: Final = {"str": str, "int": int}
 
 

@@ -88,16 +88,22 @@ async def _part(body: IncomingBody, timeout_seconds: float) -> bytes:
 
 
 async def _lines(body: IncomingBody, bytes_max: int, timeout_seconds: float) -> AsyncIterator[bytes]:
-    rest = b""
+    begun, size = [], 0  # the parts of a line whose end has not come: joined once, however many there are
     while not body.complete:
-        *lines, rest = (rest + await _part(body, timeout_seconds)).split(b"\n")
-        for line in lines:
-            if line.strip():
-                yield line
-        if len(rest) > bytes_max:
+        first, *others = (await _part(body, timeout_seconds)).split(b"\n")
+        begun.append(first)
+        size += len(first)
+        if others:
+            whole, rest = b"".join(begun), others.pop()
+            for line in whole, *others:
+                if line.strip():
+                    yield line
+            begun, size = [rest], len(rest)
+        if size > bytes_max:
             raise too_large(bytes_max)
-    if rest.strip():
-        yield rest
+    last = b"".join(begun)
+    if last.strip():
+        yield last
 
 
 async def _msgpack_pairs(

@@ -9,8 +9,8 @@ from styx.codec import shown
 from styx.errors import RequestRejected
 from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
 
-_VISIBLE = re.compile(rb"[\x21-\x7e]{1,%d}" % IDEMPOTENCY_KEY_CHARS_MAX)
-_SECONDS = re.compile(rb"[0-9]{1,9}(\.[0-9]{1,9})?")
+_VISIBLE = re.compile(rb"[\x21-\x7e]{1,%d}+" % IDEMPOTENCY_KEY_CHARS_MAX)
+_SECONDS = re.compile(rb"[0-9]{1,9}+(\.[0-9]{1,9}+)?+")
 
 
 def idempotency_key(headers: Mapping[bytes, bytes]) -> str:

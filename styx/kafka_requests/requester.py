@@ -34,7 +34,7 @@ WRONG_PARTITION: Final = "WrongPartition"
 """The error type of a reply that says: not here, and nothing was run."""
 CONNECT_SECONDS: Final = 10.0
 """How long each step of connecting may take."""
-_PARTITION_AT_END: Final = re.compile(r"partition ([0-9]{1,9})\Z", re.ASCII)
+_PARTITION_AT_END: Final = re.compile(r"partition ([0-9]{1,9}+)\Z", re.ASCII)
 
 _log = logging.getLogger("styx.kafka_requests")
 

@@ -18,7 +18,7 @@ PASSWORD_VARIABLE: Final = "STYX_KAFKA_PASSWORD"
 
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_BROKER: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\[\]:/@\s]+)(:(?P<port>\d{1,5}))?")
+_BROKER: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]++\]|[^\[\]:/@\s]++)(:(?P<port>[0-9]{1,5}+))?+")
 
 
 class KafkaAddress(NamedTuple):

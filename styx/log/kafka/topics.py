@@ -31,7 +31,7 @@ ROUTING_KEY: Final = b"routing"
 CREATE_SECONDS_MAX: Final = 30.0
 """How long a new topic may take to get its leaders."""
 
-_APP_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+_APP_NAME: Final = re.compile(r"[A-Za-z0-9_-]++")
 
 
 class Topics(NamedTuple):
