@@ -15,7 +15,8 @@ from styx.operator import Operator
 class App:
     """A named set of operators.
 
-    `resolved` is what `resolve` has found before, for those who look there first.
+    `resolved` is what `resolve` has found before, for those who look there first. `logs`: a function has used
+    `ctx.log`; before that nobody has to look for lines.
 
     Raises `ConfigurationError` if a name stands twice or a function's annotations cannot be converted to.
     """
@@ -36,6 +37,7 @@ class App:
         self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
         self._by_name = by_name
         self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
+        self.logs = False
 
     def operator(self, wanted: Any) -> Operator:
         """The operator by name or by itself; raises `UnknownOperator` that lists what there is."""

@@ -27,6 +27,7 @@ from styx.errors import (
     UnsupportedValue,
     ValueTooLarge,
 )
+from styx.function_log import FunctionLog, Line
 from styx.function_spec import FunctionSpec
 from styx.limits import CALLS_PER_FUNCTION_MAX
 from styx.made_call import MadeCall
@@ -71,6 +72,9 @@ class Environment:
     n_slots: int
     tid: int
     timestamp_us: int
+
+    def add_line(self, line: Line) -> None:
+        """Takes what a function said with `ctx.log`; whoever keeps it tells it when the transaction has ended."""
 
 
 def encode_params(function: FunctionSpec, params: Any) -> bytes:
@@ -300,6 +304,13 @@ class Context(msgspec.Struct, eq=False):
 
     def _seed(self, purpose: bytes) -> bytes:
         return blake2b(self._path, digest_size=16, salt=self._env.tid.to_bytes(8, "big"), person=purpose[:16]).digest()
+
+    @property
+    def log(self) -> FunctionLog:
+        """`ctx.log("paid", amount=5)`: told once, when the transaction ends; never of a run that does not count."""
+        if self._left < 0:
+            self._refuse()
+        return FunctionLog(self)
 
     @property
     def transaction_id(self) -> int:

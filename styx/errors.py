@@ -154,7 +154,12 @@ class OperationLimitExceeded(InTransactionError):
 
 
 class NondeterministicFunction(InTransactionError):
-    """A function awaited something other than its context: time, I/O and tasks differ between executions."""
+    """A function awaited something other than its context: time, I/O and tasks differ between executions.
+
+    `lines` are where it waits: (file, line, function), outermost first.
+    """
+
+    lines: tuple[tuple[str, int, str], ...] = ()
 
 
 class ContextClosed(InTransactionError):

@@ -244,10 +244,12 @@ def _nondeterministic(lines: list[tuple[FrameType, int]], what: str) -> Nondeter
         frame, line = lines[depth]
         # The file's name without its directory: a reply must not depend on where the app is installed.
         where = f"{os.path.basename(frame.f_code.co_filename)}:{line} in {frame.f_code.co_qualname}"
-    return NondeterministicFunction(
+    error = NondeterministicFunction(
         f"{where} awaits {what}; a function may await only its context's methods, because time, I/O and "
         "tasks differ between executions: use ctx.call_external for outside effects and ctx.now() for time"
     )
+    error.lines = tuple((frame.f_code.co_filename, line, frame.f_code.co_qualname) for frame, line in lines)
+    return error
 
 
 def _is_standard(code: CodeType) -> bool:

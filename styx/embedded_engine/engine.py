@@ -37,8 +37,10 @@ from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknow
 from styx.externals.runner import Externals
 from styx.limits import Limits
 from styx.messages import Reply, ReplyRecord, Request
+from styx.reports.function_reports import FunctionReports
 from styx.worker.events import ReportPoison
-from styx.worker.worker import Step, Worker
+from styx.worker.step import Step
+from styx.worker.worker import Worker
 
 CLOSE_SECONDS_MAX: Final = 30.0
 """How long `close` waits for requests in flight, and again for the last snapshot."""
@@ -85,9 +87,13 @@ class EmbeddedEngine:
         self.snapshot_interval = snapshot_interval
         self.keep_log = keep_log
         self.counters = Counters()
+        self.reports = FunctionReports(self._later)
         self._mode = Mode.CREATED
         self._unavailable: str | None = "the engine has not been started"
         self._now_us = LogClock().now_us
+
+    def _later(self, seconds: float, callback: Callable[[], None]) -> None:
+        self._loop.call_later(seconds, callback)
 
     # State of the engine -----------------------------------------------------------------------------------
 
@@ -170,7 +176,7 @@ class EmbeddedEngine:
     def _assemble(self) -> None:
         loop, storage = self._loop, self._storage
         self.coordinator = Coordinator(self.n_slots, 1, self.snapshot_interval)
-        self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits)
+        self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes)
         self._drive = Drive(loop, storage.log, self.worker, self.n_slots, self._after_pass, self._fail)
         storage.log.on_failure(lambda error: self._drive.on_loop(self._fail, "the log", error))
         self._background = Background(self._drive.on_loop, self._fail)
@@ -179,7 +185,9 @@ class EmbeddedEngine:
             self.app, self.n_slots, self.limits, loop, storage.log, self._requests, self._drive, self._now_us
         )
         self._external_log = ExternalLog(storage.log, self.n_slots, self._drive, self._now_us)
-        self._externals = Externals(loop, self._external_log, self.limits, self._drive.to_worker, self._fail)
+        self._externals = Externals(
+            loop, self._external_log, self.limits, self._drive.to_worker, self._fail, self.reports.outside
+        )
         self._worker_shell = WorkerShell(
             self.worker,
             self._drive,
@@ -189,6 +197,7 @@ class EmbeddedEngine:
             self._external_log,
             self._requests,
             self.counters,
+            self.reports,
             self._now_us,
             self._fail,
         )

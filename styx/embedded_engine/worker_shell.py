@@ -22,6 +22,7 @@ from styx.externals.runner import Externals
 from styx.log.base import Stream
 from styx.messages import encode_reply
 from styx.protocol import LoadFailed, SlotPart
+from styx.reports.function_reports import FunctionReports
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.worker.events import (
     AppendEpochRecord,
@@ -60,6 +61,7 @@ class WorkerShell:
         external_log: ExternalLog,
         in_flight: InFlight,
         counters: Counters,
+        reports: FunctionReports,
         now_us: Callable[[], int],
         failed: Callable[[str, BaseException], None],
     ) -> None:
@@ -73,6 +75,7 @@ class WorkerShell:
         self._external_log = external_log
         self._in_flight = in_flight
         self._counters = counters
+        self._reports = reports
         self._now_us = now_us
         self._failed = failed
         self._do: dict[type, Callable[[Any], None]] = {
@@ -87,7 +90,11 @@ class WorkerShell:
 
     def step(self, event: Event) -> None:
         """As `Shell.step`."""
-        for effect in self.core.step(event):
+        effects = self.core.step(event)
+        if not self._reports.notes.empty:
+            # Before the replies: one that is in the log is not told of again.
+            self._reports.take()
+        for effect in effects:
             self._do[type(effect)](effect)
 
     def _tell(self, effect: Tell) -> None:

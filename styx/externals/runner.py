@@ -33,7 +33,8 @@ _encode = msgspec.msgpack.Encoder().encode
 class Externals:
     """Runs what `RunExternal` asks for, one run a key at a time; `Limits.parked_max` bounds how many.
 
-    `ended` gets each outcome, `failed` what went wrong here rather than in an outside function.
+    `ended` gets each outcome, `failed` what went wrong here rather than in an outside function, and `raised` what an
+    outside function has raised.
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class Externals:
         limits: Limits,
         ended: Callable[[ExternalEnded], None],
         failed: Callable[[str, BaseException], None],
+        raised: Callable[[RunExternal, BaseException], None],
     ) -> None:
         self._loop = loop
         self._journal = journal
         self._limits = limits
         self._tell = ended
         self._failed = failed
+        self._raised = raised
         self._running: dict[bytes, RunExternal] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._threads: ThreadPoolExecutor | None = None
@@ -103,6 +106,7 @@ class Externals:
         except BaseException as error:
             if self._stopped and isinstance(error, asyncio.CancelledError):
                 raise
+            self._raised(wanted, error)
             return ExternalOutcome(None, describe(error))
         return ExternalOutcome(data)
 

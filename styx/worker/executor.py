@@ -16,14 +16,7 @@ from msgspec.structs import astuple
 from styx.app import App
 from styx.context import CLOSED
 from styx.errors import CallLimitExceeded, InTransactionError
-from styx.execution import (
-    aborted,
-    encode_result,
-    failure_of,
-    foreign_await_error,
-    rejection,
-    start,
-)
+from styx.execution import encode_result, failure_of, foreign_await_error, start
 from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.made_call import MadeCall
@@ -32,8 +25,9 @@ from styx.worker.ack_share import split
 from styx.worker.external_calls import EXTERNAL_CODE, known_outcome, pending
 from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
-from styx.worker.invocation import FIRST_STEP, Invocation, abandon, external_failure, failure_at
+from styx.worker.invocation import FIRST_STEP, Invocation, abandon, external_failure
 from styx.worker.messages import Ack, Call, Drop, Failure, Result
+from styx.worker.notes import Notes, failure_by, refusal_by
 from styx.worker.outgoing_call import outgoing_call, reported
 from styx.worker.root import RootTransaction
 from styx.worker.root_accounts import RootAccounts
@@ -52,8 +46,9 @@ class Executor(RootAccounts):
     call path; `_suspended` all that ever waited for anything, with what their coroutines need to go on.
     """
 
-    def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
+    def __init__(self, worker: int, app: App, limits: Limits, n_slots: int, notes: Notes | None = None) -> None:
         super().__init__(worker, app, limits, n_slots)
+        self._notes = notes
         self._operations_max = limits.operations_max
         self._resolved = app.resolved
         self.invocation: type[Invocation] = Invocation
@@ -231,7 +226,7 @@ class Executor(RootAccounts):
         try:
             coroutine = start(invocation._spec, invocation, invocation._params)
         except InTransactionError as error:
-            self._failed(invocation, failure_at(invocation, aborted(error) if invocation._path else rejection(error)))
+            self._failed(invocation, refusal_by(self._notes, invocation, error))
             return
         first_steps = self._first_steps
         take = first_steps.take
@@ -305,7 +300,7 @@ class Executor(RootAccounts):
         if type(error) is CallLimitExceeded and not invocation._footprint.sequential:
             self._over_limit(invocation)
         else:
-            self._failed(invocation, failure_at(invocation, aborted(error)))
+            self._failed(invocation, failure_by(self._notes, invocation, error))
 
     def _resume(self, invocation: Invocation, result: Result | bytes | None) -> None:
         """With a synchronous callee's result, or an outside function's, encoded."""
@@ -372,7 +367,7 @@ class Executor(RootAccounts):
             try:
                 result = invocation._result = encode_result(invocation._spec, value, self.limits)
             except InTransactionError as error:
-                self._failed(invocation, failure_at(invocation, aborted(error)))
+                self._failed(invocation, failure_by(self._notes, invocation, error))
                 return
             if share < 0:
                 self._answer(invocation, result, invocation.asynchronous_calls(), None)

@@ -16,6 +16,7 @@ import msgspec
 
 from styx.app import App
 from styx.context import PATH_STEP_BYTES, Cell, Environment
+from styx.function_log import Line, Lines
 from styx.partitioning import Key
 from styx.plain_stores import plain_stores
 from styx.transaction_limits import TransactionLimits
@@ -23,6 +24,7 @@ from styx.waiting import ExternalCall
 
 if TYPE_CHECKING:
     from styx.worker.invocation import Invocation
+    from styx.worker.notes import Raised
 
 SEQUENTIAL_CHAIN = b""
 """Visibility chain of a transaction in sequential mode: every branch sees everything before it."""
@@ -132,7 +134,8 @@ class Footprint(msgspec.Struct, Environment, eq=False):
 
     `invocations` is the cached call graph of this slot. `dead`: the transaction left the epoch, whatever still arrives
     for it is void. `sent` counts the asynchronous calls that left from here. `pending_external`: the outside call it
-    has to wait for. `bulk`: the entities of a bulk load, which has no cells that count.
+    has to wait for. `bulk`: the entities of a bulk load, which has no cells that count. Of the last run here:
+    `raised` is its first exception in serial order, `lines` what its functions have said.
     """
 
     app: App
@@ -150,6 +153,20 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     sent: int = 0
     dead: bool = False
     pending_external: ExternalCall | None = None
+    raised: Raised | None = None
+    lines: Lines | None = None
+
+    def add_line(self, line: Line) -> None:
+        """As `Environment.add_line`."""
+        if self.lines is None:
+            self.lines = Lines()
+            self.app.logs = True
+        self.lines.add(line)
+
+    def run_again(self) -> None:
+        """What was noted of the run before does not count."""
+        self.raised = None
+        self.lines = None
 
     @property
     def spread(self) -> bool:

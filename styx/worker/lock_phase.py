@@ -10,13 +10,14 @@ and 6.3.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 import msgspec
 
 from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import Footprint
 from styx.worker.messages import Failure
+from styx.worker.notes import Notes
 from styx.worker.rerun import Rerun
 from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes, unchanged_rerun
@@ -33,8 +34,9 @@ class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
 class SlotLockPhase:
     """One slot's conflicting transactions; `outcomes` by TID once a round is `done`."""
 
-    def __init__(self, slot: Slot, tids: Container[int], large: Container[int]) -> None:
+    def __init__(self, slot: Slot, tids: Container[int], large: Container[int], notes: Notes | None = None) -> None:
         self._slot = slot
+        self._notes = notes
         self._large = large
         self._queue: list[Footprint] = [slot.footprints[tid] for tid in sorted(slot.footprints) if tid in tids]
         self._spread = {footprint.tid for footprint in self._queue if footprint.spread}
@@ -59,13 +61,15 @@ class SlotLockPhase:
             if tid in self._excluded:
                 continue
             invocations -= len(footprint.invocations)
+            footprint.run_again()
             unchanged = unchanged_rerun(footprint, slot, current, self._first_steps)
             if unchanged is not None:
                 result, writes = unchanged
                 current.update(writes)
                 outcomes[tid] = Outcome(None, result, writes)
                 continue
-            rerun = Rerun(footprint, slot, current, may_grow=tid not in self._large)
+            footprint.run_again()
+            rerun = Rerun(footprint, slot, current, tid not in self._large, self._notes)
             failure = rerun.run()
             if failure is None:
                 current.update(rerun.writes)
@@ -99,6 +103,18 @@ class SlotLockPhase:
             for tid, outcome in self.outcomes.items()
             if outcome.failure is not None and tid in self._spread and tid not in self._excluded
         ]
+
+    def ended(self, verdicts: Mapping[int, Failure | None]) -> list[tuple[Footprint, Failure | None]]:
+        """Who has ended here, by which failure if not well; those that are carried are not among them."""
+        found: list[tuple[Footprint, Failure | None]] = []
+        for footprint in self._queue:
+            tid = footprint.tid
+            failure = verdicts.get(tid, self.outcomes[tid].failure)
+            if tid in verdicts and failure is None:
+                continue
+            if failure is None or not failure.deviation:
+                found.append((footprint, failure))
+        return found
 
     def commit(self) -> None:
         """Applies what the last round left."""

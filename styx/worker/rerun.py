@@ -15,21 +15,15 @@ import msgspec
 
 from styx.context import Cell
 from styx.errors import CallLimitExceeded, InTransactionError
-from styx.execution import (
-    aborted,
-    encode_result,
-    failure_of,
-    foreign_await_error,
-    rejection,
-    start,
-)
+from styx.execution import encode_result, failure_of, foreign_await_error, start
 from styx.function_spec import FunctionSpec
 from styx.made_call import MadeCall
 from styx.partitioning import Key
 from styx.waiting import ExternalCall, SyncCall
 from styx.worker.footprint import Footprint
-from styx.worker.invocation import Invocation, abandon, external_failure, failure_at
+from styx.worker.invocation import Invocation, abandon, external_failure
 from styx.worker.messages import Failure, decode_outcome
+from styx.worker.notes import Notes, failure_by, refusal_by
 from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes
 
@@ -120,7 +114,10 @@ class Rerun:
     over all slots within the limit; beyond it, it deviates and gets its exact count in the next epoch.
     """
 
-    def __init__(self, footprint: Footprint, slot: Slot, current: Writes, may_grow: bool) -> None:
+    def __init__(
+        self, footprint: Footprint, slot: Slot, current: Writes, may_grow: bool, notes: Notes | None = None
+    ) -> None:
+        self._notes = notes
         self.writes: Writes = {}
         self.result: bytes | None = None
         self._footprint = footprint
@@ -206,7 +203,7 @@ class Rerun:
         try:
             invocation._coroutine = start(spec, invocation, due.params)
         except InTransactionError as error:
-            raise _Failed(failure_at(invocation, aborted(error) if due.path else rejection(error))) from None
+            raise _Failed(refusal_by(self._notes, invocation, error)) from None
         self._open.append(_Frame(due, invocation))
 
     def _next_within(self, chain: bytes, path: bytes) -> _Due | None:
@@ -356,7 +353,7 @@ class Rerun:
                 path = invocation.step_path(index)
                 if before.synchronous and now != before and not self._wholly_here(path, before):
                     return _deviation(invocation, path)
-        return _Failed(failure_at(invocation, aborted(error)))
+        return _Failed(failure_by(self._notes, invocation, error))
 
     def _external(self, frame: _Frame, request: ExternalCall) -> bytes | None:
         known = (self._footprint.externals or {}).get(request.key)

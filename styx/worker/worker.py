@@ -8,8 +8,6 @@ outcome. Paper sections 5 to 7.
 
 from __future__ import annotations
 
-from enum import Enum
-
 from styx.app import App
 from styx.limits import Limits
 from styx.protocol import (
@@ -59,31 +57,23 @@ from styx.worker.executor import Executor
 from styx.worker.intake import Intake
 from styx.worker.lock_phase import SlotLockPhase
 from styx.worker.messages import ExternalDone, Failure, Frame
+from styx.worker.notes import Notes
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot, Table, holdings
-
-
-class Step(Enum):
-    """Where the worker is; each in one sentence."""
-
-    LOADING = "it has no state: a generation has ended and the next one's is being loaded"
-    LOADED = "it has its state and waits until all workers have theirs"
-    IDLE = "no epoch is open"
-    EXECUTING = "functions run, or others' do; barrier 1 is ahead or reported"
-    VALIDATING = "conflicts are found, barrier 2 is ahead; they are reported when the epoch record is durable"
-    LOCKING = "a lock-phase round runs or is reported"
-    HOLDING = "no epoch begins until the snapshot that is being stored has ended"
+from styx.worker.step import Step
 
 
 class Worker:
     """One worker; `step` is its whole interface. Reading its fields is fine, changing them is not.
 
     `epoch` is the last closed epoch while idle, else the open one. `counter` is every slot's TID counter at its start.
+    What is worth telling of transactions that end goes to `notes`, from where its host takes it, if there are any.
     """
 
-    def __init__(self, worker: int, app: App, n_slots: int, limits: Limits) -> None:
+    def __init__(self, worker: int, app: App, n_slots: int, limits: Limits, notes: Notes | None = None) -> None:
+        self.notes = notes
         self.id = worker
         self.app = app
         self.n_slots = n_slots
@@ -101,7 +91,7 @@ class Worker:
 
     def _forget(self) -> None:
         """A generation begins with nothing."""
-        self.executor = Executor(self.id, self.app, self.limits, self.n_slots)
+        self.executor = Executor(self.id, self.app, self.limits, self.n_slots, self.notes)
         self.slots: dict[int, Slot] = {}
         self.epoch = -1
         self.counter = 0
@@ -308,6 +298,8 @@ class Worker:
         self.epoch = epoch
         self._reported = False
         self._replies.begin(epoch)
+        if self.notes is not None:
+            self.notes.begin(epoch, None if plan is None else self._replies.answered)
         roots, batches = self._intake.replay(plan) if plan is not None else self._intake.form(epoch, self.counter)
         self._effects.extend(self._intake.poison)
         self._intake.poison = []
@@ -390,6 +382,9 @@ class Worker:
         for slot in self.slots.values():
             validation.commit(slot, left)
         roots = self.executor.roots_in_order()
+        if self.notes is not None and (gone or self.app.logs):
+            aborted = gone.difference(self._barrier.deferred)
+            self.notes.at_commit(self.slots.values(), aborted, left, self.executor.roots)
         # Phase by phase: replies are remembered, and forgotten, in serial order, which is what a snapshot restores.
         if gone:
             for root in roots:
@@ -402,7 +397,7 @@ class Worker:
             self._close(barrier)
             return
         large = set(self._barrier.large)
-        self._locks = {index: SlotLockPhase(slot, locked, large) for index, slot in self.slots.items()}
+        self._locks = {index: SlotLockPhase(slot, locked, large, self.notes) for index, slot in self.slots.items()}
         self._reach(Step.LOCKING)
         self._begin_round(0)
         # Nobody has to wait for the lock phase whose end is known before it.
@@ -444,6 +439,8 @@ class Worker:
             return
         for lock in self._locks.values():
             lock.commit()
+            if self.notes is not None:
+                self.notes.at_lock_end(lock.ended(self._verdicts))
         locked = [root for root in self.executor.roots_in_order() if root.tid in self._locked]
         self._end([root for root in locked if self._end_locked(root)], 2)
         self._close(decision)

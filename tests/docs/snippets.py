@@ -43,5 +43,6 @@ def run(code: str, directory: Path) -> str:
         command, cwd=directory, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    if "reply.error" not in code:  # else it makes mistakes on purpose, and is told of them
+        assert done.stderr == ""
     return done.stdout

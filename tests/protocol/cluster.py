@@ -61,7 +61,8 @@ from styx.worker.events import Event as WorkerEvent
 from styx.worker.messages import ExternalOutcome, Frame
 from styx.worker.recovery import Unusable, load_state
 from styx.worker.snapshot_io import store_slots
-from styx.worker.worker import Step, Worker
+from styx.worker.step import Step
+from styx.worker.worker import Worker
 from tests.protocol import narration
 from tests.protocol.links import Links
 from tests.protocol.scripted_app import app, entity, run

@@ -38,7 +38,7 @@ from styx.limits import Limits
 from styx.log import Stream
 from styx.testing.history import check_history
 from styx.worker.messages import ExternalOutcome
-from styx.worker.worker import Step
+from styx.worker.step import Step
 from tests.protocol import narration
 from tests.protocol.cluster import Cluster, script_request
 from tests.protocol.scripted_app import SLOT_COUNTS, app, entity, slot_digit

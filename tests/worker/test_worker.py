@@ -52,7 +52,8 @@ from styx.worker.events import (
     Tell,
 )
 from styx.worker.messages import Drop, Frame
-from styx.worker.worker import Step, Worker
+from styx.worker.step import Step
+from styx.worker.worker import Worker
 from tests.protocol.cluster import script_request
 from tests.protocol.scripted_app import app
 

@@ -32,6 +32,7 @@ class ClusterExternals:
             session.deployment.limits,
             lambda ended: session.give(generation, ended),
             lambda what, error: session.broken(generation, -1, f"{what} failed: {error}"),
+            session.node.reports.outside,
         )
 
     def take(self, outcomes: dict[bytes, bytes]) -> None:

@@ -23,6 +23,7 @@ from styx.deployment.package import read_header, unpack
 from styx.log.kafka.address import KafkaAddress
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import Topics
+from styx.reports.function_reports import FunctionReports
 from styx.store.base import Store
 from styx.transport import Hello, Security
 
@@ -51,6 +52,7 @@ class Node:
         self.incarnation = secrets.token_hex(8)
         self.counters = Counters()
         self.watch = EpochWatch()
+        self.reports = FunctionReports(asyncio.get_running_loop().call_later)
         self.departure = Departure()
         self.listens_at = ""
         self.refused: Callable[[], int] = lambda: 0

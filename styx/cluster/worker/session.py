@@ -55,7 +55,7 @@ from styx.worker.events import (
 )
 from styx.worker.messages import Frame
 from styx.worker.snapshot_io import store_slots
-from styx.worker.worker import Step
+from styx.worker.step import Step
 
 WAITING_RECORDS_MAX: Final = 20_000
 """Requests of one slot that have arrived and are in no epoch; beyond, that slot is fetched no further for a while."""
@@ -97,8 +97,10 @@ class WorkerSession:
         self._loop = asyncio.get_running_loop()
         deployment = self.deployment
         self._watch = node.watch
+        self._reports = node.reports
+        no_app = App(deployment.app, [])
         self.core = TimedWorker(
-            self._number, App(deployment.app, []), deployment.n_slots, deployment.limits, self._watch
+            self._number, no_app, deployment.n_slots, deployment.limits, self._watch, node.reports.notes
         )
         self._passes = Passes(self.core, self._do_effect, self._after_pass, self._pass_failed)
         self._do: dict[type, Callable[[Any], None]] = {
@@ -235,8 +237,13 @@ class WorkerSession:
     def _do_effect(self, effect: Effect) -> None:
         self._do[type(effect)](effect)
 
+    def _report_ends(self) -> None:
+        if not self._reports.notes.empty:
+            self._reports.take()
+
     def _after_pass(self) -> None:
         core = self.core
+        self._report_ends()
         sent_us = self._watch.pass_ended(core.executor, core.runnable)
         if sent_us:
             self._current.replies.when_durable(lambda: self._watch.durable(sent_us))
@@ -321,6 +328,7 @@ class WorkerSession:
         appended.add_done_callback(durable)
 
     def _emit(self, effect: EmitReplies) -> None:
+        self._report_ends()  # before their replies: one that is in the log is not told of again
         started_s = self._watch.clock()
         self._current.replies.emit(effect.replies)
         self._watch.replied(effect.replies, self._watch.clock() - started_s)

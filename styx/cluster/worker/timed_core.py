@@ -6,15 +6,19 @@ from styx.app import App
 from styx.cluster.worker.epoch_watch import EpochWatch
 from styx.limits import Limits
 from styx.worker.events import CoordinatorSaid, Effect, Event, Proceed
-from styx.worker.worker import Step, Worker
+from styx.worker.notes import Notes
+from styx.worker.step import Step
+from styx.worker.worker import Worker
 
 
 class TimedWorker(Worker):
     """As `Worker`; tells `watch`."""
 
-    def __init__(self, worker: int, app: App, n_slots: int, limits: Limits, watch: EpochWatch) -> None:
+    def __init__(
+        self, worker: int, app: App, n_slots: int, limits: Limits, watch: EpochWatch, notes: Notes | None = None
+    ) -> None:
         self._watch = watch
-        super().__init__(worker, app, n_slots, limits)
+        super().__init__(worker, app, n_slots, limits, notes)
 
     def _reach(self, step: Step) -> None:
         super()._reach(step)

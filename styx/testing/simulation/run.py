@@ -26,7 +26,7 @@ from styx.testing.simulation.worker_host import WorkerHost
 from styx.testing.simulation.world import World
 from styx.worker.messages import decode_outcome
 from styx.worker.slot import IDEMPOTENCY_TABLE
-from styx.worker.worker import Step
+from styx.worker.step import Step
 
 PATIENCE_S = 60.0
 """Virtual time after the last request and fault in which every request must be answered."""

@@ -20,9 +20,10 @@ class Outcomes(dict[bytes, bytes]):
 
 async def test_logged_outcomes_are_freed_with_their_generation() -> None:
     """The next one reads them anew."""
-    session = SimpleNamespace(
-        node=SimpleNamespace(topics=SimpleNamespace(externals="externals")), deployment=SimpleNamespace(limits=Limits())
+    node = SimpleNamespace(
+        topics=SimpleNamespace(externals="externals"), reports=SimpleNamespace(outside=lambda wanted, error: None)
     )
+    session = SimpleNamespace(node=node, deployment=SimpleNamespace(limits=Limits()))
     externals = ClusterExternals(cast(Any, session), cast(Any, None))
     outcomes = Outcomes({b"key": b"outcome"})
     freed = ref(outcomes)

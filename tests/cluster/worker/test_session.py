@@ -22,7 +22,8 @@ from styx.protocol import Commit, Join, Recover
 from styx.store import MemoryStore
 from styx.transport import Connection, Security
 from styx.worker.events import Effect, EmitReplies, Event, LoadedSlot, StateLoaded
-from styx.worker.worker import Step, Worker
+from styx.worker.step import Step
+from styx.worker.worker import Worker
 from tests.protocol.scripted_app import app
 
 pytestmark = pytest.mark.anyio

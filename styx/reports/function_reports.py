@@ -1,0 +1,161 @@
+"""From what a worker has noted of ended transactions to log records, and to the mistakes that are kept.
+
+Everything goes through `logging`: mistakes to `styx.mistakes`, so many a second, and lines of `ctx.log` to
+`styx.functions`. It decides nothing about transactions.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from time import monotonic
+from typing import Any, Final
+
+from styx.errors import describe
+from styx.reports.allowance import Allowance
+from styx.reports.mistakes import Mistake, Mistakes, key_text, now, places
+from styx.user_frames import Frame, UserFrames
+from styx.worker.events import RunExternal
+from styx.worker.notes import AbortNote, LineNote, Notes
+
+SHOWN_PER_SECOND_MAX: Final = 10
+"""Mistakes that are logged; further ones are counted, and kept as far as their frames were looked at."""
+REFILL_SECONDS: Final = 1.0
+"""Between two times when exceptions are looked at again (`styx.worker.notes.CAPTURES_MAX`)."""
+FIELDS: Final = "styx"
+"""The attribute of log records that holds what they are about."""
+
+_mistakes_log = logging.getLogger("styx.mistakes")
+_functions_log = logging.getLogger("styx.functions")
+
+
+class FunctionReports:
+    """One engine's, or one worker's for all its registrations. `later(seconds, callback)` calls back once."""
+
+    def __init__(self, later: Callable[[float, Callable[[], None]], object]) -> None:
+        self.notes = Notes()
+        self.mistakes = Mistakes()
+        self._later = later
+        self._frames = UserFrames()
+        self._allowance = Allowance(SHOWN_PER_SECOND_MAX)
+        self._refilled_s = monotonic()
+        self._summary_due = False
+
+    def take(self) -> None:
+        """Tells what `notes` has; after each step of the worker that left some."""
+        aborts, lines, aborts_left_out, lines_left_out = self.notes.take()
+        now_s = monotonic()
+        if now_s - self._refilled_s >= REFILL_SECONDS:
+            self._refilled_s = now_s
+            self.notes.refill()
+        for line in lines:
+            _tell_line(line)
+        for abort in aborts:
+            self._abort(abort)
+        if aborts_left_out:
+            self.mistakes.total += aborts_left_out
+            self._allowance.left_out += aborts_left_out
+            self._sum_up()
+        if lines_left_out:
+            _functions_log.warning("%d lines of ctx.log were left out: too many at once", lines_left_out)
+
+    def outside(self, wanted: RunExternal, error: BaseException) -> None:
+        """An outside function has raised."""
+        if self._frames.raised_on_purpose(error):
+            return
+        kind, message = describe(error)
+        function = getattr(wanted.function, "__qualname__", type(wanted.function).__name__)
+        self._add("outside", (None, None, function), wanted.tid, None, kind, message, self._frames.of(error))
+
+    def warning(
+        self, kind: str, message: str, frames: tuple[Frame, ...], function: tuple[str, Any, str] | None, tid: int | None
+    ) -> None:
+        """Python warns of something in the app."""
+        self._add("warning", function or (None, None, None), tid, None, kind, message, frames)
+
+    def _abort(self, note: AbortNote) -> None:
+        where = (note.operator, note.key, note.function)
+        self._add("abort", where, note.tid, note.epoch, note.type, note.message, note.frames, note.replayed)
+
+    def _add(
+        self,
+        kind: str,
+        function: tuple[str | None, Any, str | None],
+        tid: int | None,
+        epoch: int | None,
+        error: str,
+        message: str,
+        frames: tuple[Frame, ...],
+        replayed: bool = False,
+    ) -> None:
+        operator, key, name = function
+        mistake = Mistake(
+            time=now(),
+            kind=kind,
+            operator=operator,
+            key=key_text(key),
+            function=name,
+            tid=tid,
+            epoch=epoch,
+            type=error,
+            message=message,
+            frames=places(frames),
+            replayed=replayed,
+        )
+        self.mistakes.add(mistake)
+        if self._allowance.passes():
+            level = logging.WARNING if kind == "warning" else logging.ERROR
+            _mistakes_log.log(level, "%s", mistake.text(), extra={FIELDS: _fields(mistake)})
+        else:
+            self._sum_up()
+
+    def _sum_up(self) -> None:
+        """Says within a second how many were left out."""
+        if not self._summary_due:
+            self._summary_due = True
+            self._later(1.0, self._summary)
+
+    def _summary(self) -> None:
+        self._summary_due = False
+        left_out = self._allowance.take_left_out()
+        if left_out:
+            text = "%d further mistakes of the app's functions were not shown: styx errors has the last ones"
+            _mistakes_log.warning(text, left_out)
+
+
+def _fields(mistake: Mistake) -> dict[str, Any]:
+    fields = {
+        "message": f"{mistake.type}: {mistake.message}" if mistake.message else mistake.type,
+        "kind": mistake.kind,
+        "operator": mistake.operator,
+        "key": mistake.key,
+        "function": mistake.function,
+        "tid": mistake.tid,
+        "epoch": mistake.epoch,
+        "replaying": mistake.replayed,
+        "type": mistake.type,
+        "traceback": [f"{place.file}:{place.line} in {place.function}: {place.source}" for place in mistake.frames],
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _tell_line(note: LineNote) -> None:
+    line = note.line
+    if not _functions_log.isEnabledFor(line.level):
+        return
+    words = [f"{line.operator}/{line.key}.{line.function}: {line.message}"]
+    words += [f"{name}={value!r}" for name, value in line.fields.items()]
+    words += ["(aborted)"] * note.aborted + ["(replayed)"] * note.replayed
+    fields = {
+        "message": line.message,
+        "operator": line.operator,
+        "key": key_text(line.key),
+        "function": line.function,
+        "tid": note.tid,
+        "epoch": note.epoch,
+        "replaying": note.replayed,
+        "aborted": note.aborted,
+    }
+    if line.fields:
+        fields["fields"] = line.fields
+    _functions_log.log(line.level, "%s", " ".join(words), extra={FIELDS: fields})

@@ -1,0 +1,130 @@
+"""The last mistakes of an app's functions, in memory: each place in the code once, with how often it was seen.
+
+A mistake is an abort that nobody declared, an outside function's exception, or a warning. Keeps texts only.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from linecache import getline
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from styx.user_frames import Frame
+
+MISTAKES_MAX: Final = 1_000
+"""Kept; of more the ones that were not seen for longest are forgotten."""
+SOURCE_CHARS_MAX: Final = 200
+"""Of one source line."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A line of code; `own`: of the app, else of the library that raised. `source` is empty if it is not here."""
+
+    file: str
+    line: int
+    function: str
+    source: str
+    own: bool = True
+
+    def __str__(self) -> str:
+        return f"{_short(self.file)}:{self.line} in {self.function}"
+
+
+class Mistake(msgspec.Struct, kw_only=True):
+    """Seen `times`, the last time at `time` (ISO 8601, UTC), by the transaction `tid` on `key`.
+
+    `kind`: `abort`, `outside` (an outside function raised) or `warning`. What is not known is None. `replayed`: the
+    last one was seen while recorded epochs were run again.
+    """
+
+    time: str
+    kind: str
+    operator: str | None
+    key: Any
+    function: str | None
+    tid: int | None
+    epoch: int | None
+    type: str
+    message: str
+    frames: list[Place]
+    times: int = 1
+    replayed: bool = False
+
+    @property
+    def where(self) -> str:
+        """The entity and the function, as far as they are known."""
+        if self.operator is None:
+            return self.function or ""
+        return f"{self.operator}/{self.key}.{self.function}"
+
+    def text(self) -> str:
+        """For people, with the lines of the app's code."""
+        what = {"abort": "aborted", "outside": "failed outside", "warning": "warns"}[self.kind]
+        head = f"{self.where} {what}" if self.where else what
+        place = ", ".join(
+            [f"{name} {value}" for name, value in (("tid", self.tid), ("epoch", self.epoch)) if value is not None]
+            + ["replayed"] * self.replayed
+        )
+        lines = [f"{head}: {self.type}: {self.message}" if self.message else f"{head}: {self.type}"]
+        if place:
+            lines[0] += f"  ({place})"
+        for frame in self.frames:
+            lines.append(f"  {frame}" if frame.own else f"  raised in {frame}")
+            if frame.source and frame.own:
+                lines.append(f"    {frame.source}")
+        return "\n".join(lines)
+
+
+class Mistakes:
+    """`total` of them were seen since the process started, those that nobody looked at more closely included."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._by_place: OrderedDict[object, Mistake] = OrderedDict()
+
+    def add(self, mistake: Mistake) -> None:
+        """Keeps it, with the ones before of the same place."""
+        self.total += 1
+        place = (mistake.kind, mistake.operator, mistake.function, mistake.type, *mistake.frames)
+        if not mistake.frames:
+            place = (*place, mistake.message)
+        before = self._by_place.pop(place, None)
+        if before is not None:
+            mistake.times += before.times
+        elif len(self._by_place) >= MISTAKES_MAX:
+            self._by_place.popitem(last=False)
+        self._by_place[place] = mistake
+
+    def page(self) -> bytes:
+        """As JSON: `total`, and `mistakes`, the last seen first."""
+        return msgspec.json.encode({"total": self.total, "mistakes": list(reversed(self._by_place.values()))})
+
+
+def places(frames: Iterable[Frame]) -> list[Place]:
+    """Frames with their source, where it can be read."""
+    return [
+        Place(f.file, f.line, f.function, getline(f.file, f.line).strip()[:SOURCE_CHARS_MAX], f.own) for f in frames
+    ]
+
+
+def now() -> str:
+    """The time as mistakes have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def key_text(key: Any) -> Any:
+    """A key as JSON has it: a tuple is a list."""
+    return list(key) if isinstance(key, tuple) else key
+
+
+def _short(file: str) -> str:
+    """Below the current directory without it: what a terminal makes a link of."""
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return file

@@ -1,0 +1,134 @@
+"""From an exception to the lines of the app's own code that led to it, and to whether the app meant it.
+
+Frames of this package, of the standard library and of installed packages are left out. Keeps file names, line numbers
+and names only; an exception, a traceback or a frame is never kept.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dis import opmap
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+from typing import Final, NamedTuple
+
+from styx.errors import NondeterministicFunction
+
+FRAMES_MAX: Final = 20
+"""Frames told of one exception: the innermost ones."""
+DEPTH_MAX: Final = 2_000
+"""Frames looked at of one traceback."""
+REMEMBERED_MAX: Final = 1_000
+"""Places where exceptions were raised, and files, whose kind is remembered."""
+
+DECLARED_BUILTINS: Final = (ValueError, LookupError, PermissionError)
+"""Builtin exceptions, with the builtin ones below them, that apps raise to refuse something."""
+
+_HERE: Final = str(Path(__file__).parent) + os.sep
+_COMPILED: Final = "styx/"
+"""Compiled modules of this package give their file like this."""
+_APPS_OF_OURS: Final = (os.path.join(_HERE, "testing", ""), os.path.join(_HERE, "cli", "demo", ""))
+_INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python3.")
+_RAISE: Final = opmap["RAISE_VARARGS"]
+
+
+class Frame(NamedTuple):
+    """One line of a traceback. `own`: of the app; else it is where a library raised, which only comes last."""
+
+    file: str
+    line: int
+    function: str
+    own: bool = True
+
+
+class UserFrames:
+    """What it has found of a place is remembered, so that an exception that comes often costs little."""
+
+    def __init__(self) -> None:
+        self._own_files: dict[str, bool] = {}
+        self._meant: dict[tuple[int, int, type], tuple[bool, CodeType]] = {}
+
+    def of(self, error: BaseException) -> tuple[Frame, ...]:
+        """The app's frames, outermost first; then the innermost one, if that is a library's."""
+        found: list[Frame] = []
+        traceback, last = error.__traceback__, None
+        for _ in range(DEPTH_MAX):
+            if traceback is None:
+                break
+            if self.is_own(traceback.tb_frame.f_code):
+                found.append(_frame(traceback.tb_frame, traceback.tb_lineno))
+            last = traceback
+            traceback = traceback.tb_next
+        frames = found[-FRAMES_MAX:]
+        if frames and last is not None and not self.is_own(last.tb_frame.f_code):
+            innermost = _frame(last.tb_frame, last.tb_lineno)
+            if not is_of_engine(innermost.file):
+                frames.append(innermost._replace(own=False))
+        if not frames and isinstance(error, NondeterministicFunction):
+            frames = [Frame(*line) for line in error.lines if self._is_own_file(line[0])]
+        return tuple(frames)
+
+    def of_stack(self, frame: FrameType | None) -> tuple[Frame, ...]:
+        """The app's frames among `frame` and its callers, outermost first."""
+        found: list[Frame] = []
+        for _ in range(DEPTH_MAX):
+            if frame is None or len(found) == FRAMES_MAX:
+                break
+            if self.is_own(frame.f_code):
+                found.append(_frame(frame, frame.f_lineno))
+            frame = frame.f_back
+        return tuple(reversed(found))
+
+    def raised_on_purpose(self, error: BaseException) -> bool:
+        """The app's own code says `raise`, and gives an exception class of its own or one of `DECLARED_BUILTINS`."""
+        last = error.__traceback__
+        if last is None:
+            return False
+        while last.tb_next is not None:
+            last = last.tb_next
+        code = last.tb_frame.f_code
+        place = (id(code), last.tb_lasti, type(error))
+        known = self._meant.get(place)
+        if known is None:
+            if len(self._meant) >= REMEMBERED_MAX:
+                self._meant.clear()
+            # With the code object, since another one could get its id.
+            known = self._meant[place] = (self._says_raise(last, type(error)), code)
+        return known[0]
+
+    def _says_raise(self, at: TracebackType, kind: type[BaseException]) -> bool:
+        code = at.tb_frame.f_code
+        if not self.is_own(code) or code.co_code[at.tb_lasti : at.tb_lasti + 1] != bytes((_RAISE,)):
+            return False
+        return kind.__module__ != "builtins" or issubclass(kind, DECLARED_BUILTINS)
+
+    def is_own(self, code: CodeType) -> bool:
+        """It is the app's code."""
+        return self._is_own_file(code.co_filename)
+
+    def _is_own_file(self, file: str) -> bool:
+        own = self._own_files.get(file)
+        if own is None:
+            if len(self._own_files) >= REMEMBERED_MAX:
+                self._own_files.clear()
+            own = self._own_files[file] = _is_own(file)
+        return own
+
+
+def is_of_engine(file: str) -> bool:
+    """The file is one of this package's, other than the apps in it."""
+    return (file.startswith(_HERE) and not file.startswith(_APPS_OF_OURS)) or file.startswith(_COMPILED)
+
+
+def _is_own(file: str) -> bool:
+    if is_of_engine(file) or file.startswith("<frozen"):
+        return False
+    if not file.startswith((os.sep, "<")) and not file.endswith(".py"):
+        return False  # an extension's source, which was elsewhere when it was built
+    return not file.startswith(sys.prefix + os.sep + "lib") and not any(part in file for part in _INSTALLED)
+
+
+def _frame(frame: FrameType, line: int | None) -> Frame:
+    code = frame.f_code
+    return Frame(code.co_filename, line or 0, code.co_qualname)

@@ -1,0 +1,193 @@
+"""What is worth telling of transactions as they end: exceptions that nobody meant, and what `ctx.log` was given.
+
+Notes are kept with a transaction's run and counted only when its end is final, so that each is told once, of the run
+that counted. Of an exception only texts are kept, never the exception, its traceback or a frame. What it costs is paid
+when something is raised or said; and only for so many exceptions at a time are frames looked at, however many there
+are. Never changes an outcome; the worker's host takes the notes and writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from styx.errors import InTransactionError, KeyExists
+from styx.execution import aborted, rejection
+from styx.function_log import Line
+from styx.user_frames import Frame, UserFrames
+from styx.worker.invocation import Invocation, failure_at
+from styx.worker.messages import Failure
+
+if TYPE_CHECKING:
+    from styx.worker.footprint import Footprint
+    from styx.worker.root import RootTransaction
+    from styx.worker.slot import Slot
+
+CAPTURES_MAX: Final = 100
+"""Exceptions whose frames are looked at until `Notes.refill`; further ones are counted."""
+ABORTS_MAX: Final = 1_000
+"""Aborts that wait for the host to take them; further ones are counted."""
+LINES_MAX: Final = 100_000
+"""Lines that wait for the host to take them; further ones are counted."""
+
+
+class Raised(NamedTuple):
+    """The first exception in serial order of one run on one slot; `frames` are None if they were not looked at."""
+
+    failure: Failure
+    invocation: tuple[str, Any, str]
+    declared: bool
+    frames: tuple[Frame, ...] | None
+
+
+class AbortNote(NamedTuple):
+    """A transaction that ended in an exception; `replayed`: the epoch was run before, maybe without telling."""
+
+    tid: int
+    epoch: int
+    replayed: bool
+    operator: str
+    key: Any
+    function: str
+    type: str
+    message: str
+    frames: tuple[Frame, ...]
+
+
+class LineNote(NamedTuple):
+    """A line of a function of a transaction that has ended; `aborted`: it had no effect."""
+
+    tid: int
+    epoch: int
+    replayed: bool
+    aborted: bool
+    line: Line
+
+
+class Notes:
+    """`aborts`, `lines` and how many of each were `left_out` of them since `take`.
+
+    `all_aborts`: those of declared exceptions, which the app raises on purpose, are noted as well.
+    """
+
+    def __init__(self, all_aborts: bool = False) -> None:
+        self.all_aborts = all_aborts
+        self.aborts: list[AbortNote] = []
+        self.lines: list[LineNote] = []
+        self.aborts_left_out = 0
+        self.lines_left_out = 0
+        self._captures = CAPTURES_MAX
+        self._frames = UserFrames()
+        self._epoch = -1
+        self._answered: Collection[int] | None = None
+
+    @property
+    def empty(self) -> bool:
+        """There is nothing to take."""
+        return not (self.aborts or self.lines or self.aborts_left_out or self.lines_left_out)
+
+    def refill(self) -> None:
+        """A while has passed: as many exceptions as at first are looked at from now on."""
+        self._captures = CAPTURES_MAX
+
+    # A run -------------------------------------------------------------------------------------------------
+
+    def raised(self, invocation: Invocation, error: BaseException, failure: Failure) -> None:
+        """An invocation has ended in an exception."""
+        footprint = invocation._footprint
+        before = footprint.raised
+        if before is not None and before.failure.place <= failure.place:
+            return
+        declared = not self.all_aborts and self._is_declared(error)
+        frames = None
+        if not declared and self._captures > 0:
+            self._captures -= 1
+            frames = self._frames.of(error)
+        spec = invocation._spec
+        footprint.raised = Raised(failure, (spec.operator, invocation._key, spec.name), declared, frames)
+
+    def _is_declared(self, error: BaseException) -> bool:
+        if isinstance(error, InTransactionError):
+            return isinstance(error, KeyExists)
+        return self._frames.raised_on_purpose(error)
+
+    # Ends --------------------------------------------------------------------------------------------------
+
+    def begin(self, epoch: int, answered: Collection[int] | None) -> None:
+        """The ends that follow are of `epoch`; if replayed, those of `answered` TIDs are known to have been told."""
+        self._epoch = epoch
+        self._answered = answered
+
+    def at_commit(
+        self,
+        slots: Iterable[Slot],
+        aborted: set[int],
+        left: Collection[int],
+        roots: Mapping[int, RootTransaction],
+    ) -> None:
+        """Transactions have ended: `aborted` in an exception, and all but those `left` well."""
+        for slot in slots:
+            for tid in sorted(aborted & slot.footprints.keys()):
+                footprint = slot.footprints[tid]
+                root = roots.get(tid)
+                raised = footprint.raised
+                # What another branch raised comes later than what ended the transaction; only the root knows of all.
+                counts = root is None or raised is None or root.failure is None or raised.failure == root.failure
+                self._ended(footprint, True, raised if counts else None)
+            for tid, footprint in slot.footprints.items():
+                if footprint.lines is not None and tid not in left:
+                    self._ended(footprint, False, None)
+
+    def at_lock_end(self, ended: Iterable[tuple[Footprint, Failure | None]]) -> None:
+        """Transactions of the lock phase have ended, with this failure if not well."""
+        for footprint, failure in ended:
+            raised = footprint.raised
+            counts = raised is not None and failure is not None and raised.failure.place == failure.place
+            self._ended(footprint, failure is not None, raised if counts else None)
+
+    def _ended(self, footprint: Footprint, aborted: bool, raised: Raised | None) -> None:
+        tid, epoch, answered = footprint.tid, self._epoch, self._answered
+        if answered is not None and tid in answered:
+            return
+        replayed = answered is not None
+        if raised is not None and not raised.declared:
+            if raised.frames is None or len(self.aborts) >= ABORTS_MAX:
+                self.aborts_left_out += 1
+            else:
+                kind, message = raised.failure.type, raised.failure.message
+                note = AbortNote(tid, epoch, replayed, *raised.invocation, kind, message, raised.frames)
+                self.aborts.append(note)
+        lines = footprint.lines
+        if lines is None:
+            return
+        self.lines_left_out += lines.left_out
+        room = max(0, LINES_MAX - len(self.lines))
+        in_order = sorted(lines.lines, key=_place)
+        self.lines_left_out += max(0, len(in_order) - room)
+        self.lines.extend(LineNote(tid, epoch, replayed, aborted, line) for line in in_order[:room])
+
+    def take(self) -> tuple[list[AbortNote], list[LineNote], int, int]:
+        """(aborts, lines, aborts left out, lines left out) since the last time."""
+        taken = (self.aborts, self.lines, self.aborts_left_out, self.lines_left_out)
+        self.aborts, self.lines = [], []
+        self.aborts_left_out = self.lines_left_out = 0
+        return taken
+
+
+def failure_by(notes: Notes | None, invocation: Invocation, error: BaseException) -> Failure:
+    """The failure of an invocation that raised `error`, noted."""
+    failure = failure_at(invocation, aborted(error))
+    if notes is not None and not invocation._spec.loads:
+        notes.raised(invocation, error, failure)
+    return failure
+
+
+def refusal_by(notes: Notes | None, invocation: Invocation, error: InTransactionError) -> Failure:
+    """The failure of an invocation that could not start: of a root's it is the client's mistake, else the app's."""
+    if invocation._path:
+        return failure_by(notes, invocation, error)
+    return failure_at(invocation, rejection(error))
+
+
+def _place(line: Line) -> tuple[bytes, bytes]:
+    return line.chain, line.path

@@ -1,0 +1,130 @@
+"""Which lines of a traceback are the app's, and which exceptions it means."""
+
+import gc
+import json
+from collections.abc import Callable
+from pathlib import Path
+from weakref import ref
+
+import pytest
+
+from styx.codec import encode_strict
+from styx.user_frames import FRAMES_MAX, Frame, UserFrames
+
+
+class Refused(Exception):
+    """An exception of the app's own."""
+
+
+def raised_by(code: Callable[[], object]) -> BaseException:
+    try:
+        code()
+    except BaseException as error:  # noqa: BLE001 - that is what it is for
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def say(error: type[BaseException] | BaseException) -> Callable[[], object]:
+    def raises() -> None:
+        raise error
+
+    return raises
+
+
+def looks_up() -> object:
+    return {"a": 1}["b"]
+
+
+def asserts() -> None:
+    assert not __name__
+
+
+def reads() -> object:
+    return json.loads("{")
+
+
+def again() -> None:
+    try:
+        looks_up()
+    except KeyError as error:
+        raise Refused from error
+
+
+def passes_on() -> None:
+    try:
+        looks_up()
+    finally:
+        gc.isenabled()
+
+
+@pytest.mark.parametrize(
+    ("code", "meant"),
+    [
+        (say(Refused), True),
+        (say(Refused("why")), True),
+        (say(ValueError("too little")), True),
+        (say(KeyError("no account")), True),
+        (say(PermissionError("not yours")), True),
+        (again, True),
+        (say(RuntimeError("cannot be")), False),
+        (say(TypeError), False),
+        (say(NotImplementedError), False),
+        (say(SystemExit(1)), False),
+        (asserts, False),
+        (looks_up, False),
+        (passes_on, False),
+        (reads, False),
+        (lambda: int("x"), False),
+        (lambda: 1 / 0, False),
+    ],
+    ids=lambda value: str(value)[:80] if not isinstance(value, bool) else None,
+)
+def test_what_the_app_raises_on_purpose(code: Callable[[], object], meant: bool) -> None:
+    frames = UserFrames()
+    for _ in range(2):
+        assert frames.raised_on_purpose(raised_by(code)) is meant
+
+
+def test_an_exception_that_was_never_raised_is_not_meant() -> None:
+    assert not UserFrames().raised_on_purpose(Refused())
+
+
+def own(frames: tuple[Frame, ...]) -> list[str]:
+    assert {Path(frame.file).name for frame in frames if frame.own} <= {Path(__file__).name}
+    return [frame.function for frame in frames if frame.own]
+
+
+def test_frames_outermost_first() -> None:
+    frames = UserFrames().of(raised_by(looks_up))
+    assert own(frames) == ["raised_by", "looks_up"]
+    assert frames[-1].line == looks_up.__code__.co_firstlineno + 1
+
+
+def test_the_library_that_raised_comes_last() -> None:
+    *mine, last = UserFrames().of(raised_by(reads))
+    assert own(tuple(mine))[-1] == "reads"
+    assert (last.own, Path(last.file).name) == (False, "decoder.py")
+
+
+def test_frames_of_the_engine_are_left_out() -> None:
+    assert own(UserFrames().of(raised_by(lambda: encode_strict({1}))))[0] == "raised_by"
+
+
+def test_a_deep_traceback_is_cut() -> None:
+    def deeper(depth: int) -> None:
+        if depth:
+            deeper(depth - 1)
+        raise Refused
+
+    frames = UserFrames().of(raised_by(lambda: deeper(100)))
+    assert len(frames) == FRAMES_MAX
+
+
+def test_nothing_is_kept_alive() -> None:
+    frames = UserFrames()
+    error = raised_by(again)
+    assert frames.of(error)
+    frames.raised_on_purpose(error)
+    gone = ref(error)
+    del error
+    assert gone() is None
