@@ -9,9 +9,7 @@ of its own. What cannot be installed fails the test; STYX_TESTS_WITHOUT_SERVICES
 from __future__ import annotations
 
 import os
-import random
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
@@ -21,14 +19,13 @@ from typing import ClassVar, Final, TypeVar
 
 import pytest
 
+from styx.ports import free_port
+
 SCRIPT: Final = Path(__file__).parents[1] / "scripts/services"
 SKIP_VARIABLE: Final = "STYX_TESTS_WITHOUT_SERVICES"
 
 FOLDER_PREFIX: Final = "styx-test-services-"
 """Then the PID of the pytest process that owns the folder."""
-PORTS: Final = range(20_000, 30_000)
-"""Below the ports that connections leave from, one of which could otherwise take a killed server's place."""
-PORT_TRIES_MAX: Final = 100
 INSTALL_SECONDS_MAX: Final = 1800
 """Building MinIO takes a few minutes on two idle cores."""
 COMMAND_SECONDS_MAX: Final = 200
@@ -169,7 +166,7 @@ def _running(kind: type[S]) -> Iterator[S]:
     _require(kind.name)
     end_leftovers()
     folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
-    service = kind(folder, free_port())
+    service = kind(folder, free_port(following=1))
     try:
         service.start()
         yield service
@@ -195,19 +192,6 @@ def _is_alive(pid: int) -> bool:
     except PermissionError:
         pass
     return True
-
-
-def free_port() -> int:
-    """A port that is free, like the next one, which Kafka's controller takes."""
-    for port in random.sample(PORTS, PORT_TRIES_MAX):
-        try:
-            for each in (port, port + 1):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", each))
-        except OSError:
-            continue
-        return port
-    raise ServiceFailed(f"no free port among {PORT_TRIES_MAX} tried between {PORTS.start} and {PORTS.stop}")
 
 
 def _run(words: list[str], environment: dict[str, str], seconds_max: float) -> None:

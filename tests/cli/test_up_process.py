@@ -20,8 +20,9 @@ import pytest
 
 from styx.client.base import Client
 from styx.client.connect import connect
+from styx.ports import free_port
 from tests.docs.snippets import ROOT, snippets
-from tests.real_services import RealKafka, RealMinio, free_port
+from tests.real_services import RealKafka, RealMinio
 
 pytestmark = pytest.mark.slow
 STYX = [sys.executable, "-m", "styx"]

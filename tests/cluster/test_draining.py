@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from styx.cli.facts_client import fetch, fetch_status
+from styx.ports import free_port
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest
 from styx.testing.cluster.faults import APP
-from tests.real_services import RealKafka, RealMinio, free_port
+from tests.real_services import RealKafka, RealMinio
 
 pytestmark = pytest.mark.slow
 

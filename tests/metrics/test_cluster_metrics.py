@@ -11,10 +11,11 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
+from styx.ports import free_port
 from styx.testing.cluster.child import ChildProcess
 from tests.docs.snippets import ROOT
 from tests.metrics.documented import documented, shown, values
-from tests.real_services import RealKafka, free_port
+from tests.real_services import RealKafka
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from minio import Minio
 
-from tests.real_services import SCRIPT, free_port
+from styx.ports import free_port
+from tests.real_services import SCRIPT
 
 ROOT = SCRIPT.parents[1]
 
@@ -19,7 +20,7 @@ ROOT = SCRIPT.parents[1]
 @pytest.mark.slow
 @pytest.mark.usefixtures("kafka", "minio")  # so that both are installed
 def test_up_prints_the_settings_of_what_runs_then(tmp_path: Path) -> None:
-    kafka_port, minio_port = free_port(), free_port()
+    kafka_port, minio_port = free_port(following=1), free_port()
     environment = {
         **os.environ,
         "STYX_SERVICES_DATA": str(tmp_path),

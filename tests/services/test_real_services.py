@@ -15,7 +15,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from minio import Minio
 
-from tests.real_services import FOLDER_PREFIX, SCRIPT, SKIP_VARIABLE, RealKafka, RealMinio, end_leftovers, free_port
+from styx.ports import free_port
+from tests.real_services import FOLDER_PREFIX, SCRIPT, SKIP_VARIABLE, RealKafka, RealMinio, end_leftovers
 from tests.services.machine import Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from styx.ports import free_port
 from styx.testing.judge import adya
-from tests.real_services import SCRIPT, free_port
+from tests.real_services import SCRIPT
 from tests.services.machine import WAIT_SECONDS_MAX, Machine
 
 pytestmark = pytest.mark.slow

@@ -16,9 +16,10 @@ from benchmarks.driver.deployment.replies import RepliesTopic
 from benchmarks.driver.processes import Listener
 from benchmarks.driver.styx_target import HttpTargets, KafkaTargets
 from styx.cli.facts_client import fetch_status
+from styx.ports import free_port
 from styx.testing.cluster.child import ChildFailed
 from styx.testing.cluster.cluster import POLL_SECONDS, READY_SECONDS_MAX, ClusterOptions, ClusterUnderTest
-from styx.testing.cluster.services import LocalServices, free_port, local_services
+from styx.testing.cluster.services import LocalServices, local_services
 
 
 class ClusterShape(NamedTuple):

@@ -104,9 +104,9 @@ def up(
     front_of(front, host)
 
     from styx.cli.run_directory import ROOT
-    from styx.cli.up.free_ports import free_port
     from styx.cli.up.main import run_cluster
     from styx.cli.up.plan import UpPlan
+    from styx.ports import free_port
 
     plan = UpPlan(
         app=app.name,

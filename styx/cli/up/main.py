@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import socket
 from typing import Final
 
 from styx.app import App
@@ -13,7 +14,6 @@ from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, proces
 from styx.cli.dev_server import example, function_lines
 from styx.cli.exit_codes import usage_error
 from styx.cli.run_directory import held, secret_file, write_secret
-from styx.cli.up.free_ports import check_port
 from styx.cli.up.plan import LOOPBACK, UpPlan, child_environment
 from styx.cli.up.supervisor import Supervisor
 from styx.cluster.options import ProcessOptions
@@ -49,9 +49,20 @@ def run_cluster(plan: UpPlan, app: App) -> None:
 
 def _check_ports(plan: UpPlan) -> None:
     for port in plan.gateway_ports:
-        check_port("--port", plan.host, port)
-    check_port("--coordinator-port", LOOPBACK, plan.coordinator_port)
-    check_port("--http-port", LOOPBACK, plan.facts_port)
+        _check_port("--port", plan.host, port)
+    _check_port("--coordinator-port", LOOPBACK, plan.coordinator_port)
+    _check_port("--http-port", LOOPBACK, plan.facts_port)
+
+
+def _check_port(option: str, host: str, port: int) -> None:
+    """Raises `CommandFailed`, which names the option, if `port` cannot be listened on now."""
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        raise usage_error(
+            f"cannot listen on {host}, port {port}: {error.strerror or error}.\n"
+            f"Choose another {option}; 0 takes a free one."
+        ) from None
 
 
 def _check_store(options: ProcessOptions) -> None:

@@ -27,10 +27,10 @@ from styx.cluster.operator_client import ask
 from styx.cluster.wire import Scale
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import topics_of
+from styx.ports import free_port
 from styx.store.base import Store
 from styx.store.open_store import open_store
 from styx.testing.cluster.child import ChildFailed, ChildProcess
-from styx.testing.cluster.services import free_port
 from styx.transport import Security
 
 READY_SECONDS_MAX: Final = 60.0

@@ -7,9 +7,7 @@ their own `Service`.
 from __future__ import annotations
 
 import os
-import random
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -18,13 +16,11 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from styx.errors import ConfigurationError
+from styx.ports import free_port
 
 SCRIPT: Final = Path(__file__).parents[3] / "scripts/services"
 COMMAND_SECONDS_MAX: Final = 1_800
 """Installing builds MinIO, if it is not there yet."""
-PORTS: Final = range(20_000, 30_000)
-"""Below the ports that connections leave from, one of which could otherwise take a killed process's place."""
-PORT_TRIES_MAX: Final = 100
 
 
 class Service(Protocol):
@@ -74,7 +70,7 @@ class LocalServices:
     """Kafka and MinIO on free ports of this machine, in a temporary directory."""
 
     def __init__(self, directory: Path) -> None:
-        kafka_port, minio_port = free_port(), free_port()
+        kafka_port, minio_port = free_port(following=1), free_port()
         environment = {
             **os.environ,
             "STYX_SERVICES_DATA": str(directory),
@@ -102,17 +98,3 @@ def local_services() -> Iterator[LocalServices]:
         services.kafka.stop()
         services.minio.stop()
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def free_port() -> int:
-    """A port of this machine that is free, like the next one, which Kafka's controller takes. Raises `OSError`."""
-    for port in random.sample(PORTS, PORT_TRIES_MAX):
-        try:
-            for each in (port, port + 1):
-                with socket.socket() as probe:
-                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                    probe.bind(("127.0.0.1", each))
-        except OSError:
-            continue
-        return port
-    raise OSError(f"no free port among {PORT_TRIES_MAX} tried between {PORTS.start} and {PORTS.stop}")

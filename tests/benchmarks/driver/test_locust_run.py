@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from styx.testing.cluster.services import free_port
+from styx.ports import free_port
 from tests.docs.snippets import ROOT
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from styx.ports import free_port
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest
-from styx.testing.cluster.services import free_port
 from tests.gateway.balancer import balanced
 from tests.real_services import RealKafka, RealMinio
 

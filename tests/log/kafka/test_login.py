@@ -18,8 +18,9 @@ from styx.log.kafka.appender import Appender
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.session import KafkaSession
 from styx.log.kafka.topics import ensure_topics, topics_of
+from styx.ports import free_port
 from tests.log.kafka.blocking import in_thread, numbers, read_all, records
-from tests.real_services import RealKafka, free_port
+from tests.real_services import RealKafka
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -39,7 +40,7 @@ username="{USER}" password="{PASSWORD}" user_{USER}="{PASSWORD}";
 @pytest.fixture(scope="module")
 def port(kafka: RealKafka) -> Iterator[int]:
     """Of a broker that lets one user in. `kafka`, which is another one, says whether there can be any."""
-    folder, port = Path(tempfile.mkdtemp(prefix=f"styx-test-services-{os.getpid()}-")), free_port()
+    folder, port = Path(tempfile.mkdtemp(prefix=f"styx-test-services-{os.getpid()}-")), free_port(following=1)
     settings = folder / "more.properties"
     settings.write_text(SETTINGS.replace("CONTROLLER_PORT", str(port + 1)).replace("PORT", str(port)))
     broker = RealKafka(folder, port, {"STYX_KAFKA_SETTINGS": str(settings)})
