@@ -22,9 +22,10 @@ from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAU
 from styx.errors import ConfigurationError
 from styx.limits import Limits
 from styx.testing.history import HistoryReport, check_history
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.testing.recorded_history import read_history
 
-SETTLE_SECONDS_MAX = 30.0
+SETTLE_SECONDS_MAX = PATIENCE_SECONDS
 """How long a check waits for requests that are not answered yet."""
 
 

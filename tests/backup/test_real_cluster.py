@@ -28,6 +28,7 @@ from styx.testing.cluster import ClusterOptions, ClusterUnderTest, LoadOptions, 
 from styx.testing.cluster.audit import answered_once, at_rest
 from styx.testing.cluster.recorded import Topics, newest_manifest, snapshot_state
 from styx.testing.history import HistoryReport, check_history
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.testing.serial import ExternalResult, State
 from tests.backup.charging import CHARGES_VARIABLE
 from tests.backup.snapshots import flipped
@@ -36,7 +37,7 @@ from tests.real_services import RealKafka, RealMinio
 pytestmark = pytest.mark.slow
 
 RATE = 40.0
-WAIT_S = 60.0
+WAIT_S = PATIENCE_SECONDS
 
 
 class Ran(NamedTuple):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.cli.conftest import Styx
 
 pytestmark = pytest.mark.slow
@@ -53,7 +54,7 @@ class Dev:
     def end(self, by: signal.Signals) -> tuple[int, str]:
         """Its exit code and its last words."""
         self.process.send_signal(by)
-        out, _ = self.process.communicate(timeout=30)
+        out, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
         return self.process.returncode, out
 
 

@@ -21,12 +21,13 @@ import pytest
 from styx.client.base import Client
 from styx.client.connect import connect
 from styx.ports import free_port
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.docs.snippets import ROOT, snippets
 from tests.real_services import RealKafka, RealMinio
 
 pytestmark = pytest.mark.slow
 STYX = [sys.executable, "-m", "styx"]
-SECONDS_MAX = 60.0
+SECONDS_MAX = PATIENCE_SECONDS
 """For whatever is awaited; reached only by what will not happen."""
 APP = """
 from styx import App, Context, Operator

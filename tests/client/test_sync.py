@@ -8,6 +8,7 @@ import pytest
 
 import styx
 from styx import ConfigurationError, RequestRejected, TransactionAborted
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.gateway.fake_engine import FakeEngine
 
 pytestmark = pytest.mark.anyio
@@ -17,7 +18,7 @@ async def test_everything(url: str, engine: FakeEngine) -> None:
     def use() -> None:
         with styx.connect_sync(url) as client:
             assert client.call("shelf", "a", "add", 2, 3) == 5
-            assert client.request("shelf", "a", "add", 2, timeout=5, idempotency_key="k").result == 3
+            assert client.request("shelf", "a", "add", 2, timeout=PATIENCE_SECONDS, idempotency_key="k").result == 3
             assert client.submit("shelf", "a", "add", 2, idempotency_key="k").result().tid == 2
             with pytest.raises(TransactionAborted):
                 client.call("shelf", "a", "fail", "x")

@@ -8,6 +8,7 @@ import pytest
 
 from styx import ConfigurationError
 from styx.cluster.facts_server import FactsAddress, Page, facts_server, metrics_page, well
+from styx.testing.patience import PATIENCE_SECONDS
 
 PAGES = {
     "/healthz": lambda: well(None),
@@ -19,7 +20,7 @@ PAGES = {
 
 def _get(url: str, data: bytes | None = None) -> tuple[int, str, str]:
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=10) as response:
+        with urllib.request.urlopen(urllib.request.Request(url, data=data), timeout=PATIENCE_SECONDS) as response:
             return response.status, response.headers["content-type"], response.read().decode()
     except urllib.error.HTTPError as error:
         with error:

@@ -16,6 +16,7 @@ from styx.gateway.cluster_engine import ClusterEngine
 from styx.limits import Limits
 from styx.log.kafka.address import parse_kafka_url
 from styx.messages import Request
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport import Connection, Hello, Security, listen
 from styx.transport.frame import prefix_of
 from styx.transport.handshake import VERSION
@@ -127,7 +128,7 @@ def test_a_gateway_of_another_release_goes_on_no_more() -> None:
         server.close()
         return gateway
 
-    gateway = asyncio.run(asyncio.wait_for(refused(), 10))
+    gateway = asyncio.run(asyncio.wait_for(refused(), PATIENCE_SECONDS))
     assert f"it is of a release with version {VERSION + 1} of the protocol" in (gateway.unavailable_reason or "")
     with pytest.raises(RequestRejected, match="nothing was sent"):
         gateway.submit_request(cast(Request, None))

@@ -30,6 +30,7 @@ from styx.messages import Request, encode_request
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, encode
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest, LoadOptions, SteadyLoad, audit, chaos_requests
 from styx.testing.cluster.faults import APP
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport.listener import UNAUTHENTICATED_MAX
 from tests.real_services import RealKafka, RealMinio
 
@@ -42,7 +43,7 @@ FORGED = 1_000_000
 MIB = 1024 * 1024
 CRC_AT, ATTRIBUTES_AT, OFFSET_DELTA_AT = 17, 21, 64
 """In a batch; the last one in its first record."""
-SECONDS_MAX = 30.0
+SECONDS_MAX = PATIENCE_SECONDS
 
 
 class Unpickled:

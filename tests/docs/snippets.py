@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from styx.testing.patience import PATIENCE_SECONDS
+
 ROOT = Path(__file__).parents[2]
 _PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -40,7 +42,13 @@ def run(code: str, directory: Path) -> str:
     # The examples are imported from the repository, as in a clone.
     command = [sys.executable, "-W", "error", str(script)]
     done = subprocess.run(
-        command, cwd=directory, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60, check=False
+        command,
+        cwd=directory,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     if "reply.error" not in code:  # else it makes mistakes on purpose, and is told of them

@@ -11,11 +11,12 @@ import pytest
 
 import styx
 from styx.store.directory import DirectoryStore
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.embedded.ledger_app import app
 
 pytestmark = pytest.mark.anyio
 
-SECONDS_MAX = 20.0
+SECONDS_MAX = PATIENCE_SECONDS
 
 
 class SlowStore:

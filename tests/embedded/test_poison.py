@@ -13,6 +13,7 @@ from styx.limits import Limits
 from styx.log.base import Stream
 from styx.sequencer.arrival import Arrival
 from styx.testing.fixture import embedded_cluster
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.embedded.ledger_app import app
 
 pytestmark = pytest.mark.anyio
@@ -74,7 +75,7 @@ async def test_a_bad_request_costs_only_itself(
     client: EmbeddedClient, operator: Any, key: Any, function: Any, args: tuple[Any, ...], code: str, text: str
 ) -> None:
     await client.call("ledger", "bystander", "add")
-    bad = client.submit(operator, key, function, *args, timeout=20)
+    bad = client.submit(operator, key, function, *args, timeout=PATIENCE_SECONDS)
     good = client.submit("ledger", "bystander", "add")
     reply = await bad
     assert reply.error is not None

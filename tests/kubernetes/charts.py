@@ -9,11 +9,13 @@ from typing import Any, Final
 
 import yaml
 
+from styx.testing.patience import PATIENCE_SECONDS
+
 CHARTS: Final = Path(__file__).parents[2] / "helm"
 NAMES: Final = ("kafka", "minio", "styx", "stack")
 RELEASE: Final = "r1"
 NAMESPACE: Final = "somewhere"
-RENDER_SECONDS_MAX: Final = 60
+RENDER_SECONDS_MAX: Final = PATIENCE_SECONDS
 
 Manifest = dict[str, Any]
 

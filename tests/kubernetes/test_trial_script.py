@@ -9,9 +9,11 @@ from typing import Final
 
 import pytest
 
+from styx.testing.patience import PATIENCE_SECONDS
+
 ROOT: Final = Path(__file__).parents[2]
 SCRIPT: Final = ROOT / "scripts/kubernetes-trial"
-SECONDS_MAX: Final = 120
+SECONDS_MAX: Final = PATIENCE_SECONDS
 
 NOTES: Final = 'echo "${0##*/} $*" >>"$CALLS"\n'
 CLUSTER: Final = """

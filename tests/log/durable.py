@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from threading import Event
 
 from styx.log import Log, Record, Stream
+from styx.testing.patience import PATIENCE_SECONDS
 
-WAIT_SECONDS_MAX = 30.0
+WAIT_SECONDS_MAX = PATIENCE_SECONDS
 
 
 def commit(log: Log) -> None:

@@ -13,13 +13,14 @@ import pytest
 
 from styx.ports import free_port
 from styx.testing.cluster.child import ChildProcess
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.docs.snippets import ROOT
 from tests.metrics.documented import documented, shown, values
 from tests.real_services import RealKafka
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-SECONDS_MAX: Final = 90.0
+SECONDS_MAX: Final = PATIENCE_SECONDS
 """For whatever is awaited; reached only by what will not happen."""
 LOADS_MAX: Final = 10
 """One epoch in 64 is timed in detail, and not each of them waits for another worker."""

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import SCRIPT
 
 TOOLS = [
@@ -26,7 +27,7 @@ TOOLS = [
     "nohup",
 ]
 TOOLS += ["rm", "sed", "setsid", "sleep", "tail", "touch", "tr"]
-WAIT_SECONDS_MAX = 60
+WAIT_SECONDS_MAX = PATIENCE_SECONDS
 
 SERVER = f"""#!{sys.executable}
 import http.server, sys

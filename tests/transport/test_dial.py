@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from styx.errors import ConfigurationError
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport import Refusal, Refused, Security, dial
 from styx.transport.frame import prefix_of
 from styx.transport.handshake import ListenerHandshake
@@ -40,7 +41,7 @@ async def impostor(first: bytes, then_close: bool) -> AsyncIterator[str]:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
         yield "{}:{}".format(*server.sockets[0].getsockname())
-        async with asyncio.timeout(10):  # of no consequence unless it hangs
+        async with asyncio.timeout(PATIENCE_SECONDS):  # of no consequence unless it hangs
             await over.wait()
     finally:
         for writer in writers:

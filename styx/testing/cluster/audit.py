@@ -23,9 +23,10 @@ from styx.testing.chaos_app import money_made
 from styx.testing.cluster.cluster import ClusterUnderTest
 from styx.testing.cluster.recorded import Topics, newest_manifest, read_topics, snapshot_state
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.testing.serial import State
 
-REST_SECONDS_MAX: Final = 90.0
+REST_SECONDS_MAX: Final = PATIENCE_SECONDS
 """How long after its last request a cluster may take to answer everything and to store a snapshot of it."""
 POLL_SECONDS: Final = 0.5
 SHOWN_MAX: Final = 5

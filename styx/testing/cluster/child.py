@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-STOP_SECONDS_MAX: Final = 30.0
+from styx.testing.patience import PATIENCE_SECONDS
+
+STOP_SECONDS_MAX: Final = PATIENCE_SECONDS
 """How long an orderly end may take."""
 TAIL_LINES: Final = 30
 

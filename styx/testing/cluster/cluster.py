@@ -31,9 +31,10 @@ from styx.ports import free_port
 from styx.store.base import Store
 from styx.store.open_store import open_store
 from styx.testing.cluster.child import ChildFailed, ChildProcess
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport import Security
 
-READY_SECONDS_MAX: Final = 60.0
+READY_SECONDS_MAX: Final = PATIENCE_SECONDS
 """How long a cluster may take until it can be connected to."""
 POLL_SECONDS: Final = 0.1
 

@@ -29,9 +29,10 @@ from styx.testing.cluster.load import LoadOptions, SteadyLoad, chaos_requests
 from styx.testing.cluster.scenarios import EARLY, SCENARIOS, Stage
 from styx.testing.cluster.services import Service, local_services
 from styx.testing.history import SerializabilityViolation
+from styx.testing.patience import PATIENCE_SECONDS
 
 APP: Final = "styx.testing.chaos_app:app"
-NEXT_REPLY_SECONDS_MAX: Final = 60.0
+NEXT_REPLY_SECONDS_MAX: Final = PATIENCE_SECONDS
 """How long after a fault was mended replies may stay away."""
 STEADY_SECONDS: Final = 3.0
 """Of undisturbed load after each fault."""

@@ -21,8 +21,9 @@ from styx.testing.cluster.cluster import ClusterUnderTest
 from styx.testing.cluster.faults import longest_silence
 from styx.testing.cluster.halting_coordinator import DURING, RESUMED, SERVED, Told, halt_at, told_in
 from styx.testing.cluster.load import SteadyLoad
+from styx.testing.patience import PATIENCE_SECONDS
 
-SECONDS_MAX: Final = 60.0
+SECONDS_MAX: Final = PATIENCE_SECONDS
 """How long a moment of a change, or its end, may take to come."""
 POLL_SECONDS: Final = 0.1
 HALT_POLL_SECONDS: Final = 0.005

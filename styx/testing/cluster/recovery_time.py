@@ -27,8 +27,9 @@ from styx.testing.cluster.load import LoadOptions, Planned, SteadyLoad
 from styx.testing.cluster.recorded import newest_manifest
 from styx.testing.cluster.services import local_services
 from styx.testing.history import SerializabilityViolation
+from styx.testing.patience import PATIENCE_SECONDS
 
-LOAD_SECONDS_MAX: Final = 120.0
+LOAD_SECONDS_MAX: Final = PATIENCE_SECONDS
 """One chunk of the bulk load."""
 WATCHED_SECONDS: Final = 8.0
 """How long after a death replies are watched."""

@@ -37,6 +37,7 @@ from styx.testing.cluster.recovery_time import LOAD_SECONDS_MAX, snapshot_taken,
 from styx.testing.cluster.replayed import Begun, read_generations
 from styx.testing.cluster.services import local_services
 from styx.testing.history import SerializabilityViolation
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.testing.serial import State
 
 WATCHED_SECONDS: Final = 4.0
@@ -45,7 +46,7 @@ READ_MAX: Final = 20_000
 """Entities of an operator that clients read in the end: all, or so many at random."""
 READ_AT_ONCE: Final = 500
 READ_HTTP_SHARE: Final = 0.02
-READ_SECONDS_MAX: Final = 60.0
+READ_SECONDS_MAX: Final = PATIENCE_SECONDS
 
 
 class Scaled(NamedTuple):

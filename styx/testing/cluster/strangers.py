@@ -28,13 +28,14 @@ from styx.testing.cluster.faults import APP, longest_silence
 from styx.testing.cluster.load import LoadOptions, SteadyLoad, chaos_requests
 from styx.testing.cluster.services import local_services
 from styx.testing.history import SerializabilityViolation
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport import Hello, Refused, Security, dial
 
 TRIES: Final = 3
 """Of each stranger at each port: the log must tell of one."""
-ANSWER_SECONDS_MAX: Final = 30.0
+ANSWER_SECONDS_MAX: Final = PATIENCE_SECONDS
 """Within which a connection must have been closed; the limit of a handshake is well below."""
-DIAL_SECONDS_MAX: Final = 10.0
+DIAL_SECONDS_MAX: Final = PATIENCE_SECONDS
 GIB: Final = 1 << 30
 TOLD: Final = "refused a connection"
 

@@ -24,6 +24,7 @@ from styx.testing.judge.faults import FAULTS
 from styx.testing.judge.record import TRY_AGAIN, record
 from styx.testing.judge.recorded import Recorded
 from styx.testing.judge.workload import MODELS, Model, Workload
+from styx.testing.patience import PATIENCE_SECONDS
 
 Way = Literal["kafka", "http"]
 WAYS: Final[tuple[Way, ...]] = ("kafka", "http")
@@ -32,7 +33,7 @@ STEADY_SECONDS: Final = 2.0
 """Without a fault, before each of them and after the last."""
 TRANSACTIONS_MAX: Final = 20_000
 """Of each model; adya's time and memory grow with them."""
-ANSWER_SECONDS_MAX: Final = 60.0
+ANSWER_SECONDS_MAX: Final = PATIENCE_SECONDS
 """How long after a fault was mended replies may stay away."""
 ATTEMPT_SECONDS_MAX: Final = 5.0
 ATTEMPT_PAUSE_SECONDS: Final = 0.1

@@ -18,8 +18,9 @@ from styx.messages import Reply
 from styx.testing.judge.app import Refused, entity_of
 from styx.testing.judge.recorded import Recorded, Recorder, Step
 from styx.testing.judge.workload import Transaction, Workload
+from styx.testing.patience import PATIENCE_SECONDS
 
-RESOLVE_SECONDS_MAX: Final = 60.0
+RESOLVE_SECONDS_MAX: Final = PATIENCE_SECONDS
 """How long one transaction is sent again; longer than a recovery takes."""
 REQUEST_SECONDS_MAX: Final = 10.0
 """How long each attempt waits for a reply."""

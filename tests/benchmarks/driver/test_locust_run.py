@@ -16,11 +16,12 @@ from typing import Final
 import pytest
 
 from styx.ports import free_port
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.docs.snippets import ROOT
 
 pytestmark = pytest.mark.slow
 
-START_SECONDS_MAX: Final = 60.0
+START_SECONDS_MAX: Final = PATIENCE_SECONDS
 LOCUST_SECONDS: Final = 3
 ENVIRONMENT: Final = {**os.environ, "PYTHONPATH": str(ROOT)}
 

@@ -11,6 +11,7 @@ from benchmarks.driver.measure import measure
 from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.probe import Probe
 from benchmarks.driver.reports import RunReport
+from styx.testing.patience import PATIENCE_SECONDS
 
 PLAN = LoadPlan(rate=1, warm_up_s=0.05, duration_s=0.2)
 
@@ -74,7 +75,7 @@ def test_a_run_given_up_before_its_window_still_has_figures() -> None:
 def test_the_window_ends_though_clients_still_wait_for_replies() -> None:
     async def main() -> None:
         probe = SlowProbe()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await measure(Clients(RunReport(), until=probe.ended), PLAN, probe)
         assert probe.ends == 1
 

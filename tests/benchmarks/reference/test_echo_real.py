@@ -17,6 +17,7 @@ from benchmarks.ycsbt.bank import account
 from styx.app import App
 from styx.client.kafka import KafkaClient
 from styx.testing.cluster.child import ChildFailed
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka
 
 pytestmark = pytest.mark.slow
@@ -53,7 +54,7 @@ def test_an_echo_that_has_ended_is_told(kafka: RealKafka, tmp_path: Path) -> Non
                 await client.call("account", 1, "read")
 
             os.kill(pid, signal.SIGKILL)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 while True:
                     deployment.pids()
                     await asyncio.sleep(0.02)

@@ -25,6 +25,7 @@ from benchmarks.ycsbt.settings import Settings
 from benchmarks.ycsbt.workload import YcsbT
 from styx.errors import BadArguments, ConfigurationError
 from styx.messages import Reply
+from styx.testing.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -147,7 +148,9 @@ def test_a_lock_that_lasts_too_long_is_given_up_in_time_and_the_pool_goes_on(ser
                 async with blocker.transaction():
                     await blocker.execute("UPDATE account SET balance = balance WHERE key = 1")
                     with pytest.raises(TimeoutError, match="no answer in time"):
-                        await asyncio.wait_for(client.submit("account", 1, "transfer", 2, 5, timeout=0.2), 5)
+                        await asyncio.wait_for(
+                            client.submit("account", 1, "transfer", 2, 5, timeout=0.2), PATIENCE_SECONDS
+                        )
                 assert await client.call("account", 2, "read") == START
         finally:
             await blocker.close()
@@ -206,7 +209,7 @@ def test_more_than_may_wait_is_refused_and_what_waits_at_the_end_is_unknown(serv
             assert refused.error.code == "overloaded"
         for waiting in submitted[:2]:
             with pytest.raises(ConnectionError):
-                await asyncio.wait_for(waiting, 5)
+                await asyncio.wait_for(waiting, PATIENCE_SECONDS)
         with pytest.raises(ConfigurationError):
             client.submit("account", 1, "read")
 

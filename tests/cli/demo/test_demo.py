@@ -16,6 +16,7 @@ from styx.cli.demo.engine_process import EngineProcess
 from styx.cli.demo.journal import Journal
 from styx.cli.demo.scenario import Demo, Result
 from styx.cli.exit_codes import CommandFailed
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.cli.conftest import Styx
 
 
@@ -127,4 +128,4 @@ def test_engine_process_ends_with_its_parent(temporary: Path) -> None:
         assert process.stdin is not None
         assert b"url" in process.stdout.readline()
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0

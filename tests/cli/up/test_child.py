@@ -11,6 +11,7 @@ import pytest
 
 from styx.cli.exit_codes import CommandFailed
 from styx.cli.up.child import Child
+from styx.testing.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +64,7 @@ def test_ends_with_its_supervisor() -> None:
         assert b"listening" in process.stderr.readline()
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
 
 
 def test_standard_input_means_nothing_without_a_supervisor(tmp_path: Path) -> None:
@@ -75,4 +76,4 @@ def test_standard_input_means_nothing_without_a_supervisor(tmp_path: Path) -> No
         assert b"listening" in process.stderr.readline()
         assert b"waiting for the coordinator" in process.stderr.readline()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0

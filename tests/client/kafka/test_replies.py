@@ -14,6 +14,7 @@ from styx.kafka_requests.damage import offset_behind
 from styx.kafka_requests.replies import ReplyReader
 from styx.log.kafka.fetch import Chunk
 from styx.log.kafka.session import KafkaSession
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_session import FakeSession, turns
 
 pytestmark = pytest.mark.anyio
@@ -85,7 +86,7 @@ class Read:
         return await self.answer()
 
     async def _next(self, answer: Any) -> tuple[int, int]:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             fetch = await self.session.fetches.get()
         self.session.fetched.put_nowait(answer)
         await turns()

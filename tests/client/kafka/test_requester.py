@@ -12,12 +12,13 @@ from styx.kafka_requests.requester import Requester
 from styx.log.kafka.address import KafkaAddress
 from styx.log.kafka.topics import topics_of
 from styx.messages import Reply, Request
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_worker import REPLY_PARTITIONS, FakeWorker
 from tests.real_services import RealKafka
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-TIMEOUT = 30.0
+TIMEOUT = PATIENCE_SECONDS
 LIMITS = Limits(in_flight_max=100)
 
 

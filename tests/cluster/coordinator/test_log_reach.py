@@ -16,6 +16,7 @@ from styx.log.kafka.address import parse_kafka_url
 from styx.log.kafka.topics import existing_topics, topics_of
 from styx.protocol import Manifest, SlotManifest, SlotPart
 from styx.store import MemoryStore
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport import Security
 from tests.real_services import RealKafka
 
@@ -85,7 +86,7 @@ async def test_a_store_survives_the_loss_of_its_log(kafka: RealKafka) -> None:
     process = coordinator(kafka, app, store)
     for _ in range(2):  # whoever supervises it starts it again
         with pytest.raises(EngineFailed, match="the log does not fit the snapshots"):
-            await asyncio.wait_for(process.run(), 30)
+            await asyncio.wait_for(process.run(), PATIENCE_SECONDS)
     assert store.list("manifests/") == [manifest_name(4, 9)]
     assert await existing_topics(kafka.bootstrap, topics_of(app)) == [], "a restore asks for a Kafka without them"
 
@@ -97,7 +98,7 @@ async def test_a_restored_store_begins_on_a_new_log(kafka: RealKafka) -> None:
     write_manifest(store, snapshot(0, 0, 0))
     process = coordinator(kafka, app, store)
     running = asyncio.create_task(process.run())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while process.session is None and not running.done():  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.05)
     assert not running.done()

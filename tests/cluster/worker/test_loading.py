@@ -15,10 +15,11 @@ from styx.log.memory import MemoryLog
 from styx.messages import decode_reply
 from styx.protocol import Manifest, SlotManifest
 from styx.store import MemoryStore
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker.events import LoadState, SlotContent, StateLoaded, StateUnusable, StoreSlots
 from styx.worker.snapshot_io import store_slots
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = PATIENCE_SECONDS
 
 
 class Reader:

@@ -12,6 +12,7 @@ from styx.errors import NotSent
 from styx.gateway.cluster_engine import ClusterEngine
 from styx.log.kafka.address import KafkaAddress
 from styx.messages import Request
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_worker import FakeWorker
 from tests.gateway.running import running
 from tests.real_services import RealKafka
@@ -127,7 +128,7 @@ async def test_without_kafka(
     async with running(engine) as server:
         await asyncio.to_thread(kafka.kill)
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 while engine.ready:  # noqa: ASYNC110 - nobody announces it
                     await asyncio.sleep(0.01)
             status, body = await post(http, server.url, "shelf/key/echo", [7])
@@ -137,7 +138,7 @@ async def test_without_kafka(
             assert "styx_kafka_reachable 0.0" in (await get(http, f"{server.url}/metrics"))[1]
         finally:
             await asyncio.to_thread(kafka.start)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not engine.ready:  # noqa: ASYNC110 - nobody announces it
                 await asyncio.sleep(0.01)
         assert (await post(http, server.url, "shelf/key/echo", [7]))[0] == 200

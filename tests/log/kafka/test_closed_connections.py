@@ -11,6 +11,7 @@ from aiokafka.conn import AIOKafkaConnection
 from aiokafka.structs import BrokerMetadata
 
 from styx.log.kafka.closed_connections import drop_closed_connections
+from styx.testing.patience import PATIENCE_SECONDS
 
 
 def test_a_look_up_over_a_closed_connection_has_an_end() -> None:
@@ -32,8 +33,8 @@ async def _look_up_over_a_closed_connection() -> None:
     assert connection.connected()
     looking_up = asyncio.create_task(client._md_synchronizer())
     try:
-        async with asyncio.timeout(10):
-            await asyncio.wait_for(client.force_metadata_update(), 10)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await asyncio.wait_for(client.force_metadata_update(), PATIENCE_SECONDS)
     finally:
         looking_up.cancel()
         await asyncio.gather(looking_up, return_exceptions=True)

@@ -10,6 +10,7 @@ import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from styx.log.kafka.feed import RequestFeed
+from styx.testing.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +60,7 @@ async def test_slots_take_turns_at_coming_first(monkeypatch: pytest.MonkeyPatch)
     feed = RequestFeed("nowhere:1", "requests", deliver=lambda arrived: None, on_failure=failures.append)
     await feed.start()
     feed.assign(dict.fromkeys(range(N_SLOTS), 0))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await broker.enough.wait()
     assert broker.first == ROUNDS * list(range(N_SLOTS))
     assert feed.lag() == dict.fromkeys(range(N_SLOTS), 1_000 - ROUNDS) | {N_SLOTS - 1: 1_000 - ROUNDS + 1}

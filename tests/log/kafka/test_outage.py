@@ -15,6 +15,7 @@ from styx.log.kafka.fence import fence
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import Topics
 from styx.sequencer.arrival import Arrival
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.log.kafka.blocking import in_thread, numbers, read_all, record
 from tests.log.kafka.conftest import N_SLOTS
 from tests.real_services import RealKafka
@@ -149,7 +150,7 @@ async def test_stopping_while_the_broker_is_away_does_not_wait_for_it(
         waiting = owner.append(topics.epochs, 0, [record(1)])
         await asyncio.sleep(0.3)
         owner.abort()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await owner.stop()
             await feed.stop()
         assert waiting.exception() is not None

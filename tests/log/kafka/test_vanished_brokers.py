@@ -12,6 +12,7 @@ from aiokafka.structs import BrokerMetadata
 from styx.log.kafka import vanished_brokers
 from styx.log.kafka.session import KafkaSession
 from styx.log.kafka.vanished_brokers import notice_vanished_brokers
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +32,7 @@ async def test_connecting_to_a_broker_that_says_nothing_has_an_end(monkeypatch: 
     client = AIOKafkaClient(bootstrap_servers=f"127.0.0.1:{port}", request_timeout_ms=60_000)
     client.cluster._brokers = {1: BrokerMetadata(1, "127.0.0.1", port, None)}
     notice_vanished_brokers(client)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         assert not await client.ready(1)
         # Nor is the connection left open.
         await told.wait()
