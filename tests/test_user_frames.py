@@ -77,7 +77,7 @@ def passes_on() -> None:
         (lambda: int("x"), False),
         (lambda: 1 / 0, False),
     ],
-    ids=lambda value: f"{value.__name__}-" if callable(value) else None,  # an address would differ by process
+    ids=map(str, range(16)),
 )
 def test_what_the_app_raises_on_purpose(code: Callable[[], object], meant: bool) -> None:
     frames = UserFrames()
