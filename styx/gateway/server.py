@@ -24,12 +24,16 @@ from styx.gateway.app import Gateway
 from styx.gateway.door import Application
 from styx.gateway.front import Front, fronted
 from styx.gateway.service import Engine
+from styx.http.limits import DESCRIPTORS_KEPT, HttpLimits
+from styx.http.room import Room, allow_descriptors, serving
 from styx.limits import TIMEOUT_SECONDS_DEFAULT
 
 GRACE_SECONDS: Final = 20
 """How long requests in flight may take to finish at shutdown; below the 30 s that Kubernetes gives by default."""
 KEEP_ALIVE_SECONDS: Final = 75
 """How long an idle connection stays open: longer than clients keep theirs, so that none sends into a closing one."""
+CONNECTIONS_MAX: Final = 10_000
+"""Open at once, as far as the process may have file descriptors."""
 PORT_MAX: Final = 65_535
 LINGER_SECONDS: Final = 0.15
 """How long connections stay open for another request, before another server takes the socket over."""
@@ -74,7 +78,9 @@ async def serve(
     listener = _listen(host, port) if listener is None else listener.dup()
     rules = (front or Front()).rules(host, listener.getsockname()[0])
     application = fronted(gateway, rules)
-    server = _Server(_config(application if around is None else around(application), grace_seconds))
+    allow_descriptors(CONNECTIONS_MAX + DESCRIPTORS_KEPT)
+    room = Room(HttpLimits(CONNECTIONS_MAX, KEEP_ALIVE_SECONDS), gateway.metrics.refused)
+    server = _Server(_config(application if around is None else around(application), grace_seconds, room))
 
     def shut_down() -> None:
         gateway.draining = server.should_exit = True
@@ -138,10 +144,10 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _config(application: Application, grace_seconds: int) -> uvicorn.Config:
+def _config(application: Application, grace_seconds: int, room: Room) -> uvicorn.Config:
     return uvicorn.Config(
         application,
-        http="httptools",
+        http=serving(room),
         ws="none",
         lifespan="off",
         log_config=None,
