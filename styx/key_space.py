@@ -13,7 +13,7 @@ import msgspec
 
 from styx.codec import shown
 from styx.errors import BadKey
-from styx.partitioning import SHORT_TEXT_CHARS, Key, KeyType, partition_function
+from styx.partitioning import SHORT_TEXT_CHARS, Key, KeyType, encode_part, partition_function
 
 _SMALL: Final = 2**61
 """Of integers so far from nothing nobody has to ask whether they fit 64 bits."""
@@ -72,7 +72,7 @@ class KeySpace:
         """Partition index of a checked key. Raises `BadKey` if the app's `partition_key` fails."""
         part_of = self.partition_key
         try:
-            value: int = crc32(_encode(key if part_of is None else part_of(key)))
+            value: int = crc32(_encode(key) if part_of is None else encode_part(part_of(key)))
         except Exception as error:  # noqa: BLE001 - the app's own function
             raise BadKey(f"partition_key of operator {self.operator!r} failed for {shown(key)}: {error}") from None
         return value % (self._n_partitions or n_slots)

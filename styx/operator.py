@@ -17,6 +17,7 @@ from styx.key_space import KeySpace
 from styx.limits import NAME_CHARS_MAX
 from styx.migration import Migration
 from styx.partitioning import Key, KeyType
+from styx.placement import check_partition_key
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*+")
 PARTITIONS_MAX = 65_536
@@ -66,6 +67,8 @@ class Operator:
         self.name = name
         self.n_partitions = n_partitions
         self.key_type = KeyType(key_type)
+        if partition_key is not None:
+            check_partition_key(name, self.key_type, partition_key)
         self.state_type = state_type
         self.functions: dict[str, FunctionSpec] = {}
         self._by_callable: dict[Any, FunctionSpec] = {}

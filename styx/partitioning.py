@@ -26,6 +26,8 @@ _INT_MAX: Final = 2**63 - 1
 SHORT_TEXT_CHARS: Final = KEY_BYTES_MAX // 4
 """So few fit whatever they are."""
 _encode = msgspec.msgpack.Encoder().encode
+encode_part = msgspec.msgpack.Encoder(order="deterministic").encode
+"""What a `partition_key` gives, as bytes: of a set the same ones in every process."""
 
 
 def stable_hash(value: Any) -> int:
@@ -126,6 +128,6 @@ def partition_function(partition_key: Callable[[Any], Any] | None) -> Callable[[
         return stable_hash
 
     def by_partition_key(key: Any) -> int:
-        return stable_hash(partition_key(key))
+        return crc32(encode_part(partition_key(key)))
 
     return by_partition_key

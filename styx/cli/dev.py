@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -20,19 +19,9 @@ Exit codes:
   0    stopped by Ctrl-C or SIGTERM, everything stored
   1    the module could not be imported, the engine failed, or the data
        directory is in use or damaged
-  2    there is no such App, or an option is wrong
+  2    there is no such App, an option is wrong, or the App would lose what is
+       in the data directory
 """
-
-
-def _problem_of(data_dir: Path) -> str | None:
-    """Why nothing can be kept in the directory, which is made if it is missing."""
-    try:
-        data_dir.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        return "it is no directory"
-    except OSError as error:
-        return error.strerror or str(error)
-    return None if os.access(data_dir, os.W_OK | os.X_OK) else "it cannot be written to"
 
 
 def dev(
@@ -54,21 +43,22 @@ def dev(
     snapshot_interval: Annotated[
         float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
     ] = 10.0,
-    quiet: Annotated[bool, Parameter(negative=(), help="No line for each request.", env_var="STYX_QUIET")] = False,
-    all_errors: Annotated[
+    accept_changed_replay: Annotated[
         bool,
-        Parameter(negative=(), help="Show the lines of exceptions that the app means, too.", env_var="STYX_ALL_ERRORS"),
+        Parameter(
+            help="Run what was recorded before a crash on the code as it is now, and warn of each reply that would be "
+            "another one.",
+            negative=(),
+        ),
     ] = False,
     front: FrontOptions | None = None,
 ) -> None:
     """Serve an app over HTTP, durable in a directory.
 
     Everything runs in this process and needs no other service. Kill it, start it
-    again with the same --data-dir, and nothing that was answered is lost. Ctrl-C
-    or SIGTERM finishes the requests in flight and stores a snapshot.
-    Each request is shown in a line. An exception that the app did not mean is
-    shown with the lines of the app that led to it, and so are warnings: styx
-    errors has the last of them. STYX_LOG_FORMAT=json makes each line a JSON object.
+    again with the same --data-dir, and nothing that was answered is lost, also if
+    the code has been edited meanwhile. Ctrl-C or SIGTERM finishes the requests in
+    flight and stores a snapshot.
     The current directory is on Python's path. Delete the data directory to start
     from nothing.
     """
@@ -80,16 +70,15 @@ def dev(
     if not 0 < snapshot_interval < float("inf"):
         raise usage_error(f"--snapshot-interval is a number of seconds above 0, got {snapshot_interval:g}")
     app = load_app(target)
-    problem = _problem_of(data_dir)
-    if problem is not None:
-        raise usage_error(f"--data-dir {data_dir} cannot be used: {problem}; choose another directory")
 
     from styx.cli.front_options import front_of
 
     before = front_of(front or FrontOptions(), host)
 
-    from styx.cli.dev_server import DevOptions, run_dev_server
+    from styx.cli.dev_server import run_dev_server
     from styx.cli.serving import ServingOptions
 
-    options = ServingOptions(host, port, data_dir, snapshot_interval, front=before)
-    run_dev_server(app, options, DevOptions(not quiet, all_errors))
+    options = ServingOptions(
+        host, port, data_dir, snapshot_interval, front=before, accept_changed_replay=accept_changed_replay
+    )
+    run_dev_server(app, options)

@@ -9,24 +9,33 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """How an engine started: in how many seconds, from which epoch's snapshot, up to which epoch; None: none."""
+    """How an engine started: in how many seconds, from which epoch's snapshot, up to which epoch; None: none.
+
+    `replayed` epochs of the log were run again. `changed`: on another app than the last start's; `recorded_code`: they
+    were run on the code that had run them. `notes` are of the state that was checked then.
+    """
 
     seconds: float
     snapshot_epoch: int | None
     epoch: int | None
-
-    @property
-    def replayed(self) -> int:
-        """Epochs that were run again from the log."""
-        if self.epoch is None:
-            return 0
-        return self.epoch - (-1 if self.snapshot_epoch is None else self.snapshot_epoch)
+    replayed: int = 0
+    changed: bool = False
+    recorded_code: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def start_of(engine: EmbeddedEngine) -> Start:
     """The facts of a start that has just ended."""
-    epoch = engine.worker.epoch
-    return Start(engine.counters.recovery_s, snapshot_epoch(engine), epoch if epoch >= 0 else None)
+    epoch, counters, change = engine.worker.epoch, engine.counters, engine.app_change
+    return Start(
+        counters.recovery_s,
+        counters.recovered_from,
+        epoch if epoch >= 0 else None,
+        counters.replayed or 0,
+        change.changed,
+        change.recorded_code_ran,
+        tuple(change.notes),
+    )
 
 
 def snapshot_epoch(engine: EmbeddedEngine) -> int | None:

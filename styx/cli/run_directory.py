@@ -24,9 +24,7 @@ _LOCK: Final = "lock"
 
 
 class RunFacts(msgspec.Struct, kw_only=True):
-    """Where the parts of a cluster on this machine are; `pids` by process name, `worker_urls` the facts of
-    workers by name.
-    """
+    """Where the parts of a cluster on this machine are; `pids` by process name."""
 
     app: str
     cluster: str
@@ -35,7 +33,6 @@ class RunFacts(msgspec.Struct, kw_only=True):
     gateway_urls: list[str]
     secret_file: str
     pids: dict[str, int] = {}
-    worker_urls: dict[str, str] = {}
 
 
 @contextmanager

@@ -43,18 +43,28 @@ def embedded(
     limits: Limits | None = None,
     snapshot_interval: float = SNAPSHOT_SECONDS_DEFAULT,
     keep_log: bool = False,
+    accept_changed_replay: bool = False,
 ) -> EmbeddedClient:
     """A client with an engine of its own; use it as `async with styx.embedded(app) as client`.
 
     `data_dir`: where the engine keeps its log and snapshots; opening it again goes on where it was. None: in memory.
     `n_slots` is fixed for the life of a directory. `snapshot_interval` in seconds. `keep_log`: never release records.
+    `accept_changed_replay`: run what was recorded before a crash on `app` even if other code ran it, and log each reply
+    that would be another one.
 
-    Entering raises `DataDirectoryInUse`, `ConfigurationError` if the directory is another app's or has another
-    `n_slots`, and `EngineFailed` if what is in it is damaged.
+    Entering raises `DataDirectoryInUse`, `ConfigurationError` if the directory is another app's, has another `n_slots`,
+    or has entities that `app` would not find, and `EngineFailed` if what is in it is damaged, or if `app` would answer
+    otherwise than the code that ran before a crash.
     """
     return EmbeddedClient(
         EmbeddedEngine(
-            app, data_dir, n_slots=n_slots, limits=limits, snapshot_interval=snapshot_interval, keep_log=keep_log
+            app,
+            data_dir,
+            n_slots=n_slots,
+            limits=limits,
+            snapshot_interval=snapshot_interval,
+            keep_log=keep_log,
+            accept_changed_replay=accept_changed_replay,
         )
     )
 
@@ -128,9 +138,11 @@ class EmbeddedClient(Client):
         return self.engine.entity(operator_name(operator), key)
 
     def state(self) -> dict[tuple[str, Any], Any]:
-        """All entities' committed state by (operator, key), decoded: for tests of small states."""
-        operators = self.engine.app.operators
-        return {entity: operators[entity[0]].decode_state(data) for entity, data in self.engine.encoded_state().items()}
+        """All entities' committed state by (operator, key), decoded: for tests of small states.
+
+        Entities of operators that the app does not have are left out.
+        """
+        return self.engine.decoded_state()
 
 
 class _EngineTarget(LoadTarget):

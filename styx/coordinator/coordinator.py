@@ -157,7 +157,7 @@ class Coordinator:
             if event.generation == self.generation:
                 self._take_answer(event)
         elif isinstance(event, DeployWanted):
-            self._deploy(event.version)
+            self._deploy(event)
         elif isinstance(event, StopWanted):
             self._stop()
         elif isinstance(event, SnapshotWanted):
@@ -302,13 +302,14 @@ class Coordinator:
     # Of the app's version or of the workers that take part: a snapshot, then a short one behind which no epoch begins,
     # then a new generation that has nothing to replay. A stop is the second one alone.
 
-    def _deploy(self, version: int) -> None:
-        if version == self.app_version:
+    def _deploy(self, wanted: DeployWanted) -> None:
+        if wanted.version == self.app_version:
             self._version_wanted = None
         elif self.generation <= 0 and not self.ledger.manifests:
-            self.app_version = version  # nothing has ever run
+            self.app_version = wanted.version  # nothing has ever run
         else:
-            self._version_wanted = version
+            self._version_wanted = wanted.version
+            self._hold_next |= wanted.at_once
             if self.phase is Phase.RUNNING:
                 self._change()
 

@@ -93,9 +93,13 @@ class ManifestStored:
 
 @dataclass(slots=True)
 class DeployWanted:
-    """This version of the app shall run; it is stored, and fits the state that there is."""
+    """This version of the app shall run; it is stored, and fits the state that there is.
+
+    `at_once`: nobody is served, so that the snapshot on which it begins may be a long one.
+    """
 
     version: int
+    at_once: bool = False
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -24,13 +24,12 @@ from styx.deployment.package_format import PackageHeader, PackageRefused, seal, 
 from styx.deployment.surroundings import check_surroundings, python_version, styx_version
 from styx.deployment.user_code import dependencies, user_modules
 from styx.errors import ConfigurationError
-from styx.extras import lacking
 from styx.limits import MIB
 
 try:
     import cloudpickle
 except ModuleNotFoundError as error:
-    raise ConfigurationError(lacking("a deployment", error.name, "deploy")) from None
+    raise ConfigurationError(f"packing an app's code needs {error.name}: pip install {error.name}") from None
 
 from styx.deployment.pickler import AppPickler
 from styx.deployment.unpickler import AppUnpickler
@@ -38,6 +37,16 @@ from styx.deployment.unpickler import AppUnpickler
 DEPTH_MAX: Final = 10_000
 """How deep the pickler may call itself."""
 _STACK_BYTES: Final = 64 * MIB
+_packing: Final = threading.Lock()
+"""What is packed by value is said to cloudpickle for the whole process."""
+
+
+class AppCode(NamedTuple):
+    """An app as bytes: a package's payload, the modules that are in it, and those that it imports."""
+
+    payload: bytes
+    modules: list[str]
+    imported: set[str]
 
 
 def pack(app: App, secret: bytes) -> bytes:
@@ -46,21 +55,31 @@ def pack(app: App, secret: bytes) -> bytes:
     Raises `ConfigurationError` if something that the app refers to cannot be packed, or if it is too large.
     """
     description = describe(app)
-    pickler = AppPickler(app)
-    with _by_value():
-        payload = _with_depth(pickler.pickled)
-    modules = sorted(pickler.own_modules)
-    named = _prove(app.name, payload)
+    code = pack_code(app)
     header = PackageHeader(
         description=description,
         python=python_version(),
         cloudpickle=cloudpickle.__version__,
         styx=styx_version(),
-        dependencies=dependencies(pickler.foreign_modules | named),
-        modules=modules,
-        fingerprint=_fingerprint(description, modules, payload),
+        dependencies=dependencies(code.imported),
+        modules=code.modules,
+        fingerprint=_fingerprint(description, code.modules, code.payload),
     )
-    return seal(header, payload, secret)
+    return seal(header, code.payload, secret)
+
+
+def pack_code(app: App) -> AppCode:
+    """The payload of a package alone, which only this machine's Python is meant to unpack. Raises as `pack`."""
+    pickler = AppPickler(app)
+    with _packing, _by_value():
+        payload = _with_depth(pickler.pickled)
+    named = _prove(app.name, payload)
+    return AppCode(payload, sorted(pickler.own_modules), pickler.foreign_modules | named)
+
+
+def unpack_code(payload: bytes) -> App:
+    """The app in what `pack_code` gave, as `unpack`; whoever calls this trusts the bytes. Raises `PackageRefused`."""
+    return AppUnpickler(payload).unpickled()
 
 
 def unpack(data: bytes, secret: bytes) -> App:

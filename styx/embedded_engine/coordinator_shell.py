@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from styx.app import App
 from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
@@ -23,14 +24,16 @@ from styx.coordinator.events import (
     SweepObjects,
     TellWorker,
 )
+from styx.embedded_engine.app_change import AppChange
 from styx.embedded_engine.background import Background
 from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.external_log import ExternalLog
 from styx.embedded_engine.storage import Storage
 from styx.errors import EngineFailed
+from styx.limits import Limits
 from styx.log.base import Stream
-from styx.protocol import Commit, LockDecision, Resume, SnapshotEnded, Validate
+from styx.protocol import Commit, LockDecision, Recover, Resume, SnapshotEnded, Validate
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, encode
 from styx.worker.events import CoordinatorSaid
 from styx.worker.snapshot_object import SLOT_PREFIX, unneeded
@@ -50,6 +53,8 @@ class CoordinatorShell:
         now_us: Callable[[], int],
         failed: Callable[[str, BaseException], None],
         keep_log: bool,
+        change: AppChange,
+        run_app: Callable[[App, Limits], None],
     ) -> None:
         self.core = core
         self._drive = drive
@@ -61,6 +66,8 @@ class CoordinatorShell:
         self._now_us = now_us
         self._failed = failed
         self._keep_log = keep_log
+        self._change = change
+        self._run_app = run_app
         self._unusable: list[str] = []
         self._do: dict[type, Callable[[Any], None]] = {
             TellWorker: self._tell,
@@ -97,6 +104,8 @@ class CoordinatorShell:
             else:
                 counters.snapshots_failed += 1
                 counters.ended_at_snapshot = -1
+        elif isinstance(message, Recover):
+            self._change.begins(message.app_version, self._run_app)
         self._drive.to_worker(CoordinatorSaid(message))
 
     def _append_marker(self, effect: AppendMarker) -> None:

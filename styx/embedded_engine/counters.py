@@ -32,6 +32,10 @@ class Counters:
     load_failures: list[str] = field(default_factory=list)
     """Why snapshots could not be used at this start."""
     recovery_s: float = 0.0
+    recovered_from: int | None = None
+    """The epoch of the snapshot that this start began on."""
+    replayed: int | None = None
+    """Recorded epochs that it ran again; None until it has."""
     ended_at_snapshot: int = 0
     """Transactions that had ended when the last snapshot began; -1 after it failed."""
     snapshot_at_s: float | None = None

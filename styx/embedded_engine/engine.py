@@ -18,8 +18,9 @@ from typing import Any, Final
 from styx.app import App
 from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator, Phase
-from styx.coordinator.events import SnapshotWanted, Started, Tick, WorkerJoined
+from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick, WorkerJoined
 from styx.embedded_engine import committed_state
+from styx.embedded_engine.app_change import AppChange, Converted, Stage
 from styx.embedded_engine.background import Background
 from styx.embedded_engine.coordinator_shell import CoordinatorShell
 from styx.embedded_engine.counters import Counters
@@ -33,9 +34,10 @@ from styx.embedded_engine.metrics import NOTHING_YET, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
 from styx.embedded_engine.storage import Storage
 from styx.embedded_engine.worker_shell import WORKER_ID, WorkerShell
-from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown
+from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown, StyxError
 from styx.externals.runner import Externals
 from styx.limits import Limits
+from styx.log.base import Stream
 from styx.messages import Reply, ReplyRecord, Request
 from styx.reports.function_reports import FunctionReports
 from styx.worker.events import ReportPoison
@@ -67,6 +69,8 @@ class EmbeddedEngine:
     limits: the deployment's limits; those that decide outcomes may change only after a clean `close`.
     snapshot_interval: seconds between snapshots while there is something new.
     keep_log: never release log records, so that the whole history can be read: for audits and tests.
+    accept_changed_replay: run recorded epochs on `app` even if another code ran them, and go on where a reply would be
+        another one than was given; each of these is logged.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class EmbeddedEngine:
         limits: Limits | None = None,
         snapshot_interval: float = SNAPSHOT_SECONDS_DEFAULT,
         keep_log: bool = False,
+        accept_changed_replay: bool = False,
     ) -> None:
         check_options(app, data_dir, n_slots, snapshot_interval)
         self.app = app
@@ -86,6 +91,7 @@ class EmbeddedEngine:
         self.limits = Limits() if limits is None else limits
         self.snapshot_interval = snapshot_interval
         self.keep_log = keep_log
+        self.accept_changed_replay = accept_changed_replay
         self.counters = Counters()
         self.reports = FunctionReports(self._later)
         self._mode = Mode.CREATED
@@ -141,6 +147,10 @@ class EmbeddedEngine:
         """All entities' committed state by (operator, key), encoded; a copy."""
         return committed_state.encoded_state(self.worker)
 
+    def decoded_state(self) -> dict[tuple[str, Any], Any]:
+        """The same, decoded, but for operators that the app does not have; raises `UnsupportedValue`."""
+        return committed_state.decoded_state(self.worker)
+
     def entity(self, operator: str, key: Any) -> Any:
         """One entity's committed state, decoded; None if it has none. Raises `UnknownOperator`, `BadKey`."""
         return committed_state.entity(self.worker, operator, key)
@@ -150,8 +160,8 @@ class EmbeddedEngine:
     async def start(self) -> None:
         """Recovers and returns when requests are served.
 
-        Raises `DataDirectoryInUse`, `ConfigurationError`, `OSError`, or `EngineFailed` when the data cannot be served
-        without losing something acknowledged.
+        Raises `DataDirectoryInUse`, `OSError`, `ConfigurationError` also when the app would lose entities that are
+        there, or `EngineFailed` when the data cannot be served without losing something acknowledged.
         """
         if self._mode is not Mode.CREATED:
             raise ConfigurationError("an engine is started once: make another one")
@@ -175,6 +185,9 @@ class EmbeddedEngine:
 
     def _assemble(self) -> None:
         loop, storage = self._loop, self._storage
+        self.app_change = AppChange(
+            self.app, self.limits, self.n_slots, storage.kept, accept=self.accept_changed_replay
+        )
         self.coordinator = Coordinator(self.n_slots, 1, self.snapshot_interval)
         self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes)
         self._drive = Drive(loop, storage.log, self.worker, self.n_slots, self._after_pass, self._fail)
@@ -200,6 +213,7 @@ class EmbeddedEngine:
             self.reports,
             self._now_us,
             self._fail,
+            self.app_change,
         )
         self._coordinator_shell = CoordinatorShell(
             self.coordinator,
@@ -211,6 +225,8 @@ class EmbeddedEngine:
             self._now_us,
             self._fail,
             self.keep_log,
+            self.app_change,
+            self.worker.run_app,
         )
         self._drive.connect(self._coordinator_shell, self._worker_shell)
         self._snapshot_timer: asyncio.TimerHandle | None = None
@@ -224,9 +240,11 @@ class EmbeddedEngine:
             _log.warning("%s; trying the one before it", message)
         self._coordinator_shell.unusable(damaged)
         self._external_log.read()
-        started, void = metadata.beginning(manifests, metadata.read_generations(self.log))
+        generations = metadata.read_generations(self.log)
+        started, void = metadata.beginning(manifests, generations)
         self._coordinator_shell.unusable([metadata.manifest_name(m.generation, m.epoch) for m in void])
-        return started
+        requests = any(self.log.bounds(Stream.REQUESTS, slot) != (0, 0) for slot in range(self.n_slots))
+        return self.app_change.begin(started, requests, bool(generations.markers))
 
     def _boot(self, started: Started) -> None:
         self._drive.to_coordinator(Tick(self._loop.time()))
@@ -284,9 +302,39 @@ class EmbeddedEngine:
                 return
         if self.worker.replaying:
             raise EngineFailed("recorded epochs name requests that the log does not hold: restore the data directory")
+        if self.counters.replayed is None:
+            self.counters.replayed = self.coordinator.replayed
+            self.counters.recovered_from = self.last_snapshot_epoch
+        if self._app_changes():
+            return
         self._mode = Mode.SERVING
         self._unavailable = None
         self._started.set_result(None)
+        forget = self.app_change.forget_older
+        self._background.submit("deleting what is kept of older versions of the app", forget, _done, _done)
+
+    def _app_changes(self) -> bool:
+        """Takes the next step of a change of the app; whether one is under way."""
+        change = self.app_change
+        if change.stage is Stage.REPLAYING:
+            change.stage = Stage.CHECKING
+            change.replayed = self.coordinator.replayed
+            what, tables = "checking the state", {slot.index: slot.tables for slot in self.worker.slots.values()}
+            failed = lambda error: self._fail(what, error)  # noqa: E731 - it fits a line
+            self._background.submit(what, lambda: change.check(tables), self._change_app, failed)
+        elif change.stage is Stage.SWITCHING and self.coordinator.app_version == change.version:
+            change.stage = Stage.DONE
+        elif change.stage is Stage.SWITCHING and self.counters.snapshots_failed:
+            raise EngineFailed("the snapshot before the new version of the app could not be stored: start again")
+        return change.stage in (Stage.CHECKING, Stage.SWITCHING)
+
+    def _change_app(self, converted: Converted) -> None:
+        for index, by_operator in converted.items():
+            for operator, values in by_operator.items():
+                self.worker.slots[index].apply_all(operator, values)
+        self.app_change.stage = Stage.SWITCHING
+        self._drive.to_coordinator(Tick(self._loop.time()))
+        self._drive.to_coordinator(DeployWanted(self.app_change.version, at_once=True))
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
@@ -366,7 +414,8 @@ class EmbeddedEngine:
             self._storage.crash()
 
     def _fail(self, what: str, error: BaseException) -> None:
-        if isinstance(error, EngineFailed):
+        failure: StyxError
+        if isinstance(error, EngineFailed | ConfigurationError):
             failure = error
         else:
             failure = EngineFailed(f"{what} failed: {type(error).__name__}: {error}")
@@ -374,9 +423,10 @@ class EmbeddedEngine:
         starting = self._mode is Mode.STARTING
         if not self._stop(f"the engine failed: {failure}"):
             return
-        _log.error("the engine failed: %s", failure, exc_info=error)
         if starting:
             self._started.set_exception(failure)
+        if not (starting and isinstance(failure, ConfigurationError)):  # that is the caller's, who is told
+            _log.error("the engine failed: %s", failure, exc_info=error)
         self._background.crash()
         self._storage.crash()
 
@@ -412,3 +462,7 @@ class EmbeddedEngine:
         except Exception:  # noqa: BLE001 - logged; the engine is ending, maybe because of this very fault
             _log.exception("functions that were waiting could not be ended")
         return True
+
+
+def _done(_: object) -> None:
+    """What was to be deleted is gone, or costs space only."""

@@ -5,7 +5,7 @@ Reads the log in order and nothing else; what is new since the load goes to the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
@@ -18,12 +18,13 @@ FEED_RECORDS: Final = 4096
 
 
 class Feed:
-    """Requests from `first_offsets` (by slot) to what is durable now."""
+    """Requests from `first_offsets` (by slot) to what is durable now; or, if `ends` are given, to before these."""
 
-    def __init__(self, log: Log, first_offsets: dict[int, int]) -> None:
-        self._records: dict[int, Iterator[Record]] = {
-            slot: log.read(Stream.REQUESTS, slot, first) for slot, first in first_offsets.items()
-        }
+    def __init__(self, log: Log, first_offsets: Mapping[int, int], ends: Mapping[int, int] | None = None) -> None:
+        self._records: dict[int, Iterator[Record]] = {}
+        for slot, first in first_offsets.items():
+            records = log.read(Stream.REQUESTS, slot, first)
+            self._records[slot] = records if ends is None else islice(records, max(0, ends[slot] - first))
 
     @property
     def exhausted(self) -> bool:

@@ -31,6 +31,11 @@ class Storage:
     store: Store
     directory: DataDirectory | None = None
 
+    @property
+    def kept(self) -> Store | None:
+        """The store, if what is in it will be there at the next start."""
+        return None if self.directory is None else self.store
+
     @classmethod
     def open(cls, data_dir: str | os.PathLike[str] | None, deployment: Deployment) -> Self:
         """Opens the directory, made if it is missing; None: in memory.

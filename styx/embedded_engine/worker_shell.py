@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from styx.coordinator.events import WorkerSaid
+from styx.embedded_engine.app_change import AppChange, Stage
 from styx.embedded_engine.background import Background
 from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.drive import Drive
@@ -49,7 +50,9 @@ _log = logging.getLogger("styx.embedded")
 
 
 class WorkerShell:
-    """`feed` brings the log's requests back after a load. `failed` ends the engine."""
+    """`feed` brings the log's requests back after a load: those of recorded epochs alone, if what follows them is for
+    another version of the app. `failed` ends the engine.
+    """
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class WorkerShell:
         reports: FunctionReports,
         now_us: Callable[[], int],
         failed: Callable[[str, BaseException], None],
+        change: AppChange,
     ) -> None:
         self.core = core
         self.feed = Feed(storage.log, {})
@@ -78,13 +82,14 @@ class WorkerShell:
         self._reports = reports
         self._now_us = now_us
         self._failed = failed
+        self._change = change
         self._do: dict[type, Callable[[Any], None]] = {
             Tell: self._tell,
             AppendEpochRecord: self._append,
             EmitReplies: self._emit,
             LoadState: self._load,
             StoreSlots: self._store_slots,
-            RunExternal: self._externals.run,
+            RunExternal: self._run_external,
             ReportPoison: self._report,
         }
 
@@ -122,14 +127,21 @@ class WorkerShell:
                 counters.rejected += 1
             answer(reply)
 
+    def _run_external(self, wanted: RunExternal) -> None:
+        # What a recorded transaction wants done once another version runs, that version will want done itself.
+        if self._change.begun:
+            self._externals.run(wanted)
+
     # Recovery ----------------------------------------------------------------------------------------------
 
     def _load(self, wanted: LoadState) -> None:
         def load() -> StateLoaded | StateUnusable:
             try:
-                return load_state(wanted, self.core.n_slots, self._log, self._store)
+                loaded = load_state(wanted, self.core.n_slots, self._log, self._store)
             except Unusable as error:
                 return StateUnusable(wanted.generation, str(error))
+            self._change.check_loaded({slot: part.tables for slot, part in loaded.slots.items()})
+            return loaded
 
         self._background.submit(
             "loading the last snapshot", load, self._loaded, lambda error: self._failed("loading the snapshot", error)
@@ -139,7 +151,10 @@ class WorkerShell:
         if isinstance(answer, StateUnusable):
             _log.warning("a snapshot cannot be used, trying the one before it: %s", answer.reason)
         else:
-            self.feed = Feed(self._log, {slot: part.next_offset for slot, part in answer.slots.items()})
+            firsts = {slot: part.next_offset for slot, part in answer.slots.items()}
+            plans = answer.plans
+            ends = {slot: max([first, *(plan.batches[slot].next for plan in plans)]) for slot, first in firsts.items()}
+            self.feed = Feed(self._log, firsts, ends if self._change.stage is Stage.REPLAYING else None)
         self._drive.to_worker(answer)
 
     # Snapshots ---------------------------------------------------------------------------------------------

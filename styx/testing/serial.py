@@ -25,7 +25,6 @@ from styx.execution import (
     rejection,
     resolve_request,
     start,
-    unfinished,
 )
 from styx.function_spec import FunctionSpec
 from styx.limits import Limits
@@ -217,7 +216,7 @@ class _Transaction(Environment):
             except StopIteration as returned:
                 value = self._returned(running, returned.value, calls)
             except BaseException as error:  # noqa: BLE001 - an abort, whatever it is
-                raise _Ended(aborted(failure_of(running.context, error))) from None
+                raise _Ended(aborted(failure_of(running.context, error) or error)) from None
             else:
                 self.called = running.context._called
                 value = self._serve(running, waits_for)
@@ -240,7 +239,7 @@ class _Transaction(Environment):
         self.called = context._called
         context._close()
         self.stack.pop()
-        doom = unfinished(context)
+        doom = failure_of(context, None)
         if doom is not None:
             raise _Ended(aborted(doom))
         data = None
@@ -259,8 +258,9 @@ class _Transaction(Environment):
     def _serve(self, running: _Running, waits_for: Any) -> bytes | None:
         """What to resume with at once, or None after starting the function that is waited for."""
         context = running.context
-        if context._doom is not None:
-            raise _Ended(aborted(context._doom))
+        doom = failure_of(context, None)
+        if doom is not None:
+            raise _Ended(aborted(doom))
         if type(waits_for) is SyncCall and waits_for.context is context:
             self._start(self._call(context, waits_for.number, waits_for.call))
             return None

@@ -139,9 +139,10 @@ class Worker:
         """(entities that have state here, names of their operators)."""
         return holdings(self.slots.values())
 
-    def run_app(self, app: App) -> None:
-        """The next generation runs this version of the app."""
+    def run_app(self, app: App, limits: Limits | None = None) -> None:
+        """The next generation runs this version of the app, within these limits or the present ones."""
         self.app = app
+        self.limits = self.limits if limits is None else limits
 
     @property
     def unfinished(self) -> int:

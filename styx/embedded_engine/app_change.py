@@ -1,0 +1,251 @@
+"""Which code a start runs: recorded epochs on the code that ran them, and what follows on the app that was given.
+
+A start with another app than the last one's is a planned change, as a deployment in a cluster is: what was recorded
+behind the snapshot runs on the code and limits of the version that recorded it, then a snapshot is taken behind which
+nothing begins, and a new generation begins on it with the new version. An app that would lose entities, or that cannot
+read them, is refused before that. `begin` and `check` read and write the store, on its thread; the engine does what
+they say.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, Final
+
+from styx.app import App
+from styx.coordinator.events import Started
+from styx.deployment.conversion import converted
+from styx.deployment.package_format import PackageRefused
+from styx.deployment.state_check import check_tables
+from styx.embedded_engine import app_record
+from styx.embedded_engine.app_record import AppRecord
+from styx.embedded_engine.losses import (
+    NOTHING_CHANGED,
+    Tables,
+    losses,
+    misplaced_anywhere,
+    misplaced_here,
+    unknown_operators,
+    unstable_partition_key,
+)
+from styx.errors import ConfigurationError, EngineFailed
+from styx.limits import Limits
+from styx.protocol import Manifest
+from styx.store.base import Store
+from styx.worker.recovery import Unusable, read_tables
+from styx.worker.slot import Table
+
+ACCEPT: Final = "accept_changed_replay=True (styx dev --accept-changed-replay)"
+"""How a user says that recorded epochs may be run on other code than the one that ran them."""
+
+Converted = Mapping[int, Mapping[str, dict[Any, bytes]]]
+"""Entities that an app stores in another form than there is, by slot and operator."""
+
+_log = logging.getLogger("styx.embedded")
+
+
+class Stage(Enum):
+    """How far the change is."""
+
+    NONE = "the app runs that recorded what there is, or nothing is recorded"
+    REPLAYING = "recorded epochs run on the version that recorded them"
+    CHECKING = "the state is looked at"
+    SWITCHING = "the snapshot on which the new version begins is being taken"
+    DONE = "the new version runs"
+
+
+class AppChange:
+    """Of one start. `store` None: in memory, where nothing is kept.
+
+    `changed`: the app is another one than the last start's. `recorded_code_ran`: recorded epochs run on the code that
+    was kept. `replayed` is for the engine to set: how many epochs there were. `notes` are what a person should know of
+    the state, a line each.
+    """
+
+    def __init__(self, app: App, limits: Limits, n_slots: int, store: Store | None, accept: bool) -> None:
+        self.stage = Stage.NONE
+        self.version = 0
+        self.changed = False
+        self.recorded_code_ran = False
+        self.replayed = 0
+        self.notes: list[str] = []
+        self.accept = accept
+        self._app = app
+        self._limits = limits
+        self._n_slots = n_slots
+        self._store = store
+        self._old: AppRecord | None = None
+        self._new: AppRecord | None = None
+        self._why_not = ""
+        self._running = 0
+        self._runs: dict[int, tuple[App, Limits]] = {0: (app, limits)}
+
+    @property
+    def begun(self) -> bool:
+        """What runs now is what is to be served."""
+        return self._running == self.version
+
+    def begins(self, version: int, run: Callable[[App, Limits], None]) -> None:
+        """A generation of this version of the app begins: `run` gets what it runs."""
+        self._running = version
+        run(*self._runs[version])
+
+    # Before anything is written ----------------------------------------------------------------------------
+
+    def begin(self, started: Started, requests: bool, marked: bool) -> Started:
+        """What the coordinator starts from; `requests`: there are some in the log, which may have to be run again;
+        `marked`: there are generations' markers, which say what version ran.
+
+        Raises `ConfigurationError` if the app would lose entities.
+        """
+        store = self._store
+        if store is None:
+            return started
+        if started.generation <= 0 and not started.manifests:
+            self.version = 1
+            app_record.write_record(store, app_record.record_of(self._app, self._limits, 1))
+            self._runs[1] = self._app, self._limits
+            return _of_version(started, 1)
+        if not marked and not started.manifests:
+            # Everything is damaged that would say so. Recovery is about to refuse it, and may not make it worse.
+            started = _of_version(started, max(app_record.versions(store), default=0))
+        old = self._old = app_record.read_record(store, started.app_version)
+        same_code = old is not None and app_record.is_code_of(old, self._app)
+        if old is not None and same_code:
+            unstable = [o for o, digest in app_record.placements(self._app).items() if digest != old.placements[o]]
+            if unstable and requests:
+                self._refuse_losses(old, started.manifests)
+                raise ConfigurationError(unstable_partition_key(unstable[0]))
+            # A change to a later version that did not come to its end may have converted state.
+            settled = max(app_record.versions(store)) == old.version
+            if old.limits == self._limits and not unstable and settled:
+                self.version = old.version
+                self._runs[old.version] = self._app, self._limits
+                return started
+        self._begin_change(started, store, old)
+        return started
+
+    def _begin_change(self, started: Started, store: Store, old: AppRecord | None) -> None:
+        self.stage, self.changed = Stage.REPLAYING, old is not None
+        number = max([started.app_version, *app_record.versions(store)]) + 1
+        self.version = number
+        new = self._new = app_record.record_of(self._app, self._limits, number)
+        self._runs[started.app_version] = self._runs[number] = self._app, self._limits
+        self._refuse_losses(old, started.manifests)
+        if old is None or self.accept:
+            return
+        if _is_same_code(old, new):
+            self._runs[old.version] = self._app, old.limits
+            return
+        code = self._recorded_code(old)
+        if code is not None:
+            self.recorded_code_ran = True
+            self._runs[old.version] = code, old.limits
+
+    def _recorded_code(self, old: AppRecord) -> App | None:
+        if old.code is None:
+            self._why_not = old.problem
+        elif old.python != app_record.python_version():
+            self._why_not = f"it was kept by {old.python}, and this is {app_record.python_version()}"
+        else:
+            try:
+                from styx.deployment.package import unpack_code
+
+                return unpack_code(old.code)
+            except (PackageRefused, ConfigurationError) as error:
+                self._why_not = str(error)
+        return None
+
+    def _refuse_losses(self, old: AppRecord | None, manifests: list[Manifest]) -> None:
+        """Looks at the newest snapshot, before anything is written; what is behind it `check` sees."""
+        if not manifests or self._store is None:
+            return
+        try:
+            tables = read_tables(manifests[0], range(self._n_slots), self._store)
+        except (Unusable, EngineFailed):
+            return  # recovery says what is damaged, or finds an older snapshot
+        self._check(old, tables)
+
+    def _check(self, old: AppRecord | None, tables: Tables) -> None:
+        if old is None:
+            reason = misplaced_anywhere(self._app, tables, self._n_slots)
+        else:
+            reason = losses(old, self._app, tables, self._n_slots)
+        if reason is not None:
+            raise ConfigurationError(reason)
+        findings = check_tables(self._app, self._n_slots, self._limits, _of_app(self._app, tables))
+        refusal = findings.refusal()
+        if refusal is not None:
+            raise ConfigurationError(f"{refusal}\n{NOTHING_CHANGED}")
+        self.notes = findings.notes()
+
+    # While state is loaded, and after the replay -----------------------------------------------------------
+
+    def check_loaded(self, tables: Tables) -> None:
+        """What a snapshot holds was loaded. Raises `ConfigurationError` if it would not be found."""
+        app, _ = self._runs[self._running]
+        given = app is self._app and self._old is None
+        reason = (misplaced_anywhere if given else misplaced_here)(app, tables, self._n_slots)
+        if reason is not None:
+            raise ConfigurationError(reason)
+
+    def check(self, tables: Tables) -> Converted:
+        """Recorded epochs have been run, and what there is is `tables`; writes the new version's record. Gives what the
+        app stores in place of what there is, by slot and operator.
+
+        Raises `ConfigurationError` if the app would lose or could not read entities, `EngineFailed` if recorded epochs
+        ran on what they must not.
+        """
+        new, old = self._new, self._old
+        assert new is not None
+        assert self._store is not None
+        if old is not None:
+            ran_on_other_code = not self.recorded_code_ran and not _is_same_code(old, new)
+            if self.replayed and ran_on_other_code and not self.accept:
+                raise EngineFailed(self._no_recorded_code())
+        self._check(old, tables)
+        for name, count in sorted(unknown_operators(self._app, tables).items()):
+            _log.warning("the data has %d entities of operator %r, which app %r lacks", count, name, self._app.name)
+        conversions = {slot: _changed(by, converted(self._app, by, self._limits)) for slot, by in tables.items()}
+        app_record.write_record(self._store, new)
+        return conversions
+
+    def _no_recorded_code(self) -> str:
+        """Why recorded epochs cannot be run on the code that ran them."""
+        return (
+            f"{self.replayed} recorded epochs ran on other code than this, and that code could not be kept "
+            f"({self._why_not}). Nothing is lost: start once with the code from before and stop it cleanly, and then "
+            f"with this code; or run them on this code, with {ACCEPT}, which says where a reply would be another one."
+        )
+
+    def forget_older(self) -> None:
+        """The new version runs: the others' records are of no use any more. On the store's thread."""
+        if self._store is None:
+            return
+        for version in app_record.versions(self._store):
+            if version != self.version:
+                app_record.delete_record(self._store, version)
+
+
+def _is_same_code(old: AppRecord, new: AppRecord) -> bool:
+    """Whether two records are of the same code."""
+    return old.fingerprint == new.fingerprint and old.modules == new.modules
+
+
+def _of_version(started: Started, version: int) -> Started:
+    """The same beginning, of this version from its first epoch on."""
+    return Started(started.generation, started.manifests, version, -1)
+
+
+def _of_app(app: App, tables: Tables) -> dict[int, dict[str, Table]]:
+    """Without what no operator of the app has, and without what is the engine's own."""
+    return {slot: {name: by[name] for name in by if name in app.operators} for slot, by in tables.items()}
+
+
+def _changed(before: Mapping[str, Table], after: Mapping[str, Table] | None) -> dict[str, dict[Any, bytes]]:
+    return {
+        name: {key: data for key, data in table.items() if before[name][key] is not data}
+        for name, table in (after or {}).items()
+    }

@@ -1,0 +1,144 @@
+"""What a data directory's entities would lose if an app took the place of the one that stored them: in words, or None.
+
+An entity is lost if no operator of the app has its name, or if its key would be looked for elsewhere. Pure; reads
+declarations and the state, and changes neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from styx.app import App
+from styx.codec import shown
+from styx.deployment.description import AppDescription, OperatorDescription, describe
+from styx.embedded_engine.app_record import AppRecord, is_code_of, placements
+from styx.placement import Misplaced, first_misplaced, misplaced
+from styx.worker.slot import IDEMPOTENCY_TABLE, Table
+
+Tables = Mapping[int, Mapping[str, Table]]
+"""State by slot and operator."""
+NOTHING_CHANGED = "Nothing was changed."
+_UNSTABLE = (
+    "partition_key gives another value for the same key than in the process that stored the data. It must be the same "
+    "in every process: hash() of a str, id() and the order of a set are not; zlib.crc32(key.encode()) is"
+)
+
+
+class _Stored(NamedTuple):
+    """How many entities an operator has, and one of them: its key and slot."""
+
+    entities: int
+    key: Any
+    slot: int
+
+    def __str__(self) -> str:
+        return f"{self.entities} {'entity' if self.entities == 1 else 'entities'}, {shown(self.key)} for example"
+
+
+def losses(old: AppRecord, app: App, tables: Tables, n_slots: int) -> str | None:
+    """Why `app` may not go on with what the app of `old` has stored; None if it may."""
+    new, now = describe(app), placements(app)
+    for name, before in sorted(old.description.operators.items()):
+        stored = _stored(tables, name)
+        if stored is None:
+            continue
+        after = new.operators.get(name)
+        if after is None:
+            return _gone(name, stored, old.description, new)
+        reason = _moved(name, before, after, n_slots)
+        if reason is None and old.placements.get(name) != now[name]:
+            reason = _UNSTABLE if is_code_of(old, app) else "its partition_key has changed"
+        if reason is not None:
+            example = _example(app, name, tables, n_slots) or f"it has {stored}"
+            return (
+                f"operator {name!r} has entities, and {reason}: they would not be found again ({example}). Keep it as "
+                f"it was, or use an operator of another name, or another data directory. {NOTHING_CHANGED}"
+            )
+    return misplaced_anywhere(app, tables, n_slots)
+
+
+def misplaced_anywhere(app: App, tables: Tables, n_slots: int) -> str | None:
+    """Why `app` would not find some of its entities, which are looked at one by one; None if it finds them all."""
+    found = first_misplaced(app.operators, tables, n_slots)
+    return None if found is None else not_found(found)
+
+
+def misplaced_here(app: App, tables: Tables, n_slots: int) -> str | None:
+    """As `misplaced_anywhere` for an app that is the one which stored them: what it declares alone is not looked at,
+    but for a key of each operator and slot; what its `partition_key` says is, key by key.
+    """
+    for slot, by_operator in sorted(tables.items()):
+        for name, table in sorted(by_operator.items()):
+            operator = app.operators.get(name)
+            if operator is None or not table:
+                continue
+            keys = table if operator.key_space.partition_key is not None else [next(iter(table))]
+            found = misplaced(operator, slot, keys, n_slots)
+            if found is not None:
+                return not_found(found)
+    return None
+
+
+def not_found(found: Misplaced) -> str:
+    """The words for an entity that would not be found."""
+    return (
+        f"{found}. partition_key or n_partitions has changed, or partition_key is not the same in every process "
+        f"(hash() of a str is not). Declare the operator as it was. {NOTHING_CHANGED}"
+    )
+
+
+def unstable_partition_key(operator: str) -> str:
+    """The words for a `partition_key` that is the same code and gives other values."""
+    return f"operator {operator!r}: {_UNSTABLE}. {NOTHING_CHANGED}"
+
+
+def unknown_operators(app: App, tables: Tables) -> dict[str, int]:
+    """How many entities there are of each operator that `app` does not have."""
+    counts: dict[str, int] = {}
+    for _, name, table in _all(tables):
+        if name not in app.operators:
+            counts[name] = counts.get(name, 0) + len(table)
+    return counts
+
+
+def _gone(name: str, stored: _Stored, old: AppDescription, new: AppDescription) -> str:
+    fresh = sorted(new.operators.keys() - old.operators.keys())
+    renamed = f" If it has been renamed to {fresh[0]!r}, name it {name!r} again." if len(fresh) == 1 else ""
+    return (
+        f"the data has {stored}, of operator {name!r}, which app {new.name!r} does not have any more."
+        f"{renamed} Keep the operator (it needs no functions), or delete its entities with the code from before, or "
+        f"use another data directory. {NOTHING_CHANGED}"
+    )
+
+
+def _moved(name: str, before: OperatorDescription, after: OperatorDescription, n_slots: int) -> str | None:
+    if after.key_type != before.key_type:
+        return f"its key_type has changed from {before.key_type} to {after.key_type}"
+    old, new = before.n_partitions or n_slots, after.n_partitions or n_slots
+    if old != new:
+        return f"its n_partitions has changed from {old} to {new}"
+    if after.partition_key != before.partition_key:
+        return "it has a partition_key now" if after.partition_key else "it has no partition_key any more"
+    return None
+
+
+def _example(app: App, name: str, tables: Tables, n_slots: int) -> str | None:
+    own = {slot: {name: by_operator[name]} for slot, by_operator in tables.items() if name in by_operator}
+    found = first_misplaced(app.operators, own, n_slots)
+    return None if found is None else str(found).removeprefix(f"operator {name!r}: ")
+
+
+def _stored(tables: Tables, operator: str) -> _Stored | None:
+    found = [(slot, table) for slot, name, table in _all(tables) if name == operator]
+    if not found:
+        return None
+    slot, first = found[0]
+    return _Stored(sum(len(table) for _, table in found), next(iter(first)), slot)
+
+
+def _all(tables: Tables) -> Iterator[tuple[int, str, Table]]:
+    for slot, by_operator in sorted(tables.items()):
+        for name, table in sorted(by_operator.items()):
+            if table and name != IDEMPOTENCY_TABLE:
+                yield slot, name, table

@@ -1,1 +1,0 @@
-"""HTTP connections as every process of styx serves them, within named limits. Knows nothing of what is served."""

@@ -1,0 +1,231 @@
+"""Code that changed between a crash and the restart: recorded epochs run on the code that ran them, then on the new."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from styx.embedded_engine import app_record
+from styx.errors import ConfigurationError, EngineFailed
+from styx.limits import Limits
+from tests.embedded.app_files import NAME, Edited
+
+pytestmark = pytest.mark.anyio
+TIMES = """
+async def put(ctx: Context, value: int) -> int:
+    await ctx.put(value * {factor})
+    return value * {factor}
+
+async def note(ctx: Context, value: int) -> None:
+    await ctx.put(value * {factor})
+
+async def get(ctx: Context) -> Any:
+    return await ctx.get()
+"""
+LOCKED = "import threading\nlock = threading.Lock()\n"
+WITH_LOCK = TIMES.replace("{factor}", "{{factor}} + (lock.locked() and 0)").format
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Iterator[Edited]:
+    yield Edited(tmp_path)
+    sys.modules.pop(NAME, None)
+
+
+def _times(edited: Edited, factor: int, **more: str) -> Any:
+    return edited.app(functions=TIMES.format(factor=factor), **more)
+
+
+def _with_lock(edited: Edited, factor: int) -> Any:
+    """An app that cannot be packed."""
+    functions = TIMES.replace("value * {factor}", f"(lock.locked() or value * {factor})")
+    return edited.app(functions=functions, more=LOCKED)
+
+
+async def _crash(client: Any, *calls: tuple[Any, ...]) -> list[Any]:
+    async with client:
+        answers = [await client.call("acc", *call) for call in calls]
+        client.crash()
+    return answers
+
+
+async def test_what_was_answered_stands_and_the_new_code_runs(edited: Edited) -> None:
+    assert await _crash(edited.open(_times(edited, 2)), ("a", "put", 5), ("b", "note", 5)) == [10, None]
+    async with edited.open(_times(edited, 3)) as client:
+        assert client.state() == {("acc", "a"): 10, ("acc", "b"): 10}
+        assert client.engine.app_change.recorded_code_ran
+        assert client.engine.counters.replayed == 2
+        assert await client.call("acc", "a", "put", 5) == 15
+    async with edited.open(_times(edited, 3)) as client:
+        assert client.state() == {("acc", "a"): 15, ("acc", "b"): 10}
+        assert not client.engine.app_change.changed
+
+
+async def test_each_generation_of_the_code_ran_its_own_epochs(edited: Edited) -> None:
+    for factor in range(2, 7):
+        calls = (f"k{factor}", "put", 1), (f"n{factor}", "note", 1)
+        assert await _crash(edited.open(_times(edited, factor)), *calls) == [factor, None]
+    async with edited.open(_times(edited, 9)) as client:
+        expected = {f"{kind}{factor}": factor for factor in range(2, 7) for kind in "kn"}
+        assert {key: value for (_, key), value in client.state().items()} == expected
+        # Nothing is run again that a change of the code has made a snapshot of.
+        assert client.engine.counters.replayed == 2
+        store = client.engine._storage.store
+    assert len(app_record.versions(store)) == 1
+
+
+async def test_crashes_amid_the_change(edited: Edited, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it ends, the next start goes on, with the same code or with yet another one."""
+    assert await _crash(edited.open(_times(edited, 2)), ("a", "put", 5)) == [10]
+    for number, name in enumerate(["_recover_further", "_app_changes", "_change_app"], 3):
+        client = edited.open(_times(edited, number))
+        original = getattr(client.engine, name)
+
+        def broken(*arguments: Any, original: Any = original) -> None:
+            original(*arguments)
+            raise OSError("the power is gone")
+
+        monkeypatch.setattr(client.engine, name, broken)
+        with pytest.raises(EngineFailed, match="the power is gone"):
+            async with client:
+                pass
+    async with edited.open(_times(edited, 4)) as client:
+        assert client.state() == {("acc", "a"): 10}
+        assert await client.call("acc", "a", "put", 5) == 20
+
+
+async def test_a_function_that_is_gone_is_still_replayed(edited: Edited) -> None:
+    assert await _crash(edited.open(_times(edited, 2)), ("a", "put", 5)) == [10]
+    less = "async def get(ctx: Context) -> Any:\n    return await ctx.get()\n"
+    async with edited.open(edited.app(functions=less)) as client:
+        assert await client.call("acc", "a", "get") == 10
+        reply = await client.request("acc", "a", "put", 5)
+        assert reply.error is not None
+        assert reply.error.code == "unknown_function"
+
+
+async def test_limits_that_decided_an_outcome_are_replayed_with(edited: Edited) -> None:
+    client = edited.open(edited.app(), limits=Limits(value_bytes_max=100))
+    async with client:
+        reply = await client.request("acc", "a", "note", "x" * 200)
+        assert reply.error is not None
+        assert await client.call("acc", "b", "put", "y") == "y"
+        client.crash()
+    async with edited.open(edited.app(), limits=Limits(value_bytes_max=1000)) as client:
+        assert client.state() == {("acc", "b"): "y"}
+        await client.call("acc", "a", "note", "x" * 200)
+
+
+async def test_a_constant_is_part_of_the_code(edited: Edited, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source is the same, and the value that a module had when it was imported is another one."""
+    functions = "async def put(ctx: Context, value: int) -> None:\n    await ctx.put(value * FACTOR)\n"
+    more = "import os\nFACTOR = int(os.environ['STYX_TEST_FACTOR'])"
+    monkeypatch.setenv("STYX_TEST_FACTOR", "2")
+    await _crash(edited.open(edited.app(functions=functions, more=more)), ("a", "put", 5))
+    monkeypatch.setenv("STYX_TEST_FACTOR", "3")
+    async with edited.open(edited.app(functions=functions, more=more)) as client:
+        assert client.state() == {("acc", "a"): 10}
+
+
+async def test_a_clean_stop_leaves_nothing_to_replay(edited: Edited) -> None:
+    async with edited.open(_times(edited, 2)) as client:
+        await client.call("acc", "a", "put", 5)
+    async with edited.open(_times(edited, 3)) as client:
+        assert client.state() == {("acc", "a"): 10}
+        assert client.engine.counters.replayed == 0
+        assert client.engine.app_change.changed
+
+
+async def test_the_same_code_changes_nothing(edited: Edited) -> None:
+    await _crash(edited.open(_times(edited, 2)), ("a", "put", 5))
+    async with edited.open(_times(edited, 2)) as client:
+        assert client.engine.coordinator.app_version == 1
+        assert client.engine.counters.replayed == 1
+
+
+async def test_an_app_that_cannot_be_packed_works(edited: Edited) -> None:
+    async with edited.open(_with_lock(edited, 2)) as client:
+        await client.call("acc", "a", "put", 5)
+    await _crash(edited.open(_with_lock(edited, 2)), ("b", "put", 5))
+    await _crash(edited.open(_with_lock(edited, 2)), ("c", "put", 5))
+    async with edited.open(_with_lock(edited, 2)) as client:
+        assert client.state() == {("acc", key): 10 for key in "abc"}
+    async with edited.open(_with_lock(edited, 3)) as client:
+        assert client.state() == {("acc", key): 10 for key in "abc"}
+
+
+async def test_and_is_not_run_in_place_of_the_code_that_ran(edited: Edited) -> None:
+    await _crash(edited.open(_with_lock(edited, 2)), ("b", "note", 5))
+    for _ in range(2):
+        with pytest.raises(EngineFailed, match="other code than this, and that code could not be kept") as refused:
+            async with edited.open(_with_lock(edited, 3)):
+                pass
+        assert "accept_changed_replay=True" in str(refused.value)
+        assert "lock" in str(refused.value)
+    async with edited.open(_with_lock(edited, 2)) as client:
+        assert client.state() == {("acc", "b"): 10}
+
+
+async def test_what_waits_in_the_log_runs_on_the_new_code(edited: Edited) -> None:
+    """It was taken and in no epoch yet: nobody was answered."""
+    client = edited.open(_times(edited, 2))
+    async with client:
+        await client.call("acc", "a", "put", 5)
+        engine = client.engine
+        await engine.snapshot()
+        engine._drive.request = lambda *_: None  # type: ignore[method-assign]  # the worker is not told
+        waiting = client.submit("acc", "b", "put", 5)
+        engine.log.flush()
+        assert await engine.flushed()
+        client.crash()
+        with pytest.raises(ConnectionError):
+            await waiting
+    async with edited.open(_times(edited, 3)) as client:
+        assert await client.call("acc", "b", "get") == 15
+
+
+STRUCT = "class Account(msgspec.Struct):\n    {fields}\n"
+
+
+@pytest.mark.parametrize("end", ["close", "crash"])
+async def test_state_that_the_new_type_does_not_read(edited: Edited, end: str) -> None:
+    put = "async def put(ctx: Context, **value: Any) -> None:\n    await ctx.put({type}(**value))\n"
+
+    def app(declared: str, fields: str) -> Any:
+        return edited.app(
+            f"Operator('acc', state_type=Account{declared})",
+            put.format(type="Account"),
+            more=STRUCT.format(fields=fields.replace("; ", "\n    ")),
+        )
+
+    client = edited.open(app("", "balance: int"))
+    async with client:
+        for number in range(12):
+            await client.engine.submit(_named(client, f"k{number}", balance=number), 30)
+        if end == "crash":
+            client.crash()
+    with pytest.raises(ConfigurationError, match="12 of 12 stored entities do not fit") as refused:
+        async with edited.open(app("", "cents: int; currency: str")):
+            pass
+    assert str(refused.value).count("acc['k") == 10
+    migrate = ", migrate=lambda old: {'cents': 100 * old['balance'], 'currency': 'EUR'}"
+    client = edited.open(app(migrate, "cents: int; currency: str"))
+    async with client:
+        assert client.entity("acc", "k3").cents == 300
+        client.crash()
+    # It is stored as the new type has it, so that nothing needs to be converted any more.
+    async with edited.open(app("", "cents: int; currency: str")) as client:
+        assert client.entity("acc", "k3").cents == 300
+
+
+def _named(client: Any, key: str, **arguments: Any) -> Any:
+    """A request with arguments by name, as the gateway sends them."""
+    import msgspec
+
+    from styx.messages import Request
+
+    return Request(client.engine.next_request_id(), "acc", key, "put", msgspec.msgpack.encode(arguments))
