@@ -30,6 +30,7 @@ from styx.operator import Operator
 if TYPE_CHECKING:
     from styx.client.connect import connect, connect_sync
     from styx.client.embedded import embedded
+    from styx.client.embedded_sync import embedded_sync
 
 __version__ = "0.1.0"
 
@@ -54,6 +55,7 @@ __all__ = [
     "connect",
     "connect_sync",
     "embedded",
+    "embedded_sync",
 ]
 
 
@@ -62,6 +64,10 @@ def __getattr__(name: str) -> Any:
         from styx.client.embedded import embedded
 
         return embedded
+    if name == "embedded_sync":
+        from styx.client.embedded_sync import embedded_sync
+
+        return embedded_sync
     if name in ("connect", "connect_sync"):
         from styx.client import connect
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import weakref
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -46,9 +47,11 @@ class DataDirectory:
         self.path = Path(path)
         make_directory(self.path.absolute())
         self._descriptor: int | None = _lock(self.path)
+        _held.add(self)
 
     def release(self) -> None:
         """Lets the next engine in; doing it twice is fine."""
+        _held.discard(self)
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             # The file stays: removing it would let two engines lock two files of the same name.
@@ -61,6 +64,18 @@ class DataDirectory:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.release()
+
+
+_held: Final[weakref.WeakSet[DataDirectory]] = weakref.WeakSet()
+
+
+def _forget_in_fork() -> None:
+    # Else a fork that outlives this process would keep the directory, without an engine.
+    for directory in list(_held):
+        directory.release()
+
+
+os.register_at_fork(after_in_child=_forget_in_fork)
 
 
 def _lock(directory: Path) -> int:

@@ -31,6 +31,7 @@ NAMES = {
     "connect",
     "connect_sync",
     "embedded",
+    "embedded_sync",
 }
 HEAVY = {"aiohttp", "asyncio", "cyclopts", "multiprocessing", "rich", "sqlite3", "ssl", "starlette", "uvloop"}
 

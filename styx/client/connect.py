@@ -32,14 +32,11 @@ def connect(url: str, app: App | str | None = None) -> Client:
     return make(url, app)
 
 
-def connect_sync(url: str, app: App | str | None = None) -> SyncClient:
+def connect_sync(url: str, app: App | str | None = None) -> SyncClient[Client]:
     """The same as `connect`, blocking; use it as `with connect_sync(...) as client`."""
-    connect(url, app)  # a wrong URL, or a missing extra, fails here rather than on the client's thread
-    try:
-        from styx.client.sync import SyncClient
-    except ImportError as error:
-        raise ConfigurationError(lacking("the blocking client", error.name, "client")) from None
+    from styx.client.sync import SyncClient
 
+    connect(url, app)  # a wrong URL, or a missing extra, fails here rather than on the client's thread
     return SyncClient(lambda: connect(url, app))
 
 

@@ -22,6 +22,7 @@ from styx.client.base import (
     operator_name,
     rejected,
 )
+from styx.client.home import Home
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, encode_value, split_pair
 from styx.codec import encode_any
 from styx.embedded_engine.engine import EmbeddedEngine
@@ -33,6 +34,7 @@ from styx.messages import Reply, Request
 from styx.partitioning import Key
 
 _NO_ARGUMENTS = b"\x90"
+_FROM_THREADS = "styx.embedded_sync(app, data_dir)"
 
 
 def embedded(
@@ -70,25 +72,29 @@ def embedded(
 
 
 class EmbeddedClient(Client):
-    """The client of `engine`, which starts and ends with it. Belongs to one event loop."""
+    """The client of `engine`, which starts and ends with it.
+
+    Belongs to the event loop it was entered on; elsewhere its methods raise `ConfigurationError` and send nothing.
+    """
 
     def __init__(self, engine: EmbeddedEngine) -> None:
         self.engine = engine
-        self._open = False
+        self._home: Home | None = None
 
     async def __aenter__(self) -> Self:
         await self.engine.start()
-        self._open = True
+        self._home = Home()
         return self
 
     async def close(self) -> None:
         """Finishes what is in flight, takes a snapshot and lets go of the directory; closing twice is harmless."""
-        if self._open:
+        if self._home is not None:
+            self._home.check(_FROM_THREADS)
             await self.engine.close()
 
     def crash(self) -> None:
         """Ends the engine as a power cut would; opening its directory again recovers. The client is of no use then."""
-        if self._open:
+        if self._home is not None:
             self.engine.crash()
 
     def submit(
@@ -103,8 +109,9 @@ class EmbeddedClient(Client):
         """As `Client.submit`; when too many are under way, it waits its turn."""
         if timeout != TIMEOUT_SECONDS_DEFAULT:
             check_timeout(timeout)
-        if not self._open:
+        if self._home is None:
             raise not_open("async with styx.embedded(app)")
+        self._home.check(_FROM_THREADS)
         engine = self.engine
         try:
             checked: Any = key if type(key) is str or type(key) is int else check_key(operator, key)
@@ -129,8 +136,9 @@ class EmbeddedClient(Client):
 
     def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
         """As `Client.load_target`: chunks by slot, straight into the engine."""
-        if not self._open:
+        if self._home is None:
             raise not_open("async with styx.embedded(app)")
+        self._home.check(_FROM_THREADS)
         return _EngineTarget(self.engine, operator_name(operator), replace, timeout)
 
     def entity(self, operator: OperatorLike, key: KeyLike) -> Any:

@@ -31,6 +31,7 @@ from styx.client.base import (
     operator_name,
     rejected,
 )
+from styx.client.home import Home
 from styx.client.http_load import HttpLoadTarget, no_reply_in
 from styx.client.load import LoadTarget
 from styx.codec import shown
@@ -59,6 +60,7 @@ _WRITTEN_AT_ONCE_BYTES_MAX: Final = 64 * 1024
 _CODES_OF_REPLIES = REJECTION_CODES | {"aborted"}
 _SKIPPED_HEADERS = ("User-Agent", "Accept", "Accept-Encoding")
 _IDEMPOTENCY_KEY = "Idempotency-Key"
+_FROM_THREADS: Final = "styx.connect_sync(url)"
 _CLOSED: Final = "the client was closed before the reply came"
 _KEY_TYPES = {str: "str", int: "int", tuple: "tuple"}
 
@@ -99,11 +101,13 @@ class HttpClient(Client):
             raise ConfigurationError(f"{shown(url)} is no gateway's URL; one looks like http://127.0.0.1:8080")
         self._url = url.rstrip("/")
         self._session: aiohttp.ClientSession | None = None
+        self._home: Home | None = None
         self._in_flight = 0
         self._in_flight_max = Limits().in_flight_max
         self._submitted: set[asyncio.Task[Reply]] = set()
 
     async def __aenter__(self) -> Self:
+        self._home = Home()
         connector = aiohttp.TCPConnector(limit=CONNECTIONS_MAX, keepalive_timeout=KEEP_ALIVE_SECONDS)
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -115,6 +119,8 @@ class HttpClient(Client):
 
     async def close(self) -> None:
         """Closes the connections. Requests under way end in `OutcomeUnknown`: they may still commit."""
+        if self._home is not None:
+            self._home.check(_FROM_THREADS)
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -131,8 +137,7 @@ class HttpClient(Client):
     ) -> Awaitable[Reply]:
         """As `Client.submit`."""
         check_timeout(timeout)
-        if self._session is None:
-            raise not_open("async with")
+        self._check_open()
         task = asyncio.ensure_future(
             self._request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
         )
@@ -157,8 +162,7 @@ class HttpClient(Client):
     ) -> Reply:
         """As `Client.request`."""
         check_timeout(timeout)
-        if self._session is None:
-            raise not_open("async with")
+        self._check_open()
         return await self._request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
 
     async def _request(
@@ -191,9 +195,13 @@ class HttpClient(Client):
 
         Of an operator given by name, the values must be what a state without a type may be.
         """
-        if self._session is None:
-            raise not_open("async with")
+        self._check_open()
         return HttpLoadTarget(self._post, operator, replace, timeout)
+
+    def _check_open(self) -> None:
+        if self._session is None or self._home is None:
+            raise not_open("async with")
+        self._home.check(_FROM_THREADS)
 
     async def _post(self, path: str, headers: dict[str, str], body: bytes, timeout: float) -> tuple[int, bytes, str]:  # noqa: ASYNC109 - as in `request`
         """(status, body, request id) of the answer; raises `TimeoutError`, `NotSent`, `OutcomeUnknown`."""

@@ -26,6 +26,7 @@ from styx.client.base import (
     operator_name,
     rejected,
 )
+from styx.client.home import Home
 from styx.client.kafka_load import KafkaLoadTarget
 from styx.client.load import LoadTarget
 from styx.codec import encode_any
@@ -41,6 +42,7 @@ from styx.messages import Reply, Request
 from styx.operator import Operator
 
 _NO_ARGUMENTS: Final = b"\x90"
+_FROM_THREADS: Final = "styx.connect_sync(url, app)"
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -59,6 +61,7 @@ class KafkaClient(Client):
         self._name = app.name if isinstance(app, App) else app
         topics_of(self._name)
         self._limits = limits or Limits()
+        self._home: Home | None = None
         self._requester: Requester | None = None
         self._router: Router | None = None
 
@@ -75,11 +78,14 @@ class KafkaClient(Client):
         except BaseException:
             await requester.close()
             raise
+        self._home = Home()
         self._requester = requester
         return self
 
     async def close(self) -> None:
         """Disconnects. Requests under way end in `OutcomeUnknown`, a `ConnectionError`: they may still commit."""
+        if self._home is not None:
+            self._home.check(_FROM_THREADS)
         requester, self._requester = self._requester, None
         if requester is not None:
             await requester.close()
@@ -94,8 +100,9 @@ class KafkaClient(Client):
         idempotency_key: str | None = None,
     ) -> Awaitable[Reply]:
         """As `Client.submit`. All requests submitted in one turn of the event loop leave together."""
+        requester, router = self._opened()
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._submit(future, operator, key, function, args, timeout, idempotency_key)
+        self._submit(requester, router, future, operator, key, function, args, timeout, idempotency_key)
         return future
 
     def submit_for(
@@ -112,10 +119,12 @@ class KafkaClient(Client):
 
         It is given in the turn of the event loop in which it comes, or in this call if the request cannot be sent.
         """
-        self._submit(receiver, operator, key, function, args, timeout, idempotency_key)
+        self._submit(*self._opened(), receiver, operator, key, function, args, timeout, idempotency_key)
 
     def _submit(
         self,
+        requester: Requester,
+        router: Router,
         receiver: Receiver,
         operator: OperatorLike,
         key: KeyLike,
@@ -124,7 +133,6 @@ class KafkaClient(Client):
         timeout: float,
         idempotency_key: str | None,
     ) -> None:
-        requester, router = self._opened()
         if timeout != TIMEOUT_SECONDS_DEFAULT:
             check_timeout(timeout)
         try:
@@ -166,8 +174,9 @@ class KafkaClient(Client):
         return KafkaLoadTarget(requester, router, declared, name, replace, timeout)
 
     def _opened(self) -> tuple[Requester, Router]:
-        if self._requester is None or self._router is None:
+        if self._requester is None or self._router is None or self._home is None:
             raise not_open("async with")
+        self._home.check(_FROM_THREADS)
         return self._requester, self._router
 
 

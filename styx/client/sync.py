@@ -1,15 +1,17 @@
-"""The blocking client: any client, driven by an event loop on a thread of its own. It has no logic about requests."""
+"""The blocking client: any client, driven by an event loop on a thread of its own. It has no logic about requests.
+
+That thread is not a process's copy: a fork of the process that opened a client is refused, before anything is sent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import atexit
+import os
+import threading
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from contextlib import ExitStack
-from functools import partial
 from types import TracebackType
-from typing import Any, Self
-
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from typing import Any, Generic, Self, TypeVar
 
 from styx.bulk_load import LoadReport
 from styx.client.base import (
@@ -21,21 +23,40 @@ from styx.client.base import (
     check_timeout,
     not_open,
 )
+from styx.client.home import check_process
+from styx.client.loop_thread import LoopThread
 from styx.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.messages import Reply
 
+C = TypeVar("C", bound=Client)
+T = TypeVar("T")
 
-class SyncClient:
-    """The client that `make` returns, blocking and with the same names; use it as `with`. Safe to share among threads.
 
-    Everything is as in `Client`, save that `submit` returns a `concurrent.futures.Future`.
+class SyncClient(Generic[C]):
+    """The client that `make` returns, blocking and with the same names. Safe to share among threads.
+
+    Use it as `with`; or `open` it where it is first needed, and it is closed when the interpreter ends. Everything is
+    as in `Client`, save that `submit` returns a `concurrent.futures.Future`.
     """
 
-    def __init__(self, make: Callable[[], Client]) -> None:
+    def __init__(self, make: Callable[[], C]) -> None:
         self._make = make
-        self._stack = ExitStack()
-        self._portal: BlockingPortal | None = None
-        self._client: Client | None = None
+        self._opening = threading.Lock()
+        self._opened: _Opened[C] | None = None
+
+    def open(self) -> Self:
+        """Opens it, unless it is open, and returns it; raises what entering the client raises.
+
+        For who cannot use `with`: a client in a module, say, that each process of a web server opens when it serves.
+        """
+        with self._opening:
+            opened = self._opened
+            if opened is None:
+                self._opened = _Opened(self._make())
+                atexit.register(self.close)
+            else:
+                check_process(opened.pid)
+        return self
 
     def submit(
         self,
@@ -48,10 +69,9 @@ class SyncClient:
     ) -> Future[Reply]:
         """Sends a request without waiting; the future's `result()` gives its `Reply`."""
         check_timeout(timeout)
-        if self._portal is None or self._client is None:
-            raise not_open("with")
-        request = partial(self._client.request, timeout=timeout, idempotency_key=idempotency_key)
-        return self._portal.start_task_soon(request, operator, key, function, *args)
+        return self._start(
+            self._client.request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
+        )
 
     def request(
         self,
@@ -87,23 +107,64 @@ class SyncClient:
     ) -> LoadReport:
         """As `Client.load`; `pairs` is iterated on the client's own thread."""
         check_timeout(timeout)
-        if self._portal is None or self._client is None:
-            raise not_open("with")
-        return self._portal.call(partial(self._client.load, operator, pairs, replace=replace, timeout=timeout))
+        return self._start(self._client.load(operator, pairs, replace=replace, timeout=timeout)).result()
 
     def close(self) -> None:
-        """Closes the client and ends its thread; closing twice is harmless."""
-        self._portal = self._client = None
-        self._stack.close()
+        """Closes the client and ends its thread; closing twice is harmless. A fork of its process does nothing."""
+        with self._opening:
+            opened = self._opened
+            if opened is None or opened.pid != os.getpid():
+                return
+            self._opened = None
+            atexit.unregister(self.close)
+        opened.close()
+
+    @property
+    def _client(self) -> C:
+        """The client that is driven; raises `ConfigurationError` if it is not open in this process."""
+        return self._open_here.client
+
+    @property
+    def _open_here(self) -> _Opened[C]:
+        opened = self._opened
+        if opened is None:
+            raise not_open("with")
+        check_process(opened.pid)
+        return opened
+
+    def _start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Runs it on the client's own thread."""
+        try:
+            return self._open_here.thread.start(coroutine)
+        except RuntimeError:
+            # Another thread has closed it at this moment.
+            raise not_open("with") from None
 
     def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            portal = stack.enter_context(start_blocking_portal())
-            client = stack.enter_context(portal.wrap_async_context_manager(self._make()))
-            self._stack, self._portal, self._client = stack.pop_all(), portal, client
-        return self
+        return self.open()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+class _Opened(Generic[C]):
+    """An open client and the thread that drives it."""
+
+    def __init__(self, client: C) -> None:
+        self.client = client
+        self.pid = os.getpid()
+        self.thread = LoopThread("styx-client")
+        try:
+            self.thread.start(client.__aenter__()).result()
+        except BaseException:
+            self.thread.close()
+            raise
+
+    def close(self) -> None:
+        """Also ends the thread if the client cannot be closed in order, and raises what it raised."""
+        try:
+            self.thread.start(self.client.close()).result()
+        finally:
+            self.thread.close()

@@ -398,7 +398,13 @@ class EmbeddedEngine:
             self.crash()
             raise
         if self._stop("the engine is closed"):
-            await asyncio.to_thread(self._let_go)
+            try:
+                letting_go = self._loop.run_in_executor(None, self._let_go)
+            except RuntimeError:
+                # The interpreter is ending and starts no thread any more; nobody else waits for this loop then.
+                self._let_go()
+            else:
+                await letting_go
 
     def _let_go(self) -> None:
         self._background.stop()

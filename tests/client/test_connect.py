@@ -67,10 +67,3 @@ def test_missing_kafka_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiokafka", None)
     with pytest.raises(ConfigurationError, match=r"Kafka client lacks aiokafka: pip install 'styx-dataflow\[kafka\]'"):
         styx.connect("kafka://127.0.0.1:9092", "bank")
-
-
-def test_missing_extra_of_the_blocking_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "styx.client.sync", raising=False)
-    monkeypatch.setitem(sys.modules, "anyio.from_thread", None)
-    with pytest.raises(ConfigurationError, match=r"the blocking client lacks anyio.*styx-dataflow\[client\]"):
-        styx.connect_sync("kafka://127.0.0.1:9092", "bank")
