@@ -17,12 +17,12 @@ from typing import Any, Final, cast
 import msgspec
 
 from styx.app import App
-from styx.codec import decode_plain, encode_any, is_set, shown
+from styx.codec import encode_any, is_set, shown
 from styx.errors import (
     CallDepthExceeded,
     CallLimitExceeded,
     ContextClosed,
-    InTransactionError,
+    ForgottenAwait,
     OperationLimitExceeded,
     UnsupportedValue,
     ValueTooLarge,
@@ -35,12 +35,14 @@ from styx.operator import Operator
 from styx.partitioning import Key
 from styx.signature import NO_ARGUMENTS
 from styx.transaction_limits import TransactionLimits
-from styx.waiting import DONE, ExternalCall, SyncCall, suspend
+from styx.waiting import DONE, ExternalCall, SyncCall, call, call_external, forgotten, function_text, get
 
 _encode = msgspec.msgpack.Encoder().encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PATH_STEP_BYTES = 2
 CLOSED: Final = -1
+OPEN_MAX: Final = 1_000
+"""Coroutines of one context that have not ended, as far as is known, before those that have are forgotten."""
 
 
 class Cell:
@@ -110,7 +112,8 @@ class Context(msgspec.Struct, eq=False):
     All methods raise `ContextClosed` afterwards. An error raised by a method dooms the transaction even if the function
     catches it: a lost write must not look like a success. `_called` counts the functions that the transaction has
     called so far, this one's calls included, as far as the executor knows; `_left` the operations on state that remain,
-    `CLOSED` once the function has ended.
+    `CLOSED` once the function has ended. `_begun` is the last coroutine that a method gave, and `_open` are
+    those before it that had not ended when the next one began: whoever awaits them in turn needs no list.
 
     A Struct, because one is made for every call: its fields from `_chain_id` on are the executor's
     (`styx.worker.invocation`), so that none has to be set after it is made.
@@ -130,7 +133,9 @@ class Context(msgspec.Struct, eq=False):
     _from_slot: int = 0
     _footprint: Any = None
     _calls: list[MadeCall] = cast("list[MadeCall]", ())
-    _doom: InTransactionError | None = None
+    _doom: BaseException | None = None
+    _begun: Any = None
+    _open: list[Any] | None = None
     _externals: int = 0
     _uuids: int = 0
     _random: random.Random | None = None
@@ -146,20 +151,28 @@ class Context(msgspec.Struct, eq=False):
 
     # State -------------------------------------------------------------------------------------------------
 
-    async def get(self, default: Any = None) -> Any:
-        """A fresh copy of the entity's state, or `default` if it has none."""
+    def get(self, default: Any = None) -> Coroutine[Any, Any, Any]:
+        """A fresh copy of the entity's state, or `default` if it has none.
+
+        It is read when this is called, and given to who awaits it. A function that returns and has not awaited it ends
+        the transaction (`ForgottenAwait`).
+        """
         left = self._left
         if left <= 0:
             self._refuse()
         self._left = left - 1
         data = self._cell.read(self._chain)
-        if data is None:
-            return default
-        unpack = self._spec.unpack_state  # first: `x.f(…)` is quick only if `f` is a method of x's class
-        try:
-            return unpack(data)
-        except Exception:  # noqa: BLE001 - the careful way reads what another version stored, or raises it again
-            return self._decoded(data)
+        if data is not None:
+            unpack = self._spec.unpack_state  # first: `x.f(…)` is quick only if `f` is a method of x's class
+            try:
+                default = unpack(data)
+            except BaseException:  # noqa: BLE001 - the careful way reads what another version stored, or raises it again
+                default = self._decoded(data)
+        reading = get(default)
+        if self._begun is not None:
+            self._keep_open()
+        self._begun = reading
+        return reading
 
     def _decoded(self, data: bytes) -> Any:
         try:
@@ -170,6 +183,8 @@ class Context(msgspec.Struct, eq=False):
             raise self._doomed(
                 UnsupportedValue(f"the stored state of {entity} does not fit its state_type: {error}")
             ) from None
+        except BaseException as error:  # noqa: BLE001 - as above
+            raise self._doomed(error) from None
 
     def put(self, value: Any) -> Awaitable[None]:
         """Replaces the entity's state by a copy of `value`; raises `UnsupportedValue` or `ValueTooLarge`.
@@ -194,7 +209,7 @@ class Context(msgspec.Struct, eq=False):
         try:
             encode = self._spec.encode_state
             return encode(value)
-        except InTransactionError as error:
+        except BaseException as error:  # noqa: BLE001 - a state type's own code can run here: it can raise anything
             raise self._doomed(error) from None
 
     def delete(self) -> Awaitable[None]:
@@ -221,17 +236,36 @@ class Context(msgspec.Struct, eq=False):
         else:
             self._calls = [call]  # most functions make no call: they share the empty tuple
 
-    async def call(self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()) -> Any:
-        """Calls a function in the same transaction and returns its result; its exception ends the transaction."""
-        call = self._made_call(True, operator, function_name, key, params)
+    def call(
+        self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()
+    ) -> Coroutine[Any, Any, Any]:
+        """Calls a function in the same transaction and gives its result; its exception ends the transaction.
+
+        The function is called when this is awaited, and it must be: as for `get`.
+        """
+        if self._begun is not None:
+            self._keep_open()
+        self._begun = calling = call(self, operator, function_name, key, params)
+        return calling
+
+    def _keep_open(self) -> None:
+        """Takes note of the last coroutine if it has not ended, since another one begins."""
+        if self._begun.cr_frame is not None:
+            if self._open is None:
+                self._open = []
+            elif len(self._open) >= OPEN_MAX:
+                self._open = [each for each in self._open if each.cr_frame is not None]
+            self._open.append(self._begun)
+
+    def _sync_call(self, operator: Any, function_name: Any, key: Any, params: Any) -> SyncCall:
+        made = self._made_call(True, operator, function_name, key, params)
         if self._doom is None:
             # A doomed function ends here, before the call: whatever the callee would do comes after its end.
             if self._calls:
-                self._calls.append(call)
+                self._calls.append(made)
             else:
-                self._calls = [call]
-        data = await suspend(SyncCall(self, len(self._calls) - 1, call))
-        return call.function.decode_result(data)
+                self._calls = [made]
+        return SyncCall(self, len(self._calls) - 1, made)
 
     def _made_call(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> MadeCall:
         if self._left < 0:
@@ -258,32 +292,36 @@ class Context(msgspec.Struct, eq=False):
             if self._called >= limits.invocations_max:
                 # Last: while branches run at once nobody knows the sum, and a call that is refused anyway is not in it.
                 raise call_limit_error(limits)
-        except InTransactionError as error:
+        except BaseException as error:  # noqa: BLE001 - a key's and an argument's own code can run here
             raise self._doomed(error) from None
         self._called += 1
         return MadeCall(synchronous, slot, function, checked, data)
 
-    async def call_external(self, function: Callable[..., Any], *args: Any) -> Any:
+    def call_external(self, function: Callable[..., Any], *args: Any) -> Coroutine[Any, Any, Any]:
         """Runs `function(*args)`, which may have outside effects, once per success; replays use the logged result.
 
         `function` may be a plain function (run on a thread) or an `async def`. If it has a parameter named
         `idempotency_key`, it gets the logged key there, to pass on to the outside service. The transaction leaves its
         epoch while it waits and re-runs with the result, so what it read before may have changed by then: a call whose
         arguments changed is another call. An exception is logged as well, and aborts the
-        transaction: who wants another attempt sends another request.
+        transaction: who wants another attempt sends another request. It must be awaited, as `call`.
         """
+        if self._begun is not None:
+            self._keep_open()
+        self._begun = calling = call_external(self, function, args)
+        return calling
+
+    def _external_call(self, function: Callable[..., Any], args: tuple[Any, ...]) -> ExternalCall:
         if self._left < 0:
             self._refuse()
         self._externals += 1
-        name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(type(function)))}"
+        name = function_text(function)
         try:
             data = encode_any(args, f"arguments of {name}")
-        except InTransactionError as error:
+            identity = encode_any((self._env.tid, self._path, self._externals, name, data), name)
+        except BaseException as error:  # noqa: BLE001 - an argument's own code can run here
             raise self._doomed(error) from None
-        identity = encode_any((self._env.tid, self._path, self._externals, name, data), name)
-        key = blake2b(identity, digest_size=16).digest()
-        result = await suspend(ExternalCall(self, key, function, args))
-        return decode_plain(result)
+        return ExternalCall(self, blake2b(identity, digest_size=16).digest(), function, args)
 
     # Deterministic facts -----------------------------------------------------------------------------------
 
@@ -337,12 +375,22 @@ class Context(msgspec.Struct, eq=False):
     def _where(self) -> str:
         return f"{self._spec.operator}.{self._spec.name} on {shown(self._key)}"
 
-    def _doomed(self, error: InTransactionError) -> InTransactionError:
+    def _doomed(self, error: BaseException) -> BaseException:
         if self._doom is None:
             self._doom = error
         return error
 
-    def _too_large(self, what: str, data: bytes) -> InTransactionError:
+    def _forgotten(self) -> ForgottenAwait | None:
+        """What a function ends with that has returned and not awaited all that it began, which is closed."""
+        unfinished = [each for each in [*(self._open or ()), self._begun] if each.cr_frame is not None]
+        if not unfinished:
+            return None
+        error = ForgottenAwait(f"{self._where()} {forgotten(unfinished[0])}")
+        for each in unfinished:
+            each.close()  # or Python warns of it as well
+        return error
+
+    def _too_large(self, what: str, data: bytes) -> BaseException:
         limit = self._env.limits.value_bytes_max
         return self._doomed(
             ValueTooLarge(f"{what} has {len(data)} bytes; the limit is {limit}: split it over several entities")

@@ -162,6 +162,10 @@ class NondeterministicFunction(InTransactionError):
     lines: tuple[tuple[str, int, str], ...] = ()
 
 
+class ForgottenAwait(InTransactionError):
+    """A function returned and had not awaited a call, or a read: the call was never made."""
+
+
 class ContextClosed(InTransactionError):
     """A context was used after its function had ended."""
 

@@ -50,6 +50,7 @@ _CONTEXT_MODULES = ("styx.context", "styx.waiting")
 _INSTALLED = ("site-packages", "dist-packages")
 _encode = msgspec.msgpack.Encoder().encode
 _encode_ordered = msgspec.msgpack.Encoder(order="deterministic").encode
+_AWAITED_NONE = ("object NoneType can't be used in 'await' expression", "'NoneType' object can't be awaited")
 _NO_LOOP = ("no running event loop", "no current event loop")
 
 
@@ -152,14 +153,29 @@ def _encoded(function: FunctionSpec, value: Any, ordered: bool) -> bytes:
         raise UnsupportedValue(f"{what} cannot be encoded: {kind}: {message}") from None
 
 
-def failure_of(context: Context, raised: BaseException | None) -> BaseException | None:
-    """What an ended invocation failed with, if so: an engine error it swallowed wins over what it raised."""
+def failure_of(context: Context, raised: BaseException) -> BaseException:
+    """What an invocation that raised failed with: an error of its context that it swallowed wins."""
+    if context._begun is not None:
+        context._forgotten()  # of what it did not await, nobody is to warn: that it failed is told
     return context._doom if context._doom is not None else raised
+
+
+def unfinished(context: Context) -> BaseException | None:
+    """What an invocation that returned failed with, if so: an error that it swallowed, or what it did not await."""
+    if context._doom is not None:
+        return context._doom
+    begun = context._begun
+    if begun is None:
+        return None
+    if context._open is None and begun.cr_frame is None:
+        context._begun = None  # nearly always; it is not kept as long as the context
+        return None
+    return context._forgotten()
 
 
 def aborted(error: BaseException) -> ErrorTriple:
     """The reply's error for whatever a function raised, engine errors and `SystemExit` included."""
-    return ("aborted", *describe(_foreign(error) or error))
+    return ("aborted", *describe(_foreign(error) or _explained(error) or error))
 
 
 def rejection(error: InTransactionError) -> ErrorTriple:
@@ -205,6 +221,19 @@ def _foreign(error: BaseException) -> NondeterministicFunction | None:
         return None
     lines = list(_traceback_lines(error.__traceback__))
     return _nondeterministic(lines, "an event loop") if lines else None
+
+
+def _explained(error: BaseException) -> BaseException | None:
+    """What Python says of a wrong `await`, with what to do about it; the same in every version of Python."""
+    if type(error) not in (RuntimeError, TypeError) or len(error.args) != 1 or type(error.args[0]) is not str:
+        return None
+    if error.args[0] == "cannot reuse already awaited coroutine":
+        return RuntimeError(f"{error.args[0]}: await each ctx.get(), ctx.call(…) and function once")
+    if error.args[0] in _AWAITED_NONE:
+        return TypeError(
+            "None was awaited; ctx.call_async has no result to await: drop the `await`, or write `await ctx.call(…)`"
+        )
+    return None
 
 
 def _suspended_lines(coroutine: Any) -> list[tuple[FrameType, int]]:

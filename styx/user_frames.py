@@ -66,7 +66,7 @@ class UserFrames:
             if not is_of_engine(innermost.file):
                 frames.append(innermost._replace(own=False))
         if not frames and isinstance(error, NondeterministicFunction):
-            frames = [Frame(*line) for line in error.lines if self._is_own_file(line[0])]
+            frames = [Frame(*line) for line in error.lines if self.is_own_file(line[0])]
         return tuple(frames)
 
     def of_stack(self, frame: FrameType | None) -> tuple[Frame, ...]:
@@ -105,9 +105,10 @@ class UserFrames:
 
     def is_own(self, code: CodeType) -> bool:
         """It is the app's code."""
-        return self._is_own_file(code.co_filename)
+        return self.is_own_file(code.co_filename)
 
-    def _is_own_file(self, file: str) -> bool:
+    def is_own_file(self, file: str) -> bool:
+        """The app's code is in it."""
         own = self._own_files.get(file)
         if own is None:
             if len(self._own_files) >= REMEMBERED_MAX:

@@ -21,6 +21,7 @@ from styx.execution import (
     foreign_await_error,
     rejection,
     resolve_request,
+    unfinished,
 )
 from styx.messages import Request
 from styx.transaction_limits import transaction_limits
@@ -104,10 +105,10 @@ def test_an_outcome_keeps_text_only() -> None:
 def test_a_swallowed_engine_error_wins() -> None:
     context = Context((1, 2), Environment(), node.functions["nothing"], Cell(), b"", b"", 1)
     other = ValueError()
-    assert failure_of(context, None) is None
+    assert unfinished(context) is None
     assert failure_of(context, other) is other
     context._doom = UnsupportedValue("lost")
-    assert failure_of(context, None) is context._doom
+    assert unfinished(context) is context._doom
     assert failure_of(context, other) is context._doom
 
 

@@ -4,8 +4,7 @@ In the plain form records are `msgspec.Struct`s, whose making is C code already;
 the slow way, and the compiler drops a Struct's class keywords without a word. So, of every Struct the base goes, and
 an `__init__` of its fields comes, which takes them in the same order. Besides, an object made by a class in a variable
 called `kind` is made by the class's name where it is the usual one (through a variable arguments travel as a tuple);
-annotations of the methods that users call are no checks, as in the plain form, and their coroutines are called so; and
-what a module names once and for all
+annotations of the methods that users call are no checks, as in the plain form; and what a module names once and for all
 is looked up once, when it is imported, not in the module's dictionary each time. Never changes anything else.
 """
 
@@ -25,9 +24,6 @@ _IMPORT: Final = """
 from typing import TYPE_CHECKING as _checked, Final as _Final
 if _checked:
     from mypy_extensions import mypyc_attr
-"""
-_NAME_COROUTINES: Final = """
-from styx.compiled_coroutines import name_coroutines
 """
 
 
@@ -189,7 +185,6 @@ class _Module:
         record = self._records.get(node.name) if node in self._tree.body else None
         if node.name in CALLED_BY_USERS:
             self._unchecked(node)
-            self._name_coroutines(node)
         if record is None:
             if node.name in SUBCLASSED:
                 at = self._at(node.lineno, 0)
@@ -225,14 +220,6 @@ class _Module:
                 for argument in [*arguments.args, *arguments.kwonlyargs]:
                     if argument.annotation is not None and not _is_type_variable(argument.annotation):
                         self._replace(argument.annotation, "Any")
-
-    def _name_coroutines(self, node: ast.ClassDef) -> None:
-        methods = [method for method in node.body if isinstance(method, ast.AsyncFunctionDef)]
-        if not methods:
-            return
-        parameters = {method.name: len(method.args.args) - 1 - len(method.args.defaults) for method in methods}
-        end = len(self._bytes)
-        self._edits.append(Edit(end, end, f"{_NAME_COROUTINES}name_coroutines({node.name}, {parameters})\n"))
 
     def _init(self, name: str) -> str:
         """`__init__` of a record; fields that every object gets a new list for are no parameters."""

@@ -19,7 +19,6 @@ from styx.cli.exit_codes import CommandFailed, usage_error
 
 DEFAULT_NAME: Final = "app"
 _HERE: Final = "\nStart it where the module is, or give a file: src/bank.py:app"
-_STYX: Final = str(Path(__file__).parents[1]) + os.sep
 
 
 class _Target(NamedTuple):
@@ -119,6 +118,7 @@ def _no_such_module(target: _Target, missing: str) -> CommandFailed:
 def _failed_import(target: _Target, error: BaseException) -> CommandFailed:
     """The user's own mistake, with the last line of theirs that ran."""
     from styx.errors import describe
+    from styx.user_frames import is_of_engine
 
     if isinstance(error, SyntaxError):
         where, line = f"{error.filename}:{error.lineno}", (error.text or "").strip()
@@ -126,7 +126,9 @@ def _failed_import(target: _Target, error: BaseException) -> CommandFailed:
     else:
         frames = traceback.extract_tb(error.__traceback__)
         theirs = [
-            f for f in frames if not f.filename.startswith(("<frozen", _STYX)) and f.filename != importlib.__file__
+            f
+            for f in frames
+            if not (f.filename.startswith("<frozen") or f.filename == importlib.__file__ or is_of_engine(f.filename))
         ]
         last = (theirs or frames)[-1]
         where, line = f"{last.filename}:{last.lineno}", last.line or ""

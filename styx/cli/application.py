@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from styx.cli import backup, call, coordinator, deploy, dev, drain, gateway, new, restore, scale, status, worker
+from styx.cli import backup, call, coordinator, deploy, dev, drain, errors, gateway, new, restore, scale, status, worker
 from styx.cli.demo import command as demo
 from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, TERMINATED, USAGE, CommandFailed
 from styx.cli.up import command as up
@@ -39,13 +39,15 @@ Every option can also be given as the environment variable that its help names.
 """
 _EPILOGUE = """
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted; see each command.
-STYX_DEBUG=1 in the environment shows the traceback of an error.
+STYX_DEBUG=1 in the environment shows the traceback of an error, and
+STYX_LOG_FORMAT=json makes each log line a JSON object.
 """
 _COMMANDS = {
     "demo": demo,
     "new": new,
     "dev": dev,
     "call": call,
+    "errors": errors,
     "up": up,
     "status": status,
     "deploy": deploy,
@@ -103,8 +105,20 @@ def run(arguments: Sequence[str]) -> int:
 
             traceback.print_exception(error)
         message, code = _explain(error)
-        print(f"styx: {message}", file=sys.stderr)
+        _complain(message)
         return code
+
+
+def _complain(message: str) -> None:
+    if os.environ.get("STYX_LOG_FORMAT") == "json":
+        import time
+
+        from styx.reports.json_lines import json_line
+
+        message = json_line(time.time(), "ERROR", "styx", "styx", {"message": message})
+    else:
+        message = f"styx: {message}"
+    print(message, file=sys.stderr)
 
 
 def _hear_sigterm() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from styx.cli.serving import run_loop
 from styx.cli.supervised import end_with_supervisor
 from styx.garbage import tune_collector
+from styx.reports.log_setup import set_up_logging
 
 
 def run_process(name: str, main: Coroutine[Any, Any, None]) -> None:
@@ -26,10 +27,7 @@ def run_process(name: str, main: Coroutine[Any, Any, None]) -> None:
 
 def log_to_stderr(name: str) -> None:
     """One line for each thing worth telling: when, how bad, by which process, what."""
-    logging.basicConfig(
-        level=logging.WARNING, format=f"%(asctime)s %(levelname)s {name.replace('%', '%%')} %(name)s: %(message)s"
-    )
-    logging.getLogger("styx").setLevel(logging.INFO)
+    set_up_logging(name)
     # They tell of each attempt to reach a server that is away; the engine says once what it waits for.
     for library in ("aiokafka", "urllib3"):
         logging.getLogger(library).setLevel(logging.CRITICAL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -24,6 +25,17 @@ Exit codes:
 """
 
 
+def _problem_of(data_dir: Path) -> str | None:
+    """Why nothing can be kept in the directory, which is made if it is missing."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        return "it is no directory"
+    except OSError as error:
+        return error.strerror or str(error)
+    return None if os.access(data_dir, os.W_OK | os.X_OK) else "it cannot be written to"
+
+
 def dev(
     target: Annotated[
         str,
@@ -43,6 +55,11 @@ def dev(
     snapshot_interval: Annotated[
         float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
     ] = 10.0,
+    quiet: Annotated[bool, Parameter(negative=(), help="No line for each request.", env_var="STYX_QUIET")] = False,
+    all_errors: Annotated[
+        bool,
+        Parameter(negative=(), help="Show the lines of exceptions that the app means, too.", env_var="STYX_ALL_ERRORS"),
+    ] = False,
     accept_changed_replay: Annotated[
         bool,
         Parameter(
@@ -59,6 +76,9 @@ def dev(
     again with the same --data-dir, and nothing that was answered is lost, also if
     the code has been edited meanwhile. Ctrl-C or SIGTERM finishes the requests in
     flight and stores a snapshot.
+    Each request is shown in a line. An exception that the app did not mean is
+    shown with the lines of the app that led to it, and so are warnings: styx
+    errors has the last of them. STYX_LOG_FORMAT=json makes each line a JSON object.
     The current directory is on Python's path. Delete the data directory to start
     from nothing.
     """
@@ -70,15 +90,18 @@ def dev(
     if not 0 < snapshot_interval < float("inf"):
         raise usage_error(f"--snapshot-interval is a number of seconds above 0, got {snapshot_interval:g}")
     app = load_app(target)
+    problem = _problem_of(data_dir)
+    if problem is not None:
+        raise usage_error(f"--data-dir {data_dir} cannot be used: {problem}; choose another directory")
 
     from styx.cli.front_options import front_of
 
     before = front_of(front or FrontOptions(), host)
 
-    from styx.cli.dev_server import run_dev_server
+    from styx.cli.dev_server import DevOptions, run_dev_server
     from styx.cli.serving import ServingOptions
 
     options = ServingOptions(
         host, port, data_dir, snapshot_interval, front=before, accept_changed_replay=accept_changed_replay
     )
-    run_dev_server(app, options)
+    run_dev_server(app, options, DevOptions(not quiet, all_errors))

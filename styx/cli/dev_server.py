@@ -1,31 +1,67 @@
-"""What `styx dev` prints around an app that is served: where it is, what came back, and how it ended."""
+"""What `styx dev` prints around an app that is served: where it is, what came back, its requests, and how it ended."""
 
 from __future__ import annotations
 
-import inspect
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from styx.app import App
 from styx.cli.engine_facts import Start
+from styx.cli.example_call import example
+from styx.cli.request_lines import RequestLines
 from styx.cli.serving import ServingOptions, run_loop, serve_embedded
 from styx.function_spec import FunctionSpec
+from styx.reports.json_lines import json_wanted
+from styx.reports.log_setup import replaying_is, set_up_logging
+from styx.reports.warnings_shown import warnings_shown
+
+if TYPE_CHECKING:
+    from styx.embedded_engine.engine import EmbeddedEngine
 
 _ANY_ADDRESS = ("0.0.0.0", "::", "")
+_log = logging.getLogger("styx.dev")
 
 
-def run_dev_server(app: App, options: ServingOptions) -> None:
+class DevOptions(NamedTuple):
+    """What a developer wants to see: `requests`, a line for each; `all_errors`, also those that the app means."""
+
+    requests: bool = True
+    all_errors: bool = False
+
+
+def run_dev_server(app: App, options: ServingOptions, shown: DevOptions) -> None:
     """Serves the app until it is told to stop; raises what ends it otherwise."""
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    set_up_logging("dev", terminal=True)
 
     def on_started(url: str, start: Start) -> None:
-        _say(*opening_lines(app, url, options, start))
+        say(*opening_lines(app, url, options, start))
 
     def on_stopping() -> None:
-        _say("Stopping: storing a snapshot …")
+        say("Stopping: storing a snapshot …")
 
-    epoch = run_loop(serve_embedded(app, options, on_started=on_started, on_stopping=on_stopping))
-    _say(closing_line(epoch, options.data_dir))
+    serving = serve_embedded(
+        app,
+        options,
+        on_started=on_started,
+        on_stopping=on_stopping,
+        around=RequestLines if shown.requests else None,
+        beside=lambda engine: watched(engine, shown),
+    )
+    epoch = run_loop(serving)
+    say(closing_line(epoch, options.data_dir))
+
+
+@contextmanager
+def watched(engine: EmbeddedEngine, shown: DevOptions) -> Iterator[None]:
+    """Meanwhile the engine tells of what a developer wants to see."""
+    notes = engine.reports.notes
+    notes.all_aborts = shown.all_errors
+    replaying_is(lambda: notes.replaying)
+    with warnings_shown(engine.reports, origins=True):
+        yield
 
 
 def opening_lines(app: App, url: str, options: ServingOptions, start: Start) -> list[str]:
@@ -56,16 +92,10 @@ def code_lines(start: Start) -> list[str]:
 
 def function_lines(app: App) -> list[str]:
     """What can be called over HTTP, and with which parameters."""
-    functions = _functions(app)
+    functions = [spec for operator in app.operators.values() for spec in operator.functions.values()]
     routes = [f"/v1/{spec.operator}/{{key}}/{spec.name}" for spec in functions]
     width = max(map(len, routes), default=0)
     return [f"  POST {route:<{width}}  ({_parameters(spec)})" for route, spec in zip(routes, functions, strict=True)]
-
-
-def example(app: App, url: str) -> str:
-    """A command that calls the app's first function; empty if it has none."""
-    functions = _functions(app)
-    return _example(functions[0], url) if functions else ""
 
 
 def closing_line(epoch: int | None, data_dir: Path) -> str:
@@ -84,22 +114,14 @@ def _recovered(start: Start) -> str:
     return f"recovered up to epoch {start.epoch} from {source} in {start.seconds:.2f} s"
 
 
-def _functions(app: App) -> list[FunctionSpec]:
-    return [spec for operator in app.operators.values() for spec in operator.functions.values()]
-
-
 def _parameters(spec: FunctionSpec) -> str:
     return ", ".join(map(str, spec.signature.parameters))
 
 
-def _example(spec: FunctionSpec, url: str) -> str:
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    parameters = [p for p in spec.signature.parameters if p.default is p.empty and p.kind not in variadic]
-    words = ["styx", "call", spec.operator, "KEY", spec.name, *(p.name.upper() for p in parameters)]
-    if url != "http://127.0.0.1:8080":
-        words += ["--url", url]
-    return " ".join(words)
-
-
-def _say(*lines: str) -> None:
-    print(*lines, sep="\n", flush=True)
+def say(*lines: str) -> None:
+    """Prints lines for people, at once; where lines are for programs, they are log records."""
+    if json_wanted():
+        for line in lines:
+            _log.info("%s", line)
+    else:
+        print(*lines, sep="\n", flush=True)

@@ -24,7 +24,9 @@ _LOCK: Final = "lock"
 
 
 class RunFacts(msgspec.Struct, kw_only=True):
-    """Where the parts of a cluster on this machine are; `pids` by process name."""
+    """Where the parts of a cluster on this machine are; `pids` by process name, `worker_urls` the facts of
+    workers by name.
+    """
 
     app: str
     cluster: str
@@ -33,6 +35,7 @@ class RunFacts(msgspec.Struct, kw_only=True):
     gateway_urls: list[str]
     secret_file: str
     pids: dict[str, int] = {}
+    worker_urls: dict[str, str] = {}
 
 
 @contextmanager

@@ -6,8 +6,10 @@ It prints nothing and decides nothing about requests; who calls it says what to 
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -20,6 +22,7 @@ from styx.gateway.server import serve
 
 if TYPE_CHECKING:
     from styx.embedded_engine.engine import EmbeddedEngine
+    from styx.gateway.door import Application
     from styx.gateway.front import Front
 
 WATCH_SECONDS: Final = 1.0
@@ -52,10 +55,14 @@ async def serve_embedded(
     on_started: Callable[[str, Start], None],
     on_stopping: Callable[[], None],
     stop: asyncio.Event | None = None,
+    listener: socket.socket | None = None,
+    around: Callable[[Application], Application] | None = None,
+    beside: Callable[[EmbeddedEngine], AbstractContextManager[object]] = nullcontext,
 ) -> int | None:
     """Serves until SIGTERM, SIGINT or `stop`, then finishes what is in flight and snapshots.
 
-    Returns the epoch of the stored snapshot, None if there was nothing to store.
+    Returns the epoch of the stored snapshot, None if there was nothing to store. `listener` and `around` are as in
+    `serve`. `beside` is entered with the engine before it starts, and left when it has ended.
 
     Raises what `styx.embedded` and `serve` raise, and `EngineFailed` as soon as the engine has failed.
     """
@@ -64,33 +71,37 @@ async def serve_embedded(
     async def stopping() -> None:
         on_stopping()
 
-    async with styx.embedded(
+    embedded = styx.embedded(
         app,
         options.data_dir,
         snapshot_interval=options.snapshot_interval,
         keep_log=options.keep_log,
         accept_changed_replay=options.accept_changed_replay,
-    ) as client:
-        engine = client.engine
-        start = start_of(engine)
-        tune_collector()
-        # The log's writer waits this long for the interpreter beside a busy engine, and a reply waits for the writer.
-        sys.setswitchinterval(SWITCH_INTERVAL_S)
-        watching = asyncio.create_task(_until_failed(engine, stop))
-        try:
-            await serve(
-                engine,
-                options.host,
-                options.port,
-                on_started=lambda url: on_started(url, start),
-                on_shutdown=stopping,
-                front=options.front,
-                stop=stop,
-            )
-        finally:
-            watching.cancel()
-        if not engine.ready:
-            raise EngineFailed(engine.unavailable_reason or "the engine stopped")
+    )
+    engine = embedded.engine
+    with beside(engine):
+        async with embedded:
+            start = start_of(engine)
+            tune_collector()
+            # The log's writer waits so long for the interpreter beside a busy engine, and a reply waits for the writer.
+            sys.setswitchinterval(SWITCH_INTERVAL_S)
+            watching = asyncio.create_task(_until_failed(engine, stop))
+            try:
+                await serve(
+                    engine,
+                    options.host,
+                    options.port,
+                    on_started=lambda url: on_started(url, start),
+                    on_shutdown=stopping,
+                    front=options.front,
+                    stop=stop,
+                    listener=listener,
+                    around=around,
+                )
+            finally:
+                watching.cancel()
+            if not engine.ready:
+                raise EngineFailed(engine.unavailable_reason or "the engine stopped")
     return snapshot_epoch(engine)
 
 

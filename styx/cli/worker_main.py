@@ -9,9 +9,12 @@ from typing import Final
 
 from styx.app import App
 from styx.cli.cluster_process import until_told
-from styx.cluster.facts_server import FactsAddress, facts_server, metrics_page, well
+from styx.cluster.facts_server import FactsAddress, Page, facts_server, metrics_page, well
 from styx.cluster.options import ProcessOptions
 from styx.cluster.worker.process import WorkerProcess
+from styx.reports.log_setup import replaying_is
+from styx.reports.mistakes import Mistakes
+from styx.reports.warnings_shown import warnings_shown
 from styx.store.base import Store
 
 STORE_RETRY_SECONDS: Final = 1.0
@@ -26,8 +29,12 @@ async def work(options: ProcessOptions, app: App | None, facts: FactsAddress, dr
 
     async def run() -> None:
         store = await _opened(options)
-        made.append(WorkerProcess(replace(options, open_store=lambda: store), app))
-        await made[0].run()
+        process = WorkerProcess(replace(options, open_store=lambda: store), app)
+        made.append(process)
+        reports = process.node.reports
+        replaying_is(lambda: reports.notes.replaying)
+        with warnings_shown(reports, origins=False):
+            await process.run()
 
     def stuck() -> str | None:
         return made[0].stuck() if made else None
@@ -44,6 +51,7 @@ async def work(options: ProcessOptions, app: App | None, facts: FactsAddress, dr
         "/healthz": lambda: well(stuck()),
         "/readyz": lambda: well(unready()),
         "/metrics": lambda: metrics_page(made[0].metrics() if made else ""),
+        "/errors": lambda: Page(made[0].node.reports.mistakes.page() if made else Mistakes().page()),
     }
     async with facts_server(facts, pages):
         await until_told(run(), leave)

@@ -17,11 +17,15 @@ import msgspec
 import uvicorn
 
 from styx.errors import ConfigurationError
+from styx.http.limits import HttpLimits
+from styx.http.room import Room, serving
 
 JSON: Final = b"application/json"
 METRICS: Final = b"text/plain; version=0.0.4; charset=utf-8"
-CONNECTIONS_MAX: Final = 64
-"""Requests at once; further ones are answered with 503."""
+CONNECTIONS_MAX: Final = 256
+"""Open at once; one more takes the place of the one that has waited longest."""
+KEEP_ALIVE_SECONDS: Final = 75
+"""As the gateway's: longer than scrapers' usual interval."""
 BACKLOG_MAX: Final = 64
 """Connections that wait to be accepted."""
 END_SECONDS_MAX: Final = 1
@@ -108,14 +112,14 @@ class _Server(uvicorn.Server):
 def _config(application: _Application) -> uvicorn.Config:
     return uvicorn.Config(
         application,
-        http="httptools",
+        http=serving(Room(HttpLimits(CONNECTIONS_MAX, KEEP_ALIVE_SECONDS))),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS_MAX,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=END_SECONDS_MAX,
         backlog=BACKLOG_MAX,
     )

@@ -28,6 +28,7 @@ from styx.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.metrics.exposition import CONTENT_TYPE as METRICS_CONTENT_TYPE
 
 SHUTTING_DOWN: Final = "the gateway is shutting down: send new requests to another one"
+WORKERS_HAVE_ERRORS: Final = "each worker of a cluster has its own errors: ask /errors at a worker's --http-port"
 _CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -51,6 +52,7 @@ class Gateway:
             "/metrics": self._metrics,
             "/openapi.json": self._openapi,
             "/docs": self._docs,
+            "/errors": self._errors,
         }
         self._others = Starlette(
             routes=[Route(path, endpoint, methods=["GET"]) for path, endpoint in get.items()],
@@ -86,6 +88,12 @@ class Gateway:
     async def _metrics(self, request: Request) -> Response:
         text = self._engine.metrics() + self.metrics.text()
         return Response(text, headers={"content-type": METRICS_CONTENT_TYPE})
+
+    async def _errors(self, request: Request) -> Response:
+        reports = getattr(self._engine, "reports", None)
+        if reports is None:
+            return _respond(status.failure("not_found", status.REJECTED, WORKERS_HAVE_ERRORS))
+        return Response(reports.mistakes.page(), media_type="application/json")
 
     async def _openapi(self, request: Request) -> Response:
         return Response(self._described.openapi_json, media_type="application/json")

@@ -87,6 +87,8 @@ class RequestEndpoint:
         """Whatever goes wrong once the request is with the engine, nobody is told that it was not run."""
         submitted, seconds = False, self._timeout_seconds
         try:
+            if len(headers) < len(scope["headers"]):
+                request_options.check_once(scope["headers"])
             load_into = address.parse_load(address.raw_path(scope))
             if load_into is not None:
                 operator, seconds = self._resolve_load(load_into, scope, headers)

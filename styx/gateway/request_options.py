@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from styx.codec import shown
 from styx.errors import RequestRejected
 from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
 
 _VISIBLE = re.compile(rb"[\x21-\x7e]{1,%d}+" % IDEMPOTENCY_KEY_CHARS_MAX)
+_ONCE = frozenset((b"idempotency-key", b"styx-timeout", b"styx-key-type", b"content-type", b"host", b"authorization"))
 _SECONDS = re.compile(rb"[0-9]{1,9}+(\.[0-9]{1,9}+)?+")
+
+
+def check_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuses a request that has a header twice which can have one meaning only: another server might take the other
+    one. Raises `RequestRejected` (`bad_request`).
+    """
+    seen: set[bytes] = set()
+    for name, _ in headers:
+        if name in seen and name in _ONCE:
+            raise RequestRejected("bad_request", f"the header {name.decode('ascii').title()} stands there twice")
+        seen.add(name)
 
 
 def idempotency_key(headers: Mapping[bytes, bytes]) -> str:

@@ -24,13 +24,19 @@ from styx.gateway.app import Gateway
 from styx.gateway.door import Application
 from styx.gateway.front import Front, fronted
 from styx.gateway.service import Engine
+from styx.http.limits import DESCRIPTORS_KEPT, HttpLimits
+from styx.http.room import Room, allow_descriptors, serving
 from styx.limits import TIMEOUT_SECONDS_DEFAULT
 
 GRACE_SECONDS: Final = 20
 """How long requests in flight may take to finish at shutdown; below the 30 s that Kubernetes gives by default."""
 KEEP_ALIVE_SECONDS: Final = 75
 """How long an idle connection stays open: longer than clients keep theirs, so that none sends into a closing one."""
+CONNECTIONS_MAX: Final = 10_000
+"""Open at once, as far as the process may have file descriptors."""
 PORT_MAX: Final = 65_535
+LINGER_SECONDS: Final = 0.15
+"""How long connections stay open for another request, before another server takes the socket over."""
 BACKLOG_MAX: Final = 2_048
 """Connections that wait to be accepted."""
 
@@ -50,6 +56,8 @@ async def serve(
     drain_seconds: float = 0.0,
     grace_seconds: int = GRACE_SECONDS,
     front: Front | None = None,
+    listener: socket.socket | None = None,
+    around: Callable[[Application], Application] | None = None,
 ) -> None:
     """Serves until SIGTERM, SIGINT or `stop`; then shuts down gracefully and awaits `on_shutdown()`.
 
@@ -57,14 +65,22 @@ async def serve(
     `on_draining()` and drains for `drain_seconds`; a second one ends that, and `stop` does not begin it. After the
     drain, a second SIGINT drops what is in flight; a second SIGTERM changes nothing. Signals are handled in the main
     thread only. `front` says whose requests are taken; by default those to the address listened on, of its own pages
-    and of programs.
+    and of programs. `around` may wrap the whole application.
+
+    `listener` listens already, instead of `host` and `port`, and goes on when this ends: connections that are made from
+    `stop` on wait there for another server. Those that are open are served for `LINGER_SECONDS` more, and closed behind
+    an answer, so that none is closed under a request.
 
     Raises `ConfigurationError`, without calling `on_shutdown`, if it cannot listen there.
     """
     gateway = Gateway(engine, timeout_seconds)
-    listener = _listen(host, port)
+    lent = listener is not None
+    listener = _listen(host, port) if listener is None else listener.dup()
     rules = (front or Front()).rules(host, listener.getsockname()[0])
-    server = _Server(_config(fronted(gateway, rules), grace_seconds))
+    application = fronted(gateway, rules)
+    allow_descriptors(CONNECTIONS_MAX + DESCRIPTORS_KEPT)
+    room = Room(HttpLimits(CONNECTIONS_MAX, KEEP_ALIVE_SECONDS), gateway.metrics.refused)
+    server = _Server(_config(application if around is None else around(application), grace_seconds, room))
 
     def shut_down() -> None:
         gateway.draining = server.should_exit = True
@@ -80,7 +96,14 @@ async def serve(
         else:
             shut_down()
 
-    waiting = asyncio.create_task(_when_set(stop, shut_down)) if stop is not None else None
+    def let_go() -> None:
+        gateway.draining = True
+        for accepting in server.servers:
+            accepting.close()
+        asyncio.get_running_loop().call_later(LINGER_SECONDS, shut_down)
+
+    ending = let_go if lent else shut_down
+    waiting = asyncio.create_task(_when_set(stop, ending)) if stop is not None else None
     with _signals(server, told):
         try:
             await server.run_on(listener, on_started)
@@ -121,10 +144,10 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _config(application: Application, grace_seconds: int) -> uvicorn.Config:
+def _config(application: Application, grace_seconds: int, room: Room) -> uvicorn.Config:
     return uvicorn.Config(
         application,
-        http="httptools",
+        http=serving(room),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from styx.errors import describe
 from styx.reports.allowance import Allowance
-from styx.reports.mistakes import Mistake, Mistakes, key_text, now, places
+from styx.reports.mistakes import Mistake, Mistakes, key_text, now, places, printable
 from styx.user_frames import Frame, UserFrames
 from styx.worker.events import RunExternal
 from styx.worker.notes import AbortNote, LineNote, Notes
@@ -143,8 +143,8 @@ def _tell_line(note: LineNote) -> None:
     line = note.line
     if not _functions_log.isEnabledFor(line.level):
         return
-    words = [f"{line.operator}/{line.key}.{line.function}: {line.message}"]
-    words += [f"{name}={value!r}" for name, value in line.fields.items()]
+    words = [printable(f"{line.operator}/{line.key}.{line.function}: {line.message}")]
+    words += [printable(f"{name}={value!r}") for name, value in line.fields.items()]
     words += ["(aborted)"] * note.aborted + ["(replayed)"] * note.replayed
     fields = {
         "message": line.message,

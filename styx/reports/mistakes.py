@@ -70,9 +70,8 @@ class Mistake(msgspec.Struct, kw_only=True):
             [f"{name} {value}" for name, value in (("tid", self.tid), ("epoch", self.epoch)) if value is not None]
             + ["replayed"] * self.replayed
         )
-        lines = [f"{head}: {self.type}: {self.message}" if self.message else f"{head}: {self.type}"]
-        if place:
-            lines[0] += f"  ({place})"
+        what = f"{head}: {self.type}: {self.message}" if self.message else f"{head}: {self.type}"
+        lines = [printable(what) + (f"  ({place})" if place else "")]
         for frame in self.frames:
             lines.append(f"  {frame}" if frame.own else f"  raised in {frame}")
             if frame.source and frame.own:
@@ -105,11 +104,27 @@ class Mistakes:
         return msgspec.json.encode({"total": self.total, "mistakes": list(reversed(self._by_place.values()))})
 
 
+def read_page(page: bytes) -> tuple[int, list[Mistake]]:
+    """(`total`, the mistakes) of what `Mistakes.page` gave; raises `ValueError`."""
+    decoded = msgspec.json.decode(page, type=_Page)
+    return decoded.total, decoded.mistakes
+
+
+class _Page(msgspec.Struct):
+    total: int
+    mistakes: list[Mistake]
+
+
 def places(frames: Iterable[Frame]) -> list[Place]:
     """Frames with their source, where it can be read."""
     return [
         Place(f.file, f.line, f.function, getline(f.file, f.line).strip()[:SOURCE_CHARS_MAX], f.own) for f in frames
     ]
+
+
+def printable(text: str) -> str:
+    """`text` without what would move a terminal's cursor or begin another line: keys and messages come from clients."""
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
 
 
 def now() -> str:

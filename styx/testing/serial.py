@@ -25,6 +25,7 @@ from styx.execution import (
     rejection,
     resolve_request,
     start,
+    unfinished,
 )
 from styx.function_spec import FunctionSpec
 from styx.limits import Limits
@@ -216,7 +217,7 @@ class _Transaction(Environment):
             except StopIteration as returned:
                 value = self._returned(running, returned.value, calls)
             except BaseException as error:  # noqa: BLE001 - an abort, whatever it is
-                raise _Ended(aborted(failure_of(running.context, error) or error)) from None
+                raise _Ended(aborted(failure_of(running.context, error))) from None
             else:
                 self.called = running.context._called
                 value = self._serve(running, waits_for)
@@ -239,7 +240,7 @@ class _Transaction(Environment):
         self.called = context._called
         context._close()
         self.stack.pop()
-        doom = failure_of(context, None)
+        doom = unfinished(context)
         if doom is not None:
             raise _Ended(aborted(doom))
         data = None
@@ -258,9 +259,8 @@ class _Transaction(Environment):
     def _serve(self, running: _Running, waits_for: Any) -> bytes | None:
         """What to resume with at once, or None after starting the function that is waited for."""
         context = running.context
-        doom = failure_of(context, None)
-        if doom is not None:
-            raise _Ended(aborted(doom))
+        if context._doom is not None:
+            raise _Ended(aborted(context._doom))
         if type(waits_for) is SyncCall and waits_for.context is context:
             self._start(self._call(context, waits_for.number, waits_for.call))
             return None

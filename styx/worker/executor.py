@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 from styx.app import App
 from styx.context import CLOSED
 from styx.errors import CallLimitExceeded, InTransactionError
-from styx.execution import encode_result, failure_of, foreign_await_error, start
+from styx.execution import encode_result, failure_of, foreign_await_error, start, unfinished
 from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.made_call import MadeCall
@@ -234,17 +234,18 @@ class Executor(RootAccounts):
             request = take(coroutine)
         except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
             first_steps.renew()
-            self._raised(invocation, failure_of(invocation, error) or error)
+            self._raised(invocation, failure_of(invocation, error))
             return
         if request is not RETURNED:
             self._suspended[invocation] = first_steps.renew()
             self._waits(invocation, coroutine, request)
             return
         invocation._left = CLOSED
-        if invocation._doom is None:
+        failure = unfinished(invocation)
+        if failure is None:
             self._returned(invocation, first_steps.result[0])
         else:
-            self._raised(invocation, invocation._doom)
+            self._raised(invocation, failure)
 
     def _over_limit(self, invocation: Invocation) -> None:
         # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.
@@ -257,12 +258,13 @@ class Executor(RootAccounts):
             request = coroutine.send(value)
         except StopIteration as stop:
             invocation._left = CLOSED
-            if invocation._doom is None:
+            failure = unfinished(invocation)
+            if failure is None:
                 self._returned(invocation, stop.value)
             else:
-                self._raised(invocation, invocation._doom)
+                self._raised(invocation, failure)
         except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
-            self._raised(invocation, failure_of(invocation, error) or error)
+            self._raised(invocation, failure_of(invocation, error))
         else:
             self._waits(invocation, coroutine, request)
 

@@ -86,6 +86,11 @@ class Notes:
         """There is nothing to take."""
         return not (self.aborts or self.lines or self.aborts_left_out or self.lines_left_out)
 
+    @property
+    def replaying(self) -> bool:
+        """The open epoch was run before."""
+        return self._answered is not None
+
     def refill(self) -> None:
         """A while has passed: as many exceptions as at first are looked at from now on."""
         self._captures = CAPTURES_MAX

@@ -15,7 +15,7 @@ import msgspec
 
 from styx.context import Cell
 from styx.errors import CallLimitExceeded, InTransactionError
-from styx.execution import encode_result, failure_of, foreign_await_error, start
+from styx.execution import encode_result, failure_of, foreign_await_error, start, unfinished
 from styx.function_spec import FunctionSpec
 from styx.made_call import MadeCall
 from styx.partitioning import Key
@@ -221,13 +221,14 @@ class Rerun:
             request = coroutine.send(value)
         except StopIteration as stop:
             invocation.end()
-            if invocation._doom is not None:
-                raise self._raised(frame, invocation._doom) from None
+            failure = unfinished(invocation)
+            if failure is not None:
+                raise self._raised(frame, failure) from None
             self._returned(frame, stop.value)
             return None
         except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
             invocation.end()
-            raise self._raised(frame, failure_of(invocation, error) or error) from None
+            raise self._raised(frame, failure_of(invocation, error)) from None
         if invocation._doom is not None:
             raise self._raised(frame, invocation._doom)
         if type(request) in (SyncCall, ExternalCall) and request.context is invocation:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from styx.context import CLOSED, Cell
-from styx.execution import encode_result, start
+from styx.execution import encode_result, start, unfinished
 from styx.partitioning import Key
 from styx.plain_stores import plain_stores
 from styx.worker.first_step import FirstSteps
@@ -129,7 +129,7 @@ def _again(
         first_steps.renew()
         return None
     invocation._left = CLOSED
-    if invocation._doom is not None or invocation._calls != cached._calls:
+    if unfinished(invocation) is not None or invocation._calls != cached._calls:
         return None
     if not path:
         try:

@@ -121,6 +121,11 @@ def test_not_there(directory: Path, text: str, complaint: str) -> None:
             "import styx\nstyx.Operator('no name')",
             "tbad.py:2\n    styx.Operator('no name')\nConfigurationError: an operator's",
         ),
+        (
+            "import styx\no = styx.Operator('o')\n@o.register\nasync def f(ctx, a: 'Nowhere'): ...\n"
+            "app = styx.App('a', [o])",
+            "tbad.py:5\n    app = styx.App('a', [o])\nConfigurationError: o.f",
+        ),
         ("import tbad.inner", "ModuleNotFoundError"),
         ("import json\njson.loads('{')", "JSONDecodeError"),
     ],

@@ -1,6 +1,7 @@
 """`styx dev` as a process: served, killed, started again, stopped."""
 
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -104,6 +105,27 @@ def test_one_at_a_time(styx: Styx, directory: Path) -> None:
         )
         assert ran.returncode == 2
         assert f"cannot listen on 127.0.0.1:{port}" in ran.stderr
+
+
+def test_what_happens_is_shown(styx: Styx, directory: Path) -> None:
+    (directory / "bank.py").write_text(BANK.replace("    balance = await", "    {}[amount]\n    balance = await"))
+    with (directory / "err.txt").open("w+") as err:
+        words = [*STYX, "dev", "bank:app", "--port", "0"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=err, text=True) as process:
+            try:
+                served = Dev(process)
+                [command] = [line.split(maxsplit=1)[1] for line in served.lines if line.startswith("Try")]
+                ran = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
+                assert ran.stderr.strip() == "aborted: KeyError: 100"
+                assert "bank.py:8 in credit" in styx("errors", "--url", served.url).out
+                assert served.end(signal.SIGTERM)[0] == 0
+            finally:
+                process.kill()
+        err.seek(0)
+        head, place, source, request = err.read().splitlines()
+    assert head == "account/alice.credit aborted: KeyError: 100  (tid 1, epoch 0)"
+    assert (place, source) == ("  bank.py:8 in credit", "    {}[amount]")
+    assert re.fullmatch(r"409 account/alice\.credit KeyError \d+\.\d ms epoch 0", request)
 
 
 def test_mistake_in_the_module(directory: Path) -> None:

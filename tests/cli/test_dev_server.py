@@ -10,9 +10,11 @@ from styx import App, Context, EngineFailed, Operator
 from styx.cli import serving
 from styx.cli.dev_server import closing_line, opening_lines
 from styx.cli.engine_facts import Start
+from styx.cli.example_call import command
 from styx.cli.serving import ServingOptions, serve_embedded
 from styx.client import embedded as embedded_module
 from styx.client.embedded import EmbeddedClient
+from tests.cli.conftest import Styx
 
 shelf = Operator("shelf")
 OPTIONS = ServingOptions("127.0.0.1", 8080, Path(".styx"), 10.0)
@@ -36,7 +38,7 @@ def test_opening_lines() -> None:
         "  POST /v1/shelf/{key}/count  ()",
         "Docs  http://127.0.0.1:8080/docs",
         "Data  .styx (new)",
-        "Try   styx call shelf KEY take QUANTITY",
+        f"Try   {command()} call shelf alice take 100",
         "Ctrl-C stops it: requests in flight are finished and a snapshot is stored.",
     ]
 
@@ -58,7 +60,7 @@ def test_other_addresses() -> None:
     options = OPTIONS._replace(host="0.0.0.0", port=9000)
     lines = opening_lines(app, "http://127.0.0.1:9000", options, Start(0.1, None, None))
     assert lines[0].endswith("and at every other address of this machine")
-    assert "Try   styx call shelf KEY take QUANTITY --url http://127.0.0.1:9000" in lines
+    assert f"Try   {command()} call shelf alice take 100 --url http://127.0.0.1:9000" in lines
 
 
 def test_app_without_functions() -> None:
@@ -91,3 +93,11 @@ async def test_failed_engine_ends_the_server(tmp_path: Path, monkeypatch: pytest
     options = OPTIONS._replace(port=0, data_dir=tmp_path / "data")
     with pytest.raises(EngineFailed):
         await serve_embedded(app, options, on_started=lambda url, start: clients[0].crash(), on_stopping=lambda: None)
+
+
+@pytest.mark.parametrize(("path", "why"), [("/proc/x", "No such file"), ("file", "it is no directory")])
+def test_a_data_directory_that_cannot_be(styx: Styx, tmp_path: Path, path: str, why: str) -> None:
+    (tmp_path / "file").touch()
+    ran = styx("dev", "examples.bank:app", "--data-dir", str(tmp_path / path))
+    assert ran.status == 2
+    assert f"--data-dir {tmp_path / path} cannot be used: {why}" in ran.err

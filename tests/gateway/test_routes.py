@@ -1,11 +1,13 @@
 """Everything that is not a transaction: health, readiness, metrics, unknown routes."""
 
 import asyncio
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
 from styx.gateway.app import Gateway
+from styx.reports.mistakes import Mistakes
 from tests.gateway.fake_engine import FakeEngine
 
 pytestmark = pytest.mark.anyio
@@ -92,3 +94,11 @@ async def test_a_fault_is_json(http: httpx.AsyncClient, engine: FakeEngine, monk
     monkeypatch.setattr(engine, "metrics", None)
     answer = await http.get("/metrics")
     assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
+
+
+async def test_errors_of_an_engine_that_runs_here(http: httpx.AsyncClient, engine: FakeEngine) -> None:
+    answer = await http.get("/errors")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+    engine.reports = SimpleNamespace(mistakes=Mistakes())  # type: ignore[attr-defined]
+    answer = await http.get("/errors")
+    assert (answer.status_code, answer.json()) == (200, {"total": 0, "mistakes": []})

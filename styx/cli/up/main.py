@@ -11,7 +11,8 @@ from typing import Final
 from styx.app import App
 from styx.cli.cluster_process import log_to_stderr
 from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, process_options, secret_of, security_of
-from styx.cli.dev_server import example, function_lines
+from styx.cli.dev_server import function_lines, say
+from styx.cli.example_call import example
 from styx.cli.exit_codes import usage_error
 from styx.cli.run_directory import held, secret_file, write_secret
 from styx.cli.up.plan import LOOPBACK, UpPlan, child_environment
@@ -116,8 +117,3 @@ def opening_lines(app: App, plan: UpPlan, running: str, pids: dict[str, int]) ->
         lines.append(f"Try    {words}")
     lines.append("Ctrl-C stops it: requests in flight are finished and a snapshot is stored.")
     return lines
-
-
-def say(*lines: str) -> None:
-    """Prints lines for people, at once."""
-    print(*lines, sep="\n", flush=True)

@@ -13,7 +13,7 @@ from styx.cli.cluster_setup import ANY_ADDRESS, SECRET_FILE_VARIABLE, SECRET_VAR
 from styx.cli.front_options import FrontOptions
 from styx.transport.address import format_address
 
-KEPT: Final = ("STYX_S3_", "STYX_KAFKA_", "STYX_TLS_", "STYX_DEBUG")
+KEPT: Final = ("STYX_S3_", "STYX_KAFKA_", "STYX_TLS_", "STYX_DEBUG", "STYX_LOG_FORMAT")
 """What children inherit of this command's own variables; the rest would be taken for options of theirs."""
 LOOPBACK: Final = "127.0.0.1"
 
@@ -68,9 +68,14 @@ class UpPlan:
             *("--cluster", self.cluster),
         ]
 
-    def worker_words(self, name: str) -> list[str]:
+    def worker_words(self, name: str, facts_port: int) -> list[str]:
         """A worker's arguments."""
-        return ["worker", "--name", name, *self._data(), *self._member()]
+        facts = ["--http-host", LOOPBACK, "--http-port", str(facts_port)]
+        return ["worker", "--name", name, *self._data(), *self._member(), *facts]
+
+    def worker_url(self, facts_port: int) -> str:
+        """Where that worker tells of itself."""
+        return f"http://{LOOPBACK}:{facts_port}"
 
     def gateway_words(self, name: str, port: int) -> list[str]:
         """A gateway's arguments."""

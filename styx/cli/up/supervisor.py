@@ -18,6 +18,7 @@ from styx.cli.up.plan import UpPlan
 from styx.cluster.coordinator.status import Status
 from styx.cluster.operator_client import ask
 from styx.cluster.wire import Deploy
+from styx.ports import free_port
 from styx.transport import Security
 
 POLL_SECONDS: Final = 0.2
@@ -41,6 +42,7 @@ class Supervisor:
         self._workers_wanted = plan.workers
         self._worker_number = 0
         self._workers: dict[str, Child] = {}
+        self._facts_ports: dict[str, int] = {}
         self._coordinator = self._child("coordinator", lambda: plan.coordinator_words(self._workers_wanted))
         self._gateways = [self._gateway(number, port) for number, port in enumerate(plan.gateway_ports, 1)]
         self._running: set[asyncio.Task[None]] = set()
@@ -179,7 +181,8 @@ class Supervisor:
 
     def _add_worker(self, name: str) -> None:
         announced = self._worker_number <= self._plan.workers
-        self._workers[name] = self._child(name, lambda: self._plan.worker_words(name), announced)
+        port = self._facts_ports[name] = free_port()
+        self._workers[name] = self._child(name, lambda: self._plan.worker_words(name, port), announced)
         self._start(self._workers[name])
 
     def _pids_changed(self) -> None:
@@ -192,6 +195,7 @@ class Supervisor:
             gateway_urls=plan.gateway_urls,
             secret_file=str(secret_file(plan.directory).resolve()),
             pids=self.pids(),
+            worker_urls={name: plan.worker_url(self._facts_ports[name]) for name in self._workers},
         )
         write_facts(plan.directory, facts)
 

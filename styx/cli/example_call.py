@@ -1,0 +1,122 @@
+"""A command line that calls one of an app's functions, with values for its parameters: to be run as it is printed."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from styx.app import App
+from styx.function_spec import FunctionSpec
+
+URL_DEFAULT: Final = "http://127.0.0.1:8080"
+DEPTH_MAX: Final = 8
+_VALUES: Final[dict[type, Any]] = {
+    msgspec.inspect.IntType: 100,
+    msgspec.inspect.FloatType: 1.5,
+    msgspec.inspect.BoolType: True,
+    msgspec.inspect.DecimalType: "10.50",
+    msgspec.inspect.DateTimeType: "2025-01-31T12:00:00Z",
+    msgspec.inspect.DateType: "2025-01-31",
+    msgspec.inspect.TimeType: "12:00:00",
+    msgspec.inspect.TimeDeltaType: "PT1H",
+    msgspec.inspect.UUIDType: "9d2c7b3e-0f3c-4b7e-8a55-3d6f0a1c2b4d",
+    msgspec.inspect.NoneType: None,
+    msgspec.inspect.BytesType: "AA==",
+}
+_EMPTY_LISTS: Final = (
+    msgspec.inspect.ListType,
+    msgspec.inspect.SetType,
+    msgspec.inspect.FrozenSetType,
+    msgspec.inspect.VarTupleType,
+)
+_WITH_FIELDS: Final = (msgspec.inspect.StructType, msgspec.inspect.DataclassType, msgspec.inspect.TypedDictType)
+
+
+def example(app: App, url: str) -> str:
+    """A command that calls one of the app's functions at `url`, the first for which values are found; empty if none."""
+    for operator in app.operators.values():
+        for spec in operator.functions.values():
+            words = _words(spec, operator.key_type)
+            if words is not None:
+                at = [] if url == URL_DEFAULT else ["--url", url]
+                return " ".join([command(), "call", *map(shlex.quote, [*words, *at])])
+    return ""
+
+
+def command() -> str:
+    """How this very program is started in the shell it was started from."""
+    started = Path(sys.argv[0])
+    if started.name != "styx":
+        return f"{shlex.quote(sys.executable)} -m styx"
+    found = shutil.which("styx")
+    if found is not None and os.path.realpath(found) == os.path.realpath(started):
+        return "styx"
+    return shlex.quote(os.path.relpath(started) if started.resolve().is_relative_to(Path.cwd()) else str(started))
+
+
+def _words(spec: FunctionSpec, key_type: Any) -> list[str] | None:
+    parameters = spec.signature.parameters
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [p for p in parameters if p.default is p.empty and p.kind not in variadic]
+    if any(p.kind is p.KEYWORD_ONLY for p in needed):
+        return None  # arguments of a command line are positional
+    try:
+        values = [_value(p.name, msgspec.inspect.type_info(p.annotation), 0) for p in needed]
+        spec.signature.decode(msgspec.msgpack.encode(values))
+    except Exception:  # noqa: BLE001 - a type with rules of its own: another function has to do
+        return None
+    return [spec.operator, _key(key_type), spec.name, *map(_word, values)]
+
+
+def _key(key_type: Any) -> str:
+    parts = {str: "alice", int: "1"}
+    if key_type.scalar in parts:
+        return parts[key_type.scalar]
+    return msgspec.json.encode([1 if part is int else "a" for part in key_type.parts]).decode()
+
+
+def _word(value: Any) -> str:
+    """As `styx.cli.json_arguments` reads it."""
+    if isinstance(value, str):
+        try:
+            msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            return value
+    return msgspec.json.encode(value).decode()
+
+
+def _value(name: str, kind: Any, depth: int) -> Any:
+    """Something that msgspec takes for the type; raises `LookupError` where nothing simple is."""
+    if depth > DEPTH_MAX:
+        raise LookupError(name)
+    at = type(kind)
+    if at in _VALUES:
+        return _VALUES[at]
+    if at in (msgspec.inspect.StrType, msgspec.inspect.AnyType):
+        return name
+    if at in _EMPTY_LISTS:
+        return []
+    if at is msgspec.inspect.TupleType:
+        return [_value(name, item, depth + 1) for item in kind.item_types]
+    if at is msgspec.inspect.DictType:
+        return {}
+    if at is msgspec.inspect.LiteralType:
+        return kind.values[0]
+    if at is msgspec.inspect.EnumType:
+        return next(iter(kind.cls)).value
+    if at is msgspec.inspect.UnionType:
+        return _value(name, kind.types[0], depth + 1)
+    if at is msgspec.inspect.Metadata:
+        return _value(name, kind.type, depth + 1)
+    if at in _WITH_FIELDS and not getattr(kind, "array_like", False):
+        fields = {f.encode_name: _value(f.name, f.type, depth + 1) for f in kind.fields if f.required}
+        tag = {kind.tag_field: kind.tag} if getattr(kind, "tag_field", None) else {}
+        return {**tag, **fields}
+    raise LookupError(name)

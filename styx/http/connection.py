@@ -1,0 +1,305 @@
+"""One HTTP connection within limits: uvicorn's, with a deadline for headers, bodies and unread answers, a size for
+headers, and refusals that say why and come in their turn.
+
+What a client sends behind a request that is under way never changes the answer to that request: a refusal of the former
+is sent behind the latter, and is the last thing on its connection. Never interprets a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+import httptools
+import msgspec
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from styx.http.limits import BODY_BYTES_PER_SECOND_MIN, FRAMING_BYTES_MAX, HEADER_BYTES_MAX, LINGER_SECONDS_MAX
+from styx.http.room import Room
+
+_NOTHING, _HEADER, _BODY = range(3)
+"""What the next byte belongs to: no request yet, its headers, its body."""
+
+_OF_UPGRADES: Final = (b"upgrade", b"http2-settings")
+_NOT_SERVED: Final = (b"CONNECT", b"PRI")
+_VERSIONS: Final = ("1.0", "1.1")
+_FRAMING_TIMES: Final = 8
+"""A chunk of one byte has five more around it."""
+_NOT_RUN: Final = "nothing was run; of a bulk load, what came before may be loaded"
+
+
+class HttpConnection(HttpToolsProtocol):
+    """Made by uvicorn for each accepted socket."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        room: Room,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.served = False
+        self._room = room
+        self._reading = _NOTHING
+        self._since = 0.0  # when what is being read began, or the waiting for it
+        self._received = 0  # bytes of it
+        self._content = 0  # bytes of the body that were handed on
+        self._read_bytes = 0  # bytes of the read that is being parsed
+        self._in_flight = 0  # requests whose headers have come, and that are not answered
+        self._upgrades = False  # the request that was read asks for another protocol
+        self._refusal: _Refusal | None = None  # why the parser was stopped
+        self._last_words: bytes | None = None  # a refusal that waits for the answers before it
+        self._ended = False  # nothing it sends is looked at any more
+        self._unread: tuple[float, int] | None = None  # since when it has taken nothing of what waits for it
+
+    # What the transport calls.
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        if not self._room.enter(self):
+            most = self._room.connections_max
+            self._refuse(
+                _Refusal(503, "connections", f"{most} connections are open, each with a request: try again soon")
+            )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended = True
+        self._room.leave(self)
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._ended or self._last_words is not None:
+            return
+        self._unset_keepalive_if_required()
+        self._read_bytes = len(data)
+        try:
+            self._parse(data)
+        except httptools.HttpParserError as error:
+            self._refuse(self._refusal or _malformed(error))
+            return
+        if self._reading == _NOTHING:
+            return
+        self._received += len(data)
+        if self._reading == _HEADER and self._received > HEADER_BYTES_MAX:
+            self._refuse(_LONG_HEADER)
+        elif self._received - _FRAMING_TIMES * self._content > FRAMING_BYTES_MAX and self._reading == _BODY:
+            self._refuse(_MUCH_FRAMING)
+
+    def _parse(self, data: bytes) -> None:
+        """Nobody here speaks another protocol than HTTP/1: a request that asks for one is parsed again without asking,
+        since the parser takes its body for the other protocol's.
+        """
+        while True:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as upgrade:
+                data = self._without_upgrade() + data[upgrade.args[0] :]
+            self._upgrades = False
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+
+    def _without_upgrade(self) -> bytes:
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
+        for name, value in self.headers:
+            if name == b"connection":
+                lines.append(b"connection: close" if b"close" in value.lower() else b"connection: keep-alive")
+            elif name not in _OF_UPGRADES:
+                lines.append(b"%b: %b" % (name, value))
+        return b"\r\n".join([*lines, b"\r\n"])
+
+    # What the parser calls. It ends with an error if one of these raises any.
+
+    def on_message_begin(self) -> None:
+        if self.served:
+            self._since = self.loop.time()
+        self._reading = _HEADER
+        self._received = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        if self._received + self._read_bytes > HEADER_BYTES_MAX and _size(self.url, self.headers) > HEADER_BYTES_MAX:
+            self._refusal = _LONG_HEADER
+            raise ValueError
+        if self.parser.get_method() in _NOT_SERVED or self.parser.get_http_version() not in _VERSIONS:
+            self._refusal = _NOT_HERE
+            raise ValueError
+        if self.parser.should_upgrade():
+            self._upgrades = True
+            return
+        try:
+            super().on_headers_complete()
+        except Exception:
+            self._refusal = _BAD_ADDRESS
+            raise
+        self._in_flight += 1
+        self._room.busy(self)
+        self._reading = _BODY
+        self._since = self.loop.time()
+        self._received = self._content = 0
+
+    def on_body(self, body: bytes) -> None:
+        self._content += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if self._upgrades:
+            return
+        super().on_message_complete()
+        self._reading = _NOTHING
+        self.served = True
+
+    # What the answer calls when it is complete.
+
+    def on_response_complete(self) -> None:
+        self._in_flight -= 1
+        super().on_response_complete()
+        if self._in_flight or self._ended:
+            return
+        if self._last_words is not None:
+            self._say(self._last_words)
+        elif self._reading == _BODY:
+            # Its body has not come, and what may come of it now is of no use.
+            self._ended = True
+            self.transport.close()
+        else:
+            self._since = self.loop.time()
+            self._room.waits(self)
+
+    # What the room calls.
+
+    def look(self, now: float) -> None:
+        """Ends it if the client was too slow, with whatever it does now."""
+        limits = self._room.limits
+        if self._takes_nothing(now):
+            self._room.refused("unread", f"it took nothing of its answer for {limits.unread_seconds_max:g} s")
+            self.transport.abort()
+        elif self._ended or self.transport.is_closing():
+            return
+        elif self.flow.read_paused or (self._in_flight and self._reading == _NOTHING):
+            self._since = now  # it is ours to go on
+        elif self._reading == _BODY:
+            if now - self._since > limits.body_seconds_max + self._received / BODY_BYTES_PER_SECOND_MIN:
+                text = f"the body did not arrive within {limits.body_seconds_max:g} s, and a second for each KiB of it"
+                self._refuse(_Refusal(408, "slow_body", f"{text}; {_NOT_RUN}"))
+        elif self._reading == _HEADER:
+            if now - self._since > limits.header_seconds_max:
+                text = f"the request's headers did not arrive within {limits.header_seconds_max:g} s"
+                self._refuse(_Refusal(408, "slow_header", f"{text}; it was not run"))
+        elif now - self._since > (limits.keep_alive_seconds if self.served else limits.header_seconds_max):
+            if not self.served:
+                self._room.refused("silent", f"it sent nothing for {limits.header_seconds_max:g} s")
+            self._ended = True
+            self.transport.close()
+
+    def make_room(self) -> None:
+        """Closes it for the sake of another one; no request of it is under way."""
+        if self._ended:
+            self.transport.abort()
+            return
+        most = self._room.connections_max
+        self._room.refused("crowded_out", f"{most} connections are open, and it has waited longest")
+        self._ended = True
+        self.transport.close()
+
+    def _takes_nothing(self, now: float) -> bool:
+        closing = self.transport.is_closing()
+        waiting = self.transport.get_write_buffer_size() if closing or self.flow.write_paused else 0
+        if not waiting:
+            self._unread = None
+        elif self._unread is None or self._unread[1] != waiting:
+            self._unread = (now, waiting)
+        return self._unread is not None and now - self._unread[0] > self._room.limits.unread_seconds_max
+
+    # Refusals.
+
+    def _refuse(self, refusal: _Refusal) -> None:
+        """Ends the connection with this answer, once the requests before have theirs."""
+        self._room.refused(refusal.reason, refusal.message)
+        started = False
+        if self._reading == _BODY and not self.cycle.response_complete:
+            # Its body never ends: whoever reads it is told that the client is gone.
+            broken = self.cycle
+            self._in_flight -= 1
+            started = broken.response_started
+            broken.disconnected = True
+            broken.message_event.set()
+            self.pipeline = deque(each for each in self.pipeline if each[0] is not broken)
+        if self._in_flight:
+            self._last_words = refusal.answer()
+            self.flow.pause_reading()
+        elif started:
+            self._ended = True
+            self.transport.close()
+        else:
+            self._say(refusal.answer())
+
+    def _say(self, words: bytes) -> None:
+        """The last thing on this connection. What the client still sends is taken for a while, and thrown away: closing
+        with unread bytes would reset the connection, and the answer would be lost on its way.
+        """
+        self._ended = True
+        self.served = False
+        self._unset_keepalive_if_required()
+        self._room.waits(self)
+        if self.transport.is_closing():
+            return
+        self.transport.write(words)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+            self.flow.resume_reading()
+            self.loop.call_later(LINGER_SECONDS_MAX, self.transport.abort)
+        else:
+            self.transport.close()
+
+
+class _Refusal(NamedTuple):
+    """`reason` is one word, for counting."""
+
+    status: int
+    reason: str
+    message: str
+
+    def answer(self) -> bytes:
+        """All of it, as it goes over the wire."""
+        code = {431: "too_large", 503: "unavailable"}.get(self.status, "bad_request")
+        body = msgspec.json.encode({"error": {"code": code, "type": "RequestRejected", "message": self.message}})
+        lines = [
+            f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}",
+            "content-type: application/json",
+            f"content-length: {len(body)}",
+            "connection: close",
+            *(["retry-after: 1"] if self.status == 503 else []),
+        ]
+        return "\r\n".join([*lines, "\r\n"]).encode() + body
+
+
+_LONG_HEADER: Final = _Refusal(
+    431, "long_header", f"the request's line and headers have more than {HEADER_BYTES_MAX} bytes; it was not run"
+)
+_BAD_ADDRESS: Final = _Refusal(
+    400, "malformed", "the request's target is no path in ASCII: encode every byte but letters, digits and -._~/"
+)
+_NOT_HERE: Final = _Refusal(
+    400, "malformed", "this is HTTP/1.0 and HTTP/1.1, and no proxy: neither other versions nor CONNECT are served"
+)
+_MUCH_FRAMING: Final = _Refusal(
+    400, "framing", f"there is over {FRAMING_BYTES_MAX} bytes more between the body's parts than in them; {_NOT_RUN}"
+)
+
+
+def _malformed(error: Exception) -> _Refusal:
+    return _Refusal(400, "malformed", f"this is not valid HTTP: {str(error)[:200]}; {_NOT_RUN}")
+
+
+def _size(url: bytes, headers: list[tuple[bytes, bytes]]) -> int:
+    return len(url) + sum(len(name) + len(value) + 4 for name, value in headers)

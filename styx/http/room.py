@@ -1,0 +1,129 @@
+"""The connections of one listening port: how many there are, which of them waits, and whose time is over.
+
+A connection waits while no request of it is under way. When there is no room for another one, the one that has waited
+longest is closed: first of those that never sent a whole request. So peers that connect and say nothing keep nobody
+out. Reads nothing of what they send.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+from styx.http.limits import DESCRIPTORS_KEPT, TICK_SECONDS, HttpLimits
+
+_log = logging.getLogger("styx.http")
+
+
+class Guest(Protocol):
+    """A connection, as the room sees it."""
+
+    served: bool
+    """Whether it ever sent a whole request."""
+
+    def look(self, now: float) -> None:
+        """Ends it if its time is over."""
+
+    def make_room(self) -> None:
+        """Ends it: it waits, and others are there."""
+
+
+class Room:
+    """Connections within `limits`; `on_refusal` hears why a connection or a request was refused, in one word."""
+
+    def __init__(self, limits: HttpLimits, on_refusal: Callable[[str], None] = lambda _: None) -> None:
+        self.limits = limits
+        self.connections_max = min(limits.connections_max, descriptors_max())
+        self._on_refusal = on_refusal
+        self._guests: set[Guest] = set()
+        # The one that has waited longest first.
+        self._new: OrderedDict[Guest, None] = OrderedDict()
+        self._idle: OrderedDict[Guest, None] = OrderedDict()
+        self._tick: asyncio.TimerHandle | None = None
+        self._told: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._guests)
+
+    def enter(self, guest: Guest) -> bool:
+        """Takes in a connection, which waits; False if all the others are busy and there is no room for it."""
+        if len(self._guests) >= self.connections_max:
+            longest = next(iter(self._new), None) or next(iter(self._idle), None)
+            if longest is None:
+                return False
+            self.leave(longest)
+            longest.make_room()
+        self._guests.add(guest)
+        self._new[guest] = None
+        if self._tick is None:
+            self._schedule()
+        return True
+
+    def waits(self, guest: Guest) -> None:
+        """It has no request under way any more."""
+        self.busy(guest)
+        if guest in self._guests:
+            (self._idle if guest.served else self._new)[guest] = None
+
+    def busy(self, guest: Guest) -> None:
+        """A request of it is under way."""
+        self._new.pop(guest, None)
+        self._idle.pop(guest, None)
+
+    def leave(self, guest: Guest) -> None:
+        """It is closed, or being closed."""
+        self._guests.discard(guest)
+        self.busy(guest)
+
+    def refused(self, reason: str, text: str) -> None:
+        """Counts it, and tells the log of the first one with this reason."""
+        self._on_refusal(reason)
+        if reason not in self._told:
+            self._told.add(reason)
+            _log.warning("refused an HTTP client: %s (logged once, counted from now on)", text)
+
+    def _schedule(self) -> None:
+        self._tick = asyncio.get_running_loop().call_later(TICK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for guest in list(self._guests):
+            guest.look(now)
+        self._tick = None
+        if self._guests:
+            self._schedule()
+
+
+def descriptors_max() -> int:
+    """How many connections this process can have for the sake of its file descriptors, at least one."""
+    try:
+        import resource
+    except ImportError:  # no such limit on this platform
+        return 1_000_000
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return 1_000_000
+    return max(1, soft // 2, soft - DESCRIPTORS_KEPT)
+
+
+def allow_descriptors(wanted: int) -> None:
+    """Lets this process have as many file descriptors as `wanted`, as far as its hard limit goes."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def serving(room: Room) -> Any:
+    """What uvicorn takes for its option `http`: it makes the connections of a port, and gives them this room."""
+    from styx.http.connection import HttpConnection
+
+    return partial(HttpConnection, room=room)
