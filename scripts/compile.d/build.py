@@ -55,6 +55,7 @@ MODULES: Final = (
     "worker/lock_phase",
     "worker/outbox",
     "worker/outgoing_call",
+    "worker/own_variables",
     "worker/replies",
     "worker/reply_memory",
     "worker/rerun",

@@ -11,6 +11,7 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import Any, Final
 
@@ -56,6 +57,7 @@ class Externals:
         self._tasks: set[asyncio.Task[None]] = set()
         self._threads: ThreadPoolExecutor | None = None
         self._stopped = False
+        self._variables = copy_context()
 
     def run(self, wanted: RunExternal) -> None:
         """Answers with the logged outcome, or logs the intent and begins."""
@@ -80,7 +82,10 @@ class Externals:
     def _begin(self, wanted: RunExternal) -> None:
         if self._stopped:
             return
-        task = self._loop.create_task(self._attempt(wanted), name=f"styx-external-{wanted.key.hex()}")
+        # Whatever called this may have gone on from another outside function's end, and see the variables it has set.
+        task = self._loop.create_task(
+            self._attempt(wanted), name=f"styx-external-{wanted.key.hex()}", context=self._variables.copy()
+        )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -116,7 +121,7 @@ class Externals:
             return await call()
         if self._threads is None:
             self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="styx-external")
-        value = await self._loop.run_in_executor(self._threads, _call, call)
+        value = await self._loop.run_in_executor(self._threads, copy_context().run, _call, call)
         if isinstance(value, BaseException):
             raise value
         return await value if inspect.isawaitable(value) else value

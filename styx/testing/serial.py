@@ -8,6 +8,7 @@ engine runs things: it has no epochs, no conflicts and no messages. Paper sectio
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
+from contextvars import Context as Variables
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -129,11 +130,12 @@ class _Call(NamedTuple):
 
 
 class _Running(NamedTuple):
-    """A function that has started and not ended."""
+    """A function that has started and not ended, with the context variables it has set."""
 
     context: Context
     function: FunctionSpec
     coroutine: Coroutine[Any, Any, Any]
+    variables: Variables
 
 
 class _Overlay(Cell):
@@ -198,7 +200,7 @@ class _Transaction(Environment):
             for running in self.stack:
                 running.context._close()
             for running in reversed(self.stack):
-                close_quietly(running.coroutine)
+                running.variables.run(close_quietly, running.coroutine)
         return self.result
 
     def _run_chain(self, outermost: _Call) -> list[_Call]:
@@ -213,7 +215,7 @@ class _Transaction(Environment):
             running = stack[-1]
             running.context._called = self.called
             try:
-                waits_for = running.coroutine.send(value)
+                waits_for = running.variables.run(running.coroutine.send, value)
             except StopIteration as returned:
                 value = self._returned(running, returned.value, calls)
             except BaseException as error:  # noqa: BLE001 - an abort, whatever it is
@@ -232,7 +234,7 @@ class _Transaction(Environment):
             coroutine = start(function, context, params)
         except InTransactionError as error:
             raise _Ended(aborted(error) if path else rejection(error)) from None
-        self.stack.append(_Running(context, function, coroutine))
+        self.stack.append(_Running(context, function, coroutine, Variables()))
 
     def _returned(self, running: _Running, value: Any, calls: list[_Call]) -> bytes | None:
         """Ends the innermost function; gives what its caller, if it has one, is resumed with."""

@@ -29,6 +29,7 @@ from styx.worker.invocation import FIRST_STEP, Invocation, abandon, external_fai
 from styx.worker.messages import Ack, Call, Drop, Failure, Result
 from styx.worker.notes import Notes, failure_by, refusal_by
 from styx.worker.outgoing_call import outgoing_call, reported
+from styx.worker.own_variables import OwnVariables
 from styx.worker.root import RootTransaction
 from styx.worker.root_accounts import RootAccounts
 from styx.worker.slot import Slot
@@ -58,6 +59,7 @@ class Executor(RootAccounts):
         self._waiting: dict[tuple[int, int, bytes], Invocation] = {}
         self._suspended: dict[Invocation, Steps] = {}
         self._first_steps = FirstSteps()
+        self._variables = OwnVariables()
         self._resumptions: deque[tuple[Invocation, Result | bytes | None]] = deque()
 
     # An epoch's life ---------------------------------------------------------------------------------------
@@ -77,15 +79,7 @@ class Executor(RootAccounts):
             assert function is not None, "a request that was refused is to run"
             here = slots[slot]
             footprint = here.footprints[tid] = Footprint(
-                app,
-                limits,
-                n_slots,
-                tid,
-                root.timestamp_us,
-                slot,
-                slot,
-                root.sequential,
-                root.externals,
+                app, limits, n_slots, tid, root.timestamp_us, slot, slot, root.sequential, root.externals
             )
             self._enqueue(footprint, here, function, root.key, root.params, b"", b"", 0, 1, slot)
 
@@ -102,6 +96,7 @@ class Executor(RootAccounts):
             slot.forget_epoch()
         self._waiting.clear()
         self._suspended.clear()
+        self._variables.clear()
         self._ready.clear()
         self._started = 0
         self._resumptions.clear()
@@ -116,8 +111,13 @@ class Executor(RootAccounts):
 
     def run(self, invocations: int) -> None:
         """Runs at most so many invocations (or continuations of them)."""
-        ready, resumptions, started = self._ready, self._resumptions, self._started
-        for _ in range(invocations):
+        while invocations and not self.idle:
+            invocations = self._variables.run(self._run, invocations)
+
+    def _run(self, invocations: int) -> int:
+        ready, resumptions, started, variables = self._ready, self._resumptions, self._started, self._variables.shared
+        while invocations and not len(variables):
+            invocations -= 1
             if resumptions:
                 waiting, result = resumptions.popleft()
                 self._resume(waiting, result)
@@ -132,6 +132,7 @@ class Executor(RootAccounts):
             ready.clear()
             started = 0
         self._started = started
+        return invocations
 
     def deliver(self, message: Call | Result | Ack | Drop) -> None:
         """Takes one message of this epoch from a peer."""
@@ -255,7 +256,7 @@ class Executor(RootAccounts):
     def _send(self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any], value: bytes | None) -> None:
         """Runs an invocation on to its next wait, or to its end."""
         try:
-            request = coroutine.send(value)
+            request = self._variables.send(invocation, coroutine, value)
         except StopIteration as stop:
             invocation._left = CLOSED
             failure = unfinished(invocation)
@@ -271,6 +272,7 @@ class Executor(RootAccounts):
     def _waits(self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any], request: Any) -> None:
         # By type first: a foreign object's attributes are code, and it would run outside of every guard.
         invocation._coroutine = coroutine
+        self._variables.waits(invocation)
         own = type(request) in _REQUESTS and request.context is invocation and invocation._doom is None
         if not own:
             foreign = invocation._doom or foreign_await_error(coroutine, request)

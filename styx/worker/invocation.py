@@ -15,6 +15,7 @@ from styx.made_call import MadeCall
 from styx.plain_stores import plain_stores
 from styx.worker.messages import Failure, Result
 from styx.worker.outgoing_call import made_call
+from styx.worker.own_variables import apart
 
 if TYPE_CHECKING:
     from styx.worker.footprint import Footprint
@@ -91,12 +92,12 @@ setattr(Invocation, "__name__", Context.__name__)  # noqa: B010 - a compiled cla
 
 def abandon(invocation: Invocation) -> None:
     """Closes an invocation and, if it is suspended, its coroutine: the context first, so that nothing it does
-    counts.
+    counts, and apart, so that no other function sees what its `finally` blocks set.
     """
     coroutine = invocation._coroutine
     invocation.end()
     if coroutine is not None:
-        close_quietly(coroutine)
+        apart(close_quietly, coroutine)
 
 
 def failure_at(invocation: Invocation, error: ErrorTriple) -> Failure:

@@ -18,6 +18,7 @@ from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import Footprint
 from styx.worker.messages import Failure
 from styx.worker.notes import Notes
+from styx.worker.own_variables import OwnVariables
 from styx.worker.rerun import Rerun
 from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes, unchanged_rerun
@@ -44,6 +45,7 @@ class SlotLockPhase:
         self._current: Writes = {}
         self._next = 0
         self._first_steps = FirstSteps()
+        self._variables = OwnVariables()
         self.outcomes: dict[int, Outcome] = {}
 
     @property
@@ -53,8 +55,14 @@ class SlotLockPhase:
 
     def run(self, invocations: int) -> int:
         """Goes on with the round, in TID order, for about so many invocations; returns how many are left of them."""
+        while self._next < len(self._queue) and invocations > 0:
+            invocations = self._variables.run(self._run, invocations)
+        return max(0, invocations)
+
+    def _run(self, invocations: int) -> int:
         queue, slot, current, outcomes = self._queue, self._slot, self._current, self.outcomes
-        while self._next < len(queue) and invocations > 0:
+        variables = self._variables.shared
+        while self._next < len(queue) and invocations > 0 and not len(variables):
             footprint = queue[self._next]
             self._next += 1
             tid = footprint.tid
@@ -62,7 +70,7 @@ class SlotLockPhase:
                 continue
             invocations -= len(footprint.invocations)
             footprint.run_again()
-            unchanged = unchanged_rerun(footprint, slot, current, self._first_steps)
+            unchanged = unchanged_rerun(footprint, slot, current, self._first_steps, variables)
             if unchanged is not None:
                 result, writes = unchanged
                 current.update(writes)
@@ -76,7 +84,7 @@ class SlotLockPhase:
                 outcomes[tid] = Outcome(None, rerun.result, rerun.writes)
             else:
                 outcomes[tid] = Outcome(failure, None, {})
-        return max(0, invocations)
+        return invocations
 
     def roll_back(self, excluded: Container[int]) -> None:
         """Begins the next round just before the lowest of `excluded` that had succeeded here; it runs without them."""

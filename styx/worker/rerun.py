@@ -9,6 +9,7 @@ wait, as they would be. Sends nothing, commits nothing. Paper section 6.3.
 from __future__ import annotations
 
 import heapq
+from contextvars import Context as Variables
 from typing import Any
 
 import msgspec
@@ -90,17 +91,19 @@ class _Due(msgspec.Struct, eq=False, frozen=True):
 
 
 class _Frame:
-    """An open invocation; while it waits for another slot, `wait_path` is that call's path and `wait_value` its result.
+    """An open invocation, with the context variables it has set. While it waits for another slot, `wait_path` is that
+    call's path and `wait_value` its result.
 
     `counted` of its calls have been taken from the allowance. `same` tells of each of its calls, as far as they have
     been compared, whether it is the cached one.
     """
 
-    __slots__ = ("counted", "due", "invocation", "same", "wait_path", "wait_value")
+    __slots__ = ("counted", "due", "invocation", "same", "variables", "wait_path", "wait_value")
 
     def __init__(self, due: _Due, invocation: Invocation) -> None:
         self.due = due
         self.invocation = invocation
+        self.variables = Variables()
         self.counted = 0
         self.same: list[bool] = []
         self.wait_path: bytes | None = None
@@ -218,7 +221,7 @@ class Rerun:
         coroutine = invocation._coroutine
         assert coroutine is not None
         try:
-            request = coroutine.send(value)
+            request = frame.variables.run(coroutine.send, value)
         except StopIteration as stop:
             invocation.end()
             failure = unfinished(invocation)

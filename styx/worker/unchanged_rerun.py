@@ -8,6 +8,7 @@ begins from the start. Decides nothing about failures. Paper section 6.3.
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from contextvars import Context as Variables
 from operator import attrgetter
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from styx.plain_stores import plain_stores
 from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon
+from styx.worker.own_variables import apart
 from styx.worker.slot import Slot
 from styx.worker.steps import RETURNED
 
@@ -58,9 +60,12 @@ class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
 
 
 def unchanged_rerun(
-    footprint: Footprint, slot: Slot, current: Writes, first_steps: FirstSteps
+    footprint: Footprint, slot: Slot, current: Writes, first_steps: FirstSteps, variables: Variables
 ) -> tuple[bytes | None, Writes] | None:
-    """(the root's result, writes) on top of `current`; None if it does not go like the first time."""
+    """(the root's result, writes) on top of `current`; None if it does not go like the first time.
+
+    It runs in `variables`, in which nothing is set yet.
+    """
     invocations = footprint.invocations
     if footprint.bulk is not None:
         return None
@@ -76,7 +81,10 @@ def unchanged_rerun(
     for cached in sorted(invocations, key=_by_path):
         cell = _cell(cached, slot, current)
         cell = cells.setdefault(cell.entity, cell)
-        again = _again(cached, footprint, cell, slot.index, first_steps)
+        if not len(variables):
+            again = _again(cached, footprint, cell, slot.index, first_steps)
+        else:  # by the one before
+            again = apart(_again, cached, footprint, cell, slot.index, first_steps)
         if again is None:
             return None
         if not cached._path:

@@ -1,0 +1,47 @@
+"""What a function sets in context variables (`contextvars`, `decimal.localcontext`) is its own, as it is a task's.
+
+Every function starts with none set. Functions run in one context of variables for as long as none of them sets any,
+since a context for each of them costs more; the first one that does keeps it, and the others get another one. Nothing
+of the application around the engine is seen in it or left to it. Never runs a function itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextvars import Context as Variables
+from typing import Any
+
+
+class OwnVariables:
+    """`shared` is the context in which nothing is set; `_own` are those of suspended functions that have set some."""
+
+    __slots__ = ("_own", "shared")
+
+    def __init__(self) -> None:
+        self.shared = Variables()
+        self._own: dict[Any, Variables] = {}
+
+    def run(self, steps: Callable[[int], int], count: int) -> int:
+        """`steps(count)` where nothing is set; it gives how many are left, and ends early if something is set."""
+        if len(self.shared):
+            self.shared = Variables()
+        return self.shared.run(steps, count)
+
+    def waits(self, invocation: Any) -> None:
+        """It has been suspended: what it has set until now, if anything, is there when it goes on."""
+        if len(self.shared):
+            self._own[invocation] = self.shared
+
+    def send(self, invocation: Any, coroutine: Coroutine[Any, Any, Any], value: bytes | None) -> Any:
+        """What the invocation's coroutine yields next; raises what it raises."""
+        own = self._own.get(invocation)
+        return coroutine.send(value) if own is None else own.run(coroutine.send, value)
+
+    def clear(self) -> None:
+        """An epoch has ended: nobody goes on."""
+        self._own.clear()
+
+
+def apart(step: Callable[..., Any], *arguments: Any) -> Any:
+    """`step(*arguments)` with no variable set, and what it sets is dropped."""
+    return Variables().run(step, *arguments)
