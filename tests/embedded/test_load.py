@@ -109,7 +109,7 @@ async def test_a_crash_in_the_middle(tmp_path: Path) -> None:
         await cluster.crash_and_recover()
         with pytest.raises(LoadFailed) as caught:
             await loading
-        assert caught.value.code == "unavailable"
+        assert caught.value.code == "unknown", "the chunks in flight may have been recorded"
         found = cluster.state()
         assert caught.value.loaded <= len(found) < 20_000
         assert all(found[entity] == int(entity[1][1:]) for entity in found)
