@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from styx.app import App
+from styx.codec import shown
 from styx.gateway import status
 from styx.gateway.address import PREFIX
 from styx.gateway.body import Receive
@@ -126,7 +127,8 @@ class _Description:
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = _CODES.get(error.status_code, "bad_request")
-    response = _respond(status.failure(code, status.REJECTED, f"{request.method} {request.url.path}: {error.detail}"))
+    what = f"{request.method} {shown(request.url.path)}"
+    response = _respond(status.failure(code, status.REJECTED, f"{what}: {error.detail}"))
     response.headers.update(error.headers or {})
     return response
 

@@ -13,11 +13,15 @@ from typing import Final
 
 from styx.errors import ConfigurationError
 from styx.limits import MIB
-from styx.transport.frame import FRAME_BYTES_MAX, FrameReader, FrameTooLarge, prefix_of
+from styx.transport.frame import FRAME_BYTES_MAX, MORE, PAYLOAD_BYTES_MAX, FrameReader, FrameTooLarge, prefix_of
 from styx.transport.handshake import Hello
 
-SEND_BUFFER_BYTES_MAX: Final = 256 * MIB
-"""Bytes sent that the network has not taken yet; beyond them the peer is too slow, and its connection is broken."""
+SEND_BUFFER_BYTES_MAX: Final = 4096 * MIB
+"""Bytes sent that the network has not taken yet; beyond them the peer is too slow, and its connection is broken. One
+epoch's large arguments and results are on their way at once, and their sender holds them anyway.
+"""
+WRITE_BYTES_MAX: Final = 8 * MIB
+"""One write; a pass that sends more makes several."""
 WRITE_FRAMES_MAX: Final = 4096
 """Frames of one write; a pass that sends more makes several."""
 
@@ -47,6 +51,7 @@ class Connection(asyncio.Protocol):
         self._on_lost: Callable[[Connection, str], None] | None = None
         self._parts: list[bytes | bytearray] = []
         self._room = 0
+        self._part_bytes = 0
         self._reason: str | None = None  # why it ends; set by whatever comes first
         self._lost = False
         self._ping: asyncio.TimerHandle | None = None
@@ -77,29 +82,50 @@ class Connection(asyncio.Protocol):
         self._loop.call_soon(self._begin, ping_seconds, quiet_ticks_max)
 
     def send(self, payload: bytes | bytearray) -> None:
-        """Sends one payload, of 1 to `FRAME_BYTES_MAX` bytes; nothing happens on a closed connection.
+        """Sends one payload, of 1 to `PAYLOAD_BYTES_MAX` bytes; nothing happens on a closed connection.
 
         A bytearray must not be changed before the loop's next pass. Raises `FrameTooLarge`, and `ValueError` for an
         empty payload.
         """
         length = len(payload)
-        if not 0 < length <= FRAME_BYTES_MAX:
-            raise FrameTooLarge(length, FRAME_BYTES_MAX) if length else ValueError("an empty payload cannot be sent")
+        if not 0 < length <= PAYLOAD_BYTES_MAX:
+            raise FrameTooLarge(length, PAYLOAD_BYTES_MAX) if length else ValueError("an empty payload cannot be sent")
         if self._reason is not None:
+            return
+        if length > FRAME_BYTES_MAX:
+            self._send_in_pieces(payload)
             return
         parts = self._parts
         if not parts:
             self._schedule_write()
-        elif len(parts) >= 2 * WRITE_FRAMES_MAX:
+        elif len(parts) >= 2 * WRITE_FRAMES_MAX or self._part_bytes > WRITE_BYTES_MAX:
             self._write()
             self._schedule_write()
         self._room -= length + 4
+        self._part_bytes += length
         if self._room < 0:
-            self._break(f"it is too slow: over {SEND_BUFFER_BYTES_MAX} bytes wait to be sent")
+            self._break_as_too_slow()
             return
         parts.append(prefix_of(length))
         parts.append(payload)
         self.frames_sent += 1
+
+    def _send_in_pieces(self, payload: bytes | bytearray) -> None:
+        with memoryview(payload) as view:
+            for start in range(0, len(payload), FRAME_BYTES_MAX):
+                piece = bytes(view[start : start + FRAME_BYTES_MAX])
+                more = MORE if start + FRAME_BYTES_MAX < len(payload) else 0
+                self._write()
+                self._schedule_write()
+                self._room -= len(piece) + 4
+                if self._room < 0:
+                    self._break_as_too_slow()
+                    return
+                self._parts += [prefix_of(len(piece) | more), piece]
+        self.frames_sent += 1
+
+    def _break_as_too_slow(self) -> None:
+        self._break(f"it is too slow: over {SEND_BUFFER_BYTES_MAX} bytes wait to be sent")
 
     def close(self) -> None:
         """Ends the connection after what has been sent."""
@@ -123,6 +149,7 @@ class Connection(asyncio.Protocol):
             return
         data = b"".join(parts)
         parts.clear()
+        self._part_bytes = 0
         self.bytes_sent += len(data)
         self.writes += 1
         self._transport.write(data)

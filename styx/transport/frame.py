@@ -1,5 +1,6 @@
 """Framing: how messages are told apart in a stream of bytes. A frame is the payload's length in four bytes, most
-significant first, and the payload.
+significant first, and the payload. A payload that is longer than a frame may be comes in several frames: all but the
+last one say in their length's highest bit that more follows.
 
 Pure: bytes in, payloads out. Never allocates a length because a peer announced it; what it holds was received.
 """
@@ -13,10 +14,15 @@ from typing import Final
 from styx.errors import StyxError
 from styx.limits import KIB, MIB
 
-FRAME_BYTES_MAX: Final = 64 * MIB
-"""One payload, once the peer is authenticated."""
+FRAME_BYTES_MAX: Final = 16 * MIB
+"""One frame, once the peer is authenticated."""
+PAYLOAD_BYTES_MAX: Final = 2048 * MIB
+"""One payload in as many frames as it takes."""
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 4 * KIB
 """One payload of a handshake."""
+
+MORE: Final = 1 << 31
+"""In a prefix: what follows this frame belongs to the same payload."""
 
 _PREFIX: Final = struct.Struct(">I")
 _PREFIX_BYTES: Final = _PREFIX.size
@@ -42,11 +48,15 @@ class FrameReader:
         self._prefix = b""
         self._payload = io.BytesIO()
         self._missing = 0
+        # The frames before of a payload that is longer than one, and whether the frame that is being read belongs to it
+        # without being its last one.
+        self._pieces: list[bytes] = []
+        self._more = False
 
     @property
     def incomplete(self) -> bool:
         """Whether a frame has begun and not ended."""
-        return self._missing > 0 or self._prefix != b""
+        return self._missing > 0 or self._prefix != b"" or bool(self._pieces)
 
     def feed(self, data: bytes) -> list[bytes]:
         """The payloads that `data` completes, in order.
@@ -64,7 +74,7 @@ class FrameReader:
         while end - position >= _PREFIX_BYTES:
             (length,) = _length_at(data, position)
             if length > self._frame_bytes_max:
-                raise FrameTooLarge(length, self._frame_bytes_max)
+                length = self._of_many(length)
             start = position + _PREFIX_BYTES
             position = start + length
             if position > end:
@@ -72,7 +82,10 @@ class FrameReader:
                 self._missing = position - end
                 self._payload.write(data[start:])
                 return frames
-            frames.append(data[start:position])
+            if self._more or self._pieces:
+                self._piece(data[start:position], frames)
+            else:
+                frames.append(data[start:position])
         self._prefix = data[position:]
         return frames
 
@@ -83,9 +96,31 @@ class FrameReader:
         self._missing -= len(used)
         if not self._missing:
             # BytesIO grows in place, and gives up its buffer without a copy.
-            frames.append(self._payload.getvalue())
+            whole = self._payload.getvalue()
             self._payload = io.BytesIO()
+            if self._more or self._pieces:
+                self._piece(whole, frames)
+            else:
+                frames.append(whole)
         return len(used)
+
+    def _of_many(self, prefix: int) -> int:
+        """The length in a prefix that is over the limit: of a frame that others follow, or `FrameTooLarge`."""
+        length = prefix & ~MORE
+        if prefix == length or not 0 < length <= self._frame_bytes_max:
+            raise FrameTooLarge(length, self._frame_bytes_max)
+        self._more = True
+        return length
+
+    def _piece(self, frame: bytes, frames: list[bytes]) -> None:
+        self._pieces.append(frame)
+        if self._more:
+            self._more = False
+            if sum(map(len, self._pieces)) > PAYLOAD_BYTES_MAX:
+                raise FrameTooLarge(PAYLOAD_BYTES_MAX + 1, PAYLOAD_BYTES_MAX)
+        else:
+            pieces, self._pieces = self._pieces, []
+            frames.append(b"".join(pieces))
 
 
 def take_frame(received: bytearray, frame_bytes_max: int) -> bytes | None:

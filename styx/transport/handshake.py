@@ -26,7 +26,7 @@ from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.transport.frame import UNAUTHENTICATED_FRAME_BYTES_MAX, prefix_of
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of everything that processes of a cluster must have in common: handshake, messages, what stands in log and store, and
 the outcomes that a recorded epoch has. Both sides must have the same one; releases that share it can be mixed.
 """

@@ -1,5 +1,5 @@
-"""What a worker has for its peers when it has nothing more to run: one frame a peer, acks of one transaction to one
-root summed.
+"""What a worker has for its peers when it has nothing more to run: one frame a peer, or several if it is large; acks of
+one transaction to one root summed.
 
 Decides grouping only; never sends.
 """
@@ -9,16 +9,20 @@ from __future__ import annotations
 from typing import Final
 
 from styx.worker.ack_share import add
-from styx.worker.messages import Ack, Frame, WorkerMessage
+from styx.worker.messages import Ack, Call, ExternalDone, Frame, Result, WorkerMessage
 
 MESSAGES_HELD_MAX: Final = 256
 """A worker that still has functions to run holds back so many, for fewer and larger frames."""
+BYTES_HELD_MAX: Final = 1024 * 1024
+"""The same in bytes of arguments and results, which are most of what is large."""
+FRAME_BYTES: Final = 4 * 1024 * 1024
+"""A frame with so many of them is full: one message more makes it at most so much larger."""
 
 
 class Outbox:
     """Messages by peer; `take` empties it."""
 
-    __slots__ = ("_acks", "_count", "_messages")
+    __slots__ = ("_acks", "_bytes", "_count", "_full", "_in_frame", "_messages")
 
     def __init__(self) -> None:
         self.clear()
@@ -26,7 +30,7 @@ class Outbox:
     @property
     def full(self) -> bool:
         """There is enough to keep peers busy: better sent now than with what is still to come."""
-        return self._count + len(self._acks) >= MESSAGES_HELD_MAX
+        return self._count + len(self._acks) >= MESSAGES_HELD_MAX or self._bytes >= BYTES_HELD_MAX
 
     def send(self, peer: int, message: WorkerMessage) -> None:
         """Queues a message for `peer`."""
@@ -35,6 +39,15 @@ class Outbox:
             messages = self._messages[peer] = []
         messages.append(message)
         self._count += 1
+        size = weight(message)
+        if size:
+            self._bytes += size
+            in_frame = self._in_frame.get(peer, 0) + size
+            if in_frame >= FRAME_BYTES:
+                self._full.append((peer, messages))
+                del self._messages[peer]
+                in_frame = 0
+            self._in_frame[peer] = in_frame
 
     def acknowledge(self, peer: int, ack: Ack) -> None:
         """Queues an ack, adding it to one already queued for the same transaction."""
@@ -53,12 +66,15 @@ class Outbox:
         assert not before.calls, "a transaction in sequential mode has one chain at a time"
 
     def take(self, generation: int, epoch: int, sender: int) -> list[tuple[int, Frame]]:
-        """(peer, frame) for every peer there is something for."""
-        if not self._messages and not self._acks:
+        """(peer, frame) for every peer there is something for; in each peer's order."""
+        if not self._count and not self._acks:
             return []
         for (peer, _), ack in self._acks.items():
             self.send(peer, ack)
-        frames = [(peer, Frame(generation, epoch, sender, messages)) for peer, messages in self._messages.items()]
+        frames = [
+            (peer, Frame(generation, epoch, sender, messages))
+            for peer, messages in (*self._full, *self._messages.items())
+        ]
         self.clear()
         return frames
 
@@ -67,3 +83,23 @@ class Outbox:
         self._messages: dict[int, list[WorkerMessage]] = {}
         self._acks: dict[tuple[int, int], Ack] = {}
         self._count = 0
+        self._bytes = 0
+        self._in_frame: dict[int, int] = {}
+        self._full: list[tuple[int, list[WorkerMessage]]] = []
+
+
+def weight(message: WorkerMessage) -> int:
+    """Bytes of arguments and results in it."""
+    if isinstance(message, Call):
+        return len(message.params)
+    if isinstance(message, Result):
+        size = 0 if message.value is None else len(message.value)
+        for _, spec in message.calls:
+            size += len(spec.params)
+        return size
+    if isinstance(message, Ack):
+        size = 0
+        for _, spec in message.calls:
+            size += len(spec.params)
+        return size
+    return len(message.outcome) if isinstance(message, ExternalDone) else 0

@@ -28,7 +28,7 @@ MODULES = (
     *(messages, epoch_record, record, call_spec, claim, description, package_format),
 )
 FORMATS = (snapshot_object.MAGIC, metadata._MAGIC, package_format.MAGIC)
-DIGESTS = {2: "fc8c1af14607d9936618a4e2"}
+DIGESTS = {3: "fc8c1af14607d9936618a4e2"}
 """Of `text()`, for the present version. Older ones need not stay."""
 
 

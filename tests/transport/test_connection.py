@@ -79,7 +79,33 @@ async def test_a_long_pass_keeps_no_more_than_a_write_of_frames(security: Securi
         assert collected.writes == [50, 50, 25]
 
 
-async def test_the_largest_payload_passes_and_a_larger_one_is_not_sent(security: Security) -> None:
+async def test_a_payload_longer_than_a_frame_comes_whole(security: Security) -> None:
+    async with connected(security) as (dialed, accepted):
+        b = End(accepted)
+        sizes = (1, FRAME_BYTES_MAX + 1, 2, 3 * FRAME_BYTES_MAX, FRAME_BYTES_MAX, 3)
+        for number, size in enumerate(sizes):
+            dialed.send(bytes([number]) * size)
+        received = await b.until_received(len(sizes))
+        assert [(len(payload), payload[:1], payload[-1:]) for payload in received] == [
+            (size, bytes([number]), bytes([number])) for number, size in enumerate(sizes)
+        ]
+        assert dialed.frames_sent == accepted.frames_received == len(sizes)
+
+
+async def test_writes_of_large_payloads_are_bounded(security: Security, monkeypatch: Any) -> None:
+    monkeypatch.setattr(connection, "WRITE_BYTES_MAX", 1000)
+    async with connected(security) as (dialed, accepted):
+        collected, b = Collected(dialed), End(accepted)
+        for _ in range(6):
+            dialed.send(bytes(600))
+        await b.until_received(6)
+        assert max(collected.writes) <= 1000 + 604
+
+
+async def test_the_largest_payload_passes_and_a_larger_one_is_not_sent(
+    security: Security, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "PAYLOAD_BYTES_MAX", FRAME_BYTES_MAX)
     async with connected(security) as (dialed, accepted):
         b = End(accepted)
         with pytest.raises(FrameTooLarge, match=str(FRAME_BYTES_MAX + 1)):

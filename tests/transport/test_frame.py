@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from styx.limits import MIB
-from styx.transport.frame import FRAME_BYTES_MAX, FrameReader, FrameTooLarge, prefix_of, take_frame
+from styx.transport import frame
+from styx.transport.frame import FRAME_BYTES_MAX, MORE, FrameReader, FrameTooLarge, prefix_of, take_frame
 
 payload_lists = st.lists(st.binary(max_size=30) | st.integers(200, 400).map(bytes))
 
@@ -52,6 +53,39 @@ def test_a_payload_is_given_when_its_last_byte_is_there(
     assert reader.incomplete
     assert reader.feed(whole[cut:]) == [last]
     assert not reader.incomplete
+
+
+def in_pieces(payloads: list[bytes], size: int) -> bytes:
+    stream = b""
+    for payload in payloads:
+        pieces = [payload[at : at + size] for at in range(0, len(payload), size)] or [b""]
+        for piece in pieces[:-1]:
+            stream += prefix_of(MORE | len(piece)) + piece
+        stream += stream_of(pieces[-1:])
+    return stream
+
+
+@given(payload_lists, st.integers(1, 7), st.lists(st.integers(0, 10_000)))
+def test_payloads_of_several_frames(payloads: list[bytes], size: int, cuts: list[int]) -> None:
+    reader = FrameReader(7)
+    stream = in_pieces(payloads, size)
+    assert [payload for piece in pieces_of(stream, cuts) for payload in reader.feed(piece)] == payloads
+    assert not reader.incomplete
+
+
+def test_a_payload_of_several_frames_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frame, "PAYLOAD_BYTES_MAX", 20)
+    reader = FrameReader(10)
+    assert reader.feed(in_pieces([bytes(20)], 10)) == [bytes(20)]
+    reader.feed(prefix_of(MORE | 10) + bytes(10))
+    assert reader.incomplete
+    with pytest.raises(FrameTooLarge, match="20"):
+        reader.feed((prefix_of(MORE | 10) + bytes(10)) * 2)
+    for prefix in (MORE, MORE | 11):
+        with pytest.raises(FrameTooLarge):
+            FrameReader(10).feed(prefix_of(prefix))
+    with pytest.raises(FrameTooLarge):
+        take_frame(bytearray(prefix_of(MORE | 5) + b"hello"), 10)
 
 
 def test_the_limit_is_the_largest_length_allowed() -> None:

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from styx.call_spec import CallSpec
-from styx.worker.messages import Ack, Drop, Failure, Frame
-from styx.worker.outbox import MESSAGES_HELD_MAX, Outbox
+from styx.worker.messages import Ack, Call, Drop, ExternalDone, Failure, Frame, Result, WorkerMessage
+from styx.worker.outbox import BYTES_HELD_MAX, FRAME_BYTES, MESSAGES_HELD_MAX, Outbox, weight
 
 
 def failure(chain: bytes, message: str) -> Failure:
@@ -98,3 +98,51 @@ def test_it_is_full_before_it_holds_back_too_much() -> None:
     assert outbox.full
     assert [len(frame.messages) for _, frame in outbox.take(1, 0, 0)] == [MESSAGES_HELD_MAX - 1, 1]
     assert not outbox.full
+
+
+def call(params: bytes) -> Call:
+    return Call(1, 0, 0, 1, "o", "f", "k", params, b"", b"", 0, 1, 0)
+
+
+SPEC = CallSpec(False, 1, "o", "f", "k", bytes(70))
+
+
+@pytest.mark.parametrize(
+    ("message", "size"),
+    [
+        (call(bytes(50)), 50),
+        (Result(1, 0, b"", bytes(60), 1, [(b"", SPEC), (b"", SPEC)]), 200),
+        (Result(1, 0, b"", None, 1, []), 0),
+        (Ack(1, 0, 1, 2, 1, calls=[(b"", SPEC)]), 70),
+        (Drop(1), 0),
+        (ExternalDone(1, 0, b"", bytes(80)), 80),
+    ],
+)
+def test_what_messages_weigh(message: WorkerMessage, size: int) -> None:
+    assert weight(message) == size
+
+
+def test_large_messages_are_sent_soon() -> None:
+    outbox = Outbox()
+    outbox.send(1, call(bytes(BYTES_HELD_MAX - 1)))
+    assert not outbox.full
+    outbox.send(2, call(b"x"))
+    assert outbox.full
+    outbox.take(0, 0, 0)
+    assert not outbox.full
+
+
+def test_large_messages_are_spread_over_frames_in_order() -> None:
+    outbox = Outbox()
+    size = FRAME_BYTES // 4 + 1
+    sent = [call(bytes([number]) * size) for number in range(10)]
+    for message in sent:
+        outbox.send(1, message)
+        outbox.send(2, Drop(message.params[0]))
+    outbox.acknowledge(1, Ack(8, 0, 1, 2, 1))
+    frames = outbox.take(0, 0, 0)
+    to_first = [frame.messages for peer, frame in frames if peer == 1]
+    assert [len(messages) for messages in to_first] == [4, 4, 3]
+    assert [message for messages in to_first for message in messages][:10] == sent
+    assert [len(frame.messages) for peer, frame in frames if peer == 2] == [10]
+    assert outbox.take(0, 0, 0) == []

@@ -1,0 +1,80 @@
+"""The app of the large transactions: entities that hold, send, read and write as much as they are told."""
+
+from __future__ import annotations
+
+from styx import App, Context, Operator
+
+holder = Operator("holder")
+
+
+@holder.register
+async def hold(ctx: Context, size: int) -> int:
+    """The entity holds so many bytes."""
+    await ctx.put("x" * size)
+    return size
+
+
+@holder.register
+async def give(ctx: Context) -> str:
+    """What it holds."""
+    held: str = await ctx.get("")
+    return held
+
+
+@holder.register
+async def take(ctx: Context, held: str) -> None:
+    """Counts what it was given."""
+    await ctx.put(len(held))
+
+
+@holder.register
+async def count(ctx: Context) -> int:
+    """Adds one."""
+    number: int = await ctx.get(0) + 1
+    await ctx.put(number)
+    return number
+
+
+@holder.register
+async def spread(ctx: Context, calls: int, size: int) -> int:
+    """Sends so many bytes to each of so many other entities."""
+    for number in range(calls):
+        ctx.call_async(holder, take, f"{ctx.key}-{number}", ("x" * size,))
+    return calls
+
+
+@holder.register
+async def read(ctx: Context, other: str) -> int:
+    """The length of what another entity holds."""
+    held = await ctx.call(holder, give, other)
+    return len(held)
+
+
+@holder.register
+async def answer(ctx: Context, size: int) -> str:
+    """So many characters."""
+    return "x" * size
+
+
+@holder.register
+async def outside(ctx: Context, size: int) -> int:
+    """Sends so many characters out, and gets as many back."""
+    back: str = await ctx.call_external(echo, "x" * size)
+    await ctx.put(len(back))
+    return len(back)
+
+
+@holder.register
+async def write(ctx: Context, puts: int) -> int:
+    """Puts so many values, one over the other."""
+    for number in range(puts):
+        await ctx.put(number)
+    return puts
+
+
+def echo(text: str) -> str:
+    """An outside function."""
+    return text
+
+
+app = App("large", operators=[holder])
