@@ -68,8 +68,11 @@ def dev(
             negative=(),
         ),
     ] = False,
+    reload: Annotated[
+        bool, Parameter(negative=(), help="Take up changes of the app's files.", env_var="STYX_RELOAD")
+    ] = False,
     front: FrontOptions | None = None,
-) -> None:
+) -> int:
     """Serve an app over HTTP, durable in a directory.
 
     Everything runs in this process and needs no other service. Kill it, start it
@@ -79,6 +82,8 @@ def dev(
     Each request is shown in a line. An exception that the app did not mean is
     shown with the lines of the app that led to it, and so are warnings: styx
     errors has the last of them. STYX_LOG_FORMAT=json makes each line a JSON object.
+    With --reload, a change of the app's files is imported first; if that works,
+    and the stored state fits, the new code takes over and no request is lost.
     The current directory is on Python's path. Delete the data directory to start
     from nothing.
     """
@@ -89,7 +94,8 @@ def dev(
         raise usage_error(f"--port is a number from 0 to 65535, got {port}")
     if not 0 < snapshot_interval < float("inf"):
         raise usage_error(f"--snapshot-interval is a number of seconds above 0, got {snapshot_interval:g}")
-    app = load_app(target)
+    sockets = os.environ.get("STYX_RELOAD_SOCKETS", "") if reload else ""
+    app = None if reload else load_app(target)
     problem = _problem_of(data_dir)
     if problem is not None:
         raise usage_error(f"--data-dir {data_dir} cannot be used: {problem}; choose another directory")
@@ -104,4 +110,15 @@ def dev(
     options = ServingOptions(
         host, port, data_dir, snapshot_interval, front=before, accept_changed_replay=accept_changed_replay
     )
-    run_dev_server(app, options, DevOptions(not quiet, all_errors))
+    shown = DevOptions(not quiet, all_errors)
+    if app is not None:
+        run_dev_server(app, options, shown)
+    elif sockets:
+        from styx.cli.reload.version import run_version
+
+        run_version(target, options, shown, sockets)
+    else:
+        from styx.cli.reload.main import run_watcher
+
+        return run_watcher(options)
+    return 0

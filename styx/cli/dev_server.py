@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,7 +36,7 @@ class DevOptions(NamedTuple):
 
 def run_dev_server(app: App, options: ServingOptions, shown: DevOptions) -> None:
     """Serves the app until it is told to stop; raises what ends it otherwise."""
-    set_up_logging("dev", terminal=True)
+    set_up_terminal()
 
     def on_started(url: str, start: Start) -> None:
         say(*opening_lines(app, url, options, start))
@@ -42,20 +44,39 @@ def run_dev_server(app: App, options: ServingOptions, shown: DevOptions) -> None
     def on_stopping() -> None:
         say("Stopping: storing a snapshot …")
 
-    serving = serve_embedded(
+    epoch = run_loop(dev_serving(app, options, shown, on_started, on_stopping))
+    say(closing_line(epoch, options.data_dir))
+
+
+def set_up_terminal() -> None:
+    """Log lines for a developer's eyes."""
+    set_up_logging("dev", terminal=True)
+
+
+async def dev_serving(
+    app: App,
+    options: ServingOptions,
+    shown: DevOptions,
+    on_started: Callable[[str, Start], None],
+    on_stopping: Callable[[], None],
+    stop: asyncio.Event | None = None,
+    listener: socket.socket | None = None,
+) -> int | None:
+    """As `serve_embedded`, with everything shown that a developer wants to see."""
+    return await serve_embedded(
         app,
         options,
         on_started=on_started,
         on_stopping=on_stopping,
+        stop=stop,
+        listener=listener,
         around=RequestLines if shown.requests else None,
-        beside=lambda engine: watched(engine, shown),
+        beside=lambda engine: _watched(engine, shown),
     )
-    epoch = run_loop(serving)
-    say(closing_line(epoch, options.data_dir))
 
 
 @contextmanager
-def watched(engine: EmbeddedEngine, shown: DevOptions) -> Iterator[None]:
+def _watched(engine: EmbeddedEngine, shown: DevOptions) -> Iterator[None]:
     """Meanwhile the engine tells of what a developer wants to see."""
     notes = engine.reports.notes
     notes.all_aborts = shown.all_errors

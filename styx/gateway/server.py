@@ -35,7 +35,7 @@ KEEP_ALIVE_SECONDS: Final = 75
 CONNECTIONS_MAX: Final = 10_000
 """Open at once, as far as the process may have file descriptors."""
 PORT_MAX: Final = 65_535
-LINGER_SECONDS: Final = 0.15
+LINGER_SECONDS: Final = 0.1
 """How long connections stay open for another request, before another server takes the socket over."""
 BACKLOG_MAX: Final = 2_048
 """Connections that wait to be accepted."""
@@ -75,7 +75,7 @@ async def serve(
     """
     gateway = Gateway(engine, timeout_seconds)
     lent = listener is not None
-    listener = _listen(host, port) if listener is None else listener.dup()
+    listener = listen_on(host, port) if listener is None else listener.dup()
     rules = (front or Front()).rules(host, listener.getsockname()[0])
     application = fronted(gateway, rules)
     allow_descriptors(CONNECTIONS_MAX + DESCRIPTORS_KEPT)
@@ -98,7 +98,7 @@ async def serve(
 
     def let_go() -> None:
         gateway.draining = True
-        for accepting in server.servers:
+        for accepting in getattr(server, "servers", ()):  # none before it has started
             accepting.close()
         asyncio.get_running_loop().call_later(LINGER_SECONDS, shut_down)
 
@@ -160,7 +160,8 @@ def _config(application: Application, grace_seconds: int, room: Room) -> uvicorn
     )
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen_on(host: str, port: int) -> socket.socket:
+    """A socket that listens; raises `ConfigurationError` if it cannot be had."""
     try:
         if not 0 <= port <= PORT_MAX:
             raise OSError(f"a port is a number from 0 to {PORT_MAX}")

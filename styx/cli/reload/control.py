@@ -1,0 +1,79 @@
+"""What the watching process and a version's process tell each other: JSON lines over a socket pair. Decides nothing."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final, Literal
+
+import msgspec
+
+VARIABLE: Final = "STYX_RELOAD_SOCKETS"
+"""Tells a version's process its inherited sockets: `CONTROL,LISTENER`, as file descriptors."""
+LINE_BYTES_MAX: Final = 4 * 1024 * 1024
+CHUNK_BYTES: Final = 65_536
+
+
+class Order(msgspec.Struct):
+    """To a version's process.
+
+    `import` its app; `serve`; `release` the data and the socket, orderly; `end`, orderly, if it serves still. `first`:
+    nothing was served before, so that everything is told.
+    """
+
+    do: Literal["import", "serve", "release", "end"]
+    first: bool = False
+
+
+class News(msgspec.Struct):
+    """From a version's process.
+
+    `imported` with the directories of its files; `failed` to import, with `text`; `serving`; `refused` to serve, with
+    `text`, and nothing is open; `released`.
+    """
+
+    what: Literal["imported", "failed", "serving", "refused", "released"]
+    text: str = ""
+    directories: list[str] = []
+
+
+_encode = msgspec.json.Encoder().encode
+_order = msgspec.json.Decoder(Order).decode
+_news = msgspec.json.Decoder(News).decode
+
+
+def line_of(message: Order | News) -> bytes:
+    """A message as it travels."""
+    return _encode(message) + b"\n"
+
+
+def news_of(line: bytes) -> News:
+    """What a line from a version's process says."""
+    return _news(line)
+
+
+class Orders:
+    """A version's end of the pair. It waits for one order at a time; `end` stands for a watcher that is gone."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self.control = control
+        self._read = b""
+
+    def tell(self, news: News) -> None:
+        """Sends it; one that nobody hears is lost."""
+        try:
+            self.control.sendall(line_of(news))
+        except OSError:
+            pass
+
+    def wait(self) -> Order:
+        """The next order; blocks."""
+        while b"\n" not in self._read:
+            try:
+                chunk = self.control.recv(CHUNK_BYTES)
+            except OSError:
+                chunk = b""
+            if not chunk:
+                return Order("end")
+            self._read += chunk
+        line, _, self._read = self._read.partition(b"\n")
+        return _order(line)

@@ -1,0 +1,28 @@
+"""What `styx dev --reload` runs in the process that stays."""
+
+from __future__ import annotations
+
+import asyncio
+
+from styx.cli.dev_server import set_up_terminal
+from styx.cli.exit_codes import CommandFailed
+from styx.cli.serving import ServingOptions
+from styx.extras import lacking
+from styx.gateway.server import listen_on
+
+
+def run_watcher(options: ServingOptions) -> int:
+    """Watches and serves until it is told to stop; raises `CommandFailed` without watchfiles."""
+    try:
+        from styx.cli.reload.watcher import Watcher
+    except ModuleNotFoundError as error:
+        if error.name != "watchfiles":
+            raise
+        raise CommandFailed(lacking("styx dev --reload", "watchfiles", "reload")) from None
+    set_up_terminal()
+    with listen_on(options.host, options.port) as listening:
+
+        async def run() -> int:
+            return await Watcher(listening).run()
+
+        return asyncio.run(run())

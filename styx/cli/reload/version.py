@@ -1,0 +1,115 @@
+"""One version of the code, in a process of its own: imports the app when told to, serves it on the socket it was given,
+and lets go when the next version takes over, or goes on if that one cannot.
+
+Its watcher decides everything. It outlives its watcher for no longer than an orderly end takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+import threading
+import traceback
+from pathlib import Path
+
+from styx.app import App
+from styx.cli.app_target import load_app
+from styx.cli.dev_server import DevOptions, closing_line, dev_serving, opening_lines, say, set_up_terminal
+from styx.cli.engine_facts import Start
+from styx.cli.exit_codes import CommandFailed
+from styx.cli.reload.control import News, Order, Orders
+from styx.cli.serving import ServingOptions, run_loop
+from styx.errors import StyxError
+from styx.user_frames import UserFrames
+
+
+def run_version(target: str, options: ServingOptions, shown: DevOptions, sockets: str) -> None:
+    """The whole life of a version's process; `sockets` is what `control.VARIABLE` says."""
+    set_up_terminal()
+    # Compiled files are found by a source's second and size: two edits within a second could be the same to Python.
+    sys.dont_write_bytecode = True
+    control, listening = (socket.socket(fileno=int(number)) for number in sockets.split(","))
+    orders = Orders(control)
+    app: App | None = None
+    while (order := orders.wait()).do != "end":
+        if order.do == "import":
+            app = _imported(target, orders)
+        elif order.do == "serve" and app is not None and _serves(app, options, shown, listening, orders, order.first):
+            return
+
+
+def _imported(target: str, orders: Orders) -> App | None:
+    try:
+        app = load_app(target)
+    except CommandFailed as error:
+        orders.tell(News("failed", _explained(error), _directories()))
+        return None
+    orders.tell(News("imported", "", _directories()))
+    return app
+
+
+def _explained(error: CommandFailed) -> str:
+    """What is wrong, with all lines of the app's code that led to it."""
+    cause = error.__cause__
+    if cause is None or isinstance(cause, SyntaxError):
+        return error.message
+    frames = UserFrames().of(cause)
+    lines = [f"  {frame.file}:{frame.line} in {frame.function}" for frame in frames if frame.own]
+    *_, last = traceback.format_exception_only(cause)
+    return "\n".join([error.message.splitlines()[0], *lines, last.strip()])
+
+
+def _directories() -> list[str]:
+    """Where the app's files are: those of all modules that are neither installed nor Python's own."""
+    frames, found = UserFrames(), {os.getcwd()}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if file and file.endswith(".py") and frames.is_own_file(file):
+            found.add(str(Path(file).resolve().parent))
+    return sorted(found)
+
+
+def _serves(
+    app: App,
+    options: ServingOptions,
+    shown: DevOptions,
+    listening: socket.socket,
+    orders: Orders,
+    first: bool,
+) -> bool:
+    """Serves until told otherwise; True if that was to end."""
+    told: list[Order] = []
+
+    async def serve() -> int | None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def hear() -> None:
+            told.append(orders.wait())
+            loop.call_soon_threadsafe(stop.set)
+
+        def on_started(url: str, start: Start) -> None:
+            if first:
+                say(*opening_lines(app, url, options, start))
+            orders.tell(News("serving"))
+            # On a thread, so that an event loop that the app's code holds up is no matter of this.
+            threading.Thread(target=hear, name="styx-reload", daemon=True).start()
+
+        def on_stopping() -> None:
+            if not told or told[0].do == "end":
+                say("Stopping: storing a snapshot …")
+
+        return await dev_serving(app, options, shown, on_started, on_stopping, stop=stop, listener=listening)
+
+    try:
+        epoch = run_loop(serve())
+    except (StyxError, OSError) as error:
+        orders.tell(News("refused", str(error)))
+        return False
+    if told and told[0].do == "release":
+        orders.tell(News("released"))
+        return False
+    say(closing_line(epoch, options.data_dir))
+    return True

@@ -1,0 +1,217 @@
+"""The process that stays: keeps the listening socket, watches the app's files, and lets one version follow another.
+
+A switch: the next version imports the app; the one that serves finishes what is in flight, stores a snapshot and lets
+go; the next one opens the data and serves. Connections that are made meanwhile wait at the socket. If the next version
+cannot serve, the one before goes on. It never imports the app itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from styx.cli.dev_server import say
+from styx.cli.reload.control import LINE_BYTES_MAX, VARIABLE, News, Order, line_of, news_of
+from styx.cli.reload.watching import Stamps, stamps, until_changed
+
+RELEASE_SECONDS_MAX: Final = 30.0
+"""How long a version may take to let go; then it is killed, and what it has answered is in the log."""
+END_SECONDS_MAX: Final = 60.0
+AGAIN_SECONDS: Final = 1.0
+"""Before a version that ended by itself is started anew."""
+
+
+class Version:
+    """A process with one version of the code."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
+        self._process = process
+        self._control = control
+        self._reader: asyncio.StreamReader
+        self._writer: asyncio.StreamWriter
+        self.directories: list[str] = []
+
+    @classmethod
+    async def started(cls, listening: socket.socket) -> Version:
+        """A process that waits for orders."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            passed = (theirs.fileno(), listening.fileno())
+            process = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
+                sys.orig_argv,
+                executable=sys.executable,
+                pass_fds=passed,
+                env={**os.environ, VARIABLE: ",".join(map(str, passed))},
+                start_new_session=True,  # Ctrl-C is for the watcher
+            )
+        version = cls(process, ours)
+        version._reader, version._writer = await asyncio.open_connection(sock=ours, limit=LINE_BYTES_MAX)
+        return version
+
+    async def asked(self, order: Order) -> News | None:
+        """What it says to an order; None if it has ended instead."""
+        self._writer.write(line_of(order))
+        return await self.news()
+
+    async def news(self) -> News | None:
+        """The next thing it says; None if it has ended."""
+        try:
+            line = await self._reader.readline()
+        except (OSError, ValueError):
+            return None
+        return news_of(line) if line.endswith(b"\n") else None
+
+    async def end(self, order: Order | None = None) -> int:
+        """Ends it, orderly if it takes the order, and gives its exit status."""
+        if order is None:
+            self._process.kill()
+        else:
+            self._writer.write(line_of(order))
+        try:
+            return await asyncio.wait_for(asyncio.to_thread(self._process.wait), END_SECONDS_MAX)
+        except TimeoutError:
+            self._process.kill()
+            return await asyncio.to_thread(self._process.wait)
+        finally:
+            self._writer.close()
+
+
+class Watcher:
+    """`run` ends when the process is told to, and gives the exit status of the version that served."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
+        self._serving: Version | None = None
+        self._spare: Version | None = None
+        self._directories: list[str] = [os.getcwd()]
+        self._before: Stamps = {}
+        self._served = False
+
+    async def run(self) -> int:
+        """Until SIGTERM or SIGINT."""
+        told = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, told.set)
+        stopping = asyncio.create_task(told.wait())
+        working = asyncio.create_task(self._work())
+        await asyncio.wait([stopping, working], return_when=asyncio.FIRST_COMPLETED)
+        failed = working.done()
+        stopping.cancel()
+        working.cancel()
+        await asyncio.wait([working])
+        status = 0
+        if self._spare is not None:
+            await self._spare.end()
+        if self._serving is not None:
+            status = await self._serving.end(Order("end"))
+        if failed:
+            working.result()
+        return status
+
+    async def _work(self) -> None:
+        self._spare = await Version.started(self._listening)
+        while True:
+            self._before = stamps(self._directories)
+            await self._switch()
+            if self._spare is None:
+                self._spare = await Version.started(self._listening)
+            await self._until_due()
+
+    async def _until_due(self) -> None:
+        """Until a file has changed, or the version that serves has ended by itself."""
+        changes = asyncio.create_task(until_changed(self._directories, self._before))
+        waiting: set[asyncio.Task[object]] = {changes}
+        ended = None
+        if self._serving is not None:
+            ended = asyncio.create_task(self._serving.news())
+            waiting.add(ended)
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if changes.done():
+                names = ", ".join(map(_short, changes.result()[:3]))
+                say(f"Changed: {names}")
+            elif ended is not None and self._serving is not None:
+                news = ended.result()
+                status = await self._serving.end()
+                self._serving = None
+                why = news.text if news is not None else f"exit status {status}"
+                say(f"The process that served has ended ({why}); it starts again.")
+                await asyncio.sleep(AGAIN_SECONDS)
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.wait(waiting)
+
+    async def _switch(self) -> None:
+        began_s = time.monotonic()
+        assert self._spare is not None
+        following, self._spare = self._spare, None
+        imported = await following.asked(Order("import"))
+        if imported is not None:
+            self._look_at(imported.directories)
+        if imported is None or imported.what != "imported":
+            await following.end()
+            self._stays(imported.text if imported is not None else "the process that imported it has ended")
+            return
+        away_s = time.monotonic()
+        if self._serving is not None and not await self._released(self._serving):
+            self._serving = None
+        served = await following.asked(Order("serve", first=not self._served))
+        if served is None or served.what != "serving":
+            await following.end()
+            await self._go_on()
+            self._stays(served.text if served is not None else "the process that was to serve it has ended")
+            return
+        if self._serving is not None:
+            await self._serving.end(Order("end"))
+            now_s = time.monotonic()
+            say(f"Reloaded in {now_s - began_s:.2f} s; requests waited for {now_s - away_s:.2f} s of them at most.")
+        elif self._served:
+            say(f"Serving again, {time.monotonic() - began_s:.2f} s after the change.")
+        self._serving, self._served = following, True
+
+    async def _released(self, serving: Version) -> bool:
+        """It has let go; False if it had to be killed for it, or was gone."""
+        try:
+            news = await asyncio.wait_for(serving.asked(Order("release")), RELEASE_SECONDS_MAX)
+        except TimeoutError:
+            say(f"The version that serves does not let go within {RELEASE_SECONDS_MAX:g} s; it is killed.")
+            news = None
+        if news is not None and news.what == "released":
+            return True
+        await serving.end()
+        return False
+
+    async def _go_on(self) -> None:
+        """The version before serves again."""
+        if self._serving is None:
+            return
+        news = await self._serving.asked(Order("serve"))
+        if news is None or news.what != "serving":
+            await self._serving.end()
+            self._serving = None
+
+    def _look_at(self, directories: list[str]) -> None:
+        """What was not looked at before is taken as it is now; a change a moment ago was imported."""
+        new = [each for each in directories if each not in self._directories]
+        self._before.update(stamps(new))
+        self._directories = sorted({*self._directories, *directories})
+
+    def _stays(self, why: str) -> None:
+        goes_on = "The version before goes on." if self._serving is not None else "Nothing is served."
+        say(why, f"{goes_on} The next change is tried again.")
+
+
+def _short(path: str) -> str:
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return path
