@@ -58,7 +58,7 @@ class EngineLoop:
             self._emit(effect.replies)
         elif isinstance(effect, worker_events.LoadState):
             empty = {slot: worker_events.LoadedSlot({}, 0, []) for slot in effect.slots}
-            self._to_worker.append(worker_events.StateLoaded(effect.generation, -1, 0, empty, [], set()))
+            self._to_worker.append(worker_events.StateLoaded(effect.generation, -1, 0, empty, [], {}))
         else:
             raise AssertionError(f"this loop has no part for {effect}")
 

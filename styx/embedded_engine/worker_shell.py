@@ -18,6 +18,7 @@ from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.external_log import ExternalLog
 from styx.embedded_engine.feed import Feed
 from styx.embedded_engine.in_flight import InFlight
+from styx.embedded_engine.replay_watch import ReplayWatch
 from styx.embedded_engine.storage import Storage
 from styx.externals.runner import Externals
 from styx.log.base import Stream
@@ -31,6 +32,7 @@ from styx.worker.events import (
     Event,
     LoadState,
     RecordDurable,
+    ReplyDiffers,
     ReportPoison,
     RunExternal,
     SlotPartsStored,
@@ -83,10 +85,12 @@ class WorkerShell:
         self._now_us = now_us
         self._failed = failed
         self._change = change
+        self.replay = ReplayWatch(storage.log, change)
         self._do: dict[type, Callable[[Any], None]] = {
             Tell: self._tell,
             AppendEpochRecord: self._append,
             EmitReplies: self._emit,
+            ReplyDiffers: self.replay.differs,
             LoadState: self._load,
             StoreSlots: self._store_slots,
             RunExternal: self._run_external,

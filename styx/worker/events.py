@@ -68,14 +68,14 @@ class LoadedSlot:
 
 @dataclass(slots=True)
 class StateLoaded:
-    """The answer to `LoadState`; `answered` are the sequence TIDs of replies already in the replies stream."""
+    """The answer to `LoadState`; `answered` has digests of replies already in the replies stream, by sequence TID."""
 
     generation: int
     epoch: int
     counter: int
     slots: dict[int, LoadedSlot]
     plans: list[EpochPlan]
-    answered: set[int]
+    answered: dict[int, int]
 
 
 @dataclass(slots=True)
@@ -154,6 +154,18 @@ class EmitReplies:
 
 
 @dataclass(slots=True)
+class ReplyDiffers:
+    """A replay gives this reply, and another one stands in the replies stream, which stays.
+
+    `request` is as it stands in the log.
+    """
+
+    slot: int
+    reply: ReplyRecord
+    request: bytes
+
+
+@dataclass(slots=True)
 class LoadState:
     """Load these slots from the snapshot and the log, then feed their requests from `next_offset` on.
 
@@ -208,4 +220,14 @@ class ReportPoison:
     reason: str
 
 
-Effect = SendFrame | Tell | AppendEpochRecord | EmitReplies | LoadState | StoreSlots | RunExternal | ReportPoison
+Effect = (
+    SendFrame
+    | Tell
+    | AppendEpochRecord
+    | EmitReplies
+    | ReplyDiffers
+    | LoadState
+    | StoreSlots
+    | RunExternal
+    | ReportPoison
+)

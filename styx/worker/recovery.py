@@ -26,11 +26,12 @@ from styx.sequencer.epoch_record import (
 )
 from styx.store.base import NotFound, Store
 from styx.worker.events import LoadedSlot, LoadState, StateLoaded
+from styx.worker.replay_difference import reply_digest
 from styx.worker.slot import Delta, Table, merge_into, tables_of
 from styx.worker.snapshot_object import decode_delta
 from styx.worker.snapshot_spans import spans
 
-Scan = Callable[[LoadState, LogReader], set[int]]
+Scan = Callable[[LoadState, LogReader], dict[int, int]]
 
 
 class Unusable(EngineFailed):
@@ -38,17 +39,16 @@ class Unusable(EngineFailed):
 
 
 class Behind(NamedTuple):
-    """What the log has behind a snapshot: the epochs to replay, and the sequence TIDs of replies that stand in it."""
+    """What the log has behind a snapshot: epochs to replay, and digests of the replies given, by sequence TID."""
 
     plans: list[EpochPlan]
-    answered: set[int]
+    answered: dict[int, int]
 
 
 def load_state(wanted: LoadState, n_slots: int, log: LogReader, store: Store, scan: Scan | None = None) -> StateLoaded:
     """Answers `LoadState`; raises `Unusable`. A store that is only out of reach raises its own error: try again.
 
-    `scan` finds the sequence TIDs of replies that stand in the log, where slots' replies are not in partitions of their
-    own.
+    `scan` finds the replies that stand in the log, where slots' replies are not in partitions of their own.
     """
 
     def behind() -> Behind:
@@ -87,13 +87,15 @@ def behind_snapshot(
     return Behind(plans, scan(wanted, log))
 
 
-def answered_in_own_partition(wanted: LoadState, log: LogReader) -> set[int]:
-    """The sequence TIDs of the replies that stand in the log, where each slot's are in the partition of its number."""
+def answered_in_own_partition(wanted: LoadState, log: LogReader) -> dict[int, int]:
+    """The digests of replies that stand in the log, by sequence TID, where each slot's are in the partition of its
+    number.
+    """
     known = {} if wanted.manifest is None else {s.part.slot: s.part.replies for s in wanted.manifest.slots}
-    answered: set[int] = set()
+    answered: dict[int, int] = {}
     for slot in wanted.slots:
         for record in log.read(Stream.REPLIES, slot, known.get(slot, {}).get(slot, 0)):
-            answered.add(decode_reply(record.payload).sequence)
+            answered[decode_reply(record.payload).sequence] = reply_digest(record.payload)
     return answered
 
 

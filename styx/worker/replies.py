@@ -1,7 +1,8 @@
 """Replies of one epoch: built in serial order, given at most once.
 
 A reply already in the replies stream (found there after a recovery) is not given again; it is still remembered for its
-idempotency key, as it was the first time. Never decides an outcome. Paper sections 6.4 (early commit replies) and 7.4.
+idempotency key, as it was the first time, and one that is another one now is told of. Never decides an outcome. Paper
+sections 6.4 (early commit replies) and 7.4.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from styx.messages import ReplyRecord
-from styx.worker.events import EmitReplies
+from styx.worker.events import EmitReplies, ReplyDiffers
+from styx.worker.replay_difference import digest_of
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 
 
 class Replies:
-    """`answered` are the sequence TIDs of replies that the stream already holds."""
+    """`answered` has the digests of replies that the stream already holds, by sequence TID."""
 
     def __init__(self, memories: dict[int, ReplyMemory]) -> None:
-        self.answered: set[int] = set()
+        self.answered: dict[int, int] = {}
+        self._differing: list[ReplyDiffers] = []
         self._memories = memories
         self._epoch = -1
         self._by_slot: dict[int, list[ReplyRecord]] = {}
@@ -36,7 +39,7 @@ class Replies:
         for root in roots:
             request_id, tid, slot, reply_to = root.request_id, root.tid, root.slot, root.reply_to
             if root.remembered is not None:
-                self._repeat(slot, root.remembered, request_id, tid, reply_to)
+                self._repeat(root, root.remembered, request_id, tid, reply_to)
                 continue
             failure = root.failure
             if failure is None:
@@ -49,27 +52,34 @@ class Replies:
                 self._memories[slot].remember(root.idempotency, reply)
             given = by_slot.get(slot)
             if given is None or answered:
-                self._give(slot, reply)
+                self._give(root, reply)
             else:
                 given.append(reply)
             if root.repeats is not None:
                 for repeat_id, sequence, repeat_to in root.repeats:
-                    self._repeat(slot, reply, repeat_id, sequence, repeat_to)
+                    self._repeat(root, reply, repeat_id, sequence, repeat_to)
 
-    def _repeat(self, slot: int, reply: ReplyRecord, request_id: str, sequence: int, reply_to: int) -> None:
-        self._give(slot, replace(reply, request_id=request_id, sequence=sequence, reply_to=reply_to))
+    def _repeat(self, root: RootTransaction, reply: ReplyRecord, request_id: str, sequence: int, reply_to: int) -> None:
+        self._give(root, replace(reply, request_id=request_id, sequence=sequence, reply_to=reply_to))
 
-    def _give(self, slot: int, reply: ReplyRecord) -> None:
+    def _give(self, root: RootTransaction, reply: ReplyRecord) -> None:
+        slot = root.slot
         if reply.sequence in self.answered:
-            self.answered.discard(reply.sequence)
+            if self.answered.pop(reply.sequence) != digest_of(reply):
+                self._differing.append(ReplyDiffers(slot, reply, root.payload))
             return
         replies = self._by_slot.get(slot)
         if replies is None:
             replies = self._by_slot[slot] = []
         replies.append(reply)
 
-    def take(self) -> list[EmitReplies]:
-        """The epoch's replies; the epoch's records are durable everywhere."""
-        taken = [EmitReplies(slot, replies) for slot, replies in self._by_slot.items()]
+    def take(self) -> list[EmitReplies | ReplyDiffers]:
+        """The epoch's replies, behind those that differ; the epoch's records are durable everywhere."""
+        taken: list[EmitReplies | ReplyDiffers] = []
+        if self._differing:
+            taken.extend(self._differing)
+            self._differing = []
+        for slot, replies in self._by_slot.items():
+            taken.append(EmitReplies(slot, replies))
         self._by_slot = {}
         return taken

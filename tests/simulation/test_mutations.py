@@ -159,9 +159,9 @@ def changes_pass_for_everything(patch: pytest.MonkeyPatch) -> None:
 def replies_are_given_again_after_a_recovery(patch: pytest.MonkeyPatch) -> None:
     original = replies.Replies._give
 
-    def give(self: replies.Replies, slot: int, reply: Any) -> None:
-        self.answered = set()
-        original(self, slot, reply)
+    def give(self: replies.Replies, root: Any, reply: Any) -> None:
+        self.answered = {}
+        original(self, root, reply)
 
     patch.setattr(replies.Replies, "_give", give)
 

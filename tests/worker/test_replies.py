@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from styx.messages import ReplyRecord, decode_reply
+from styx.worker.events import EmitReplies, ReplyDiffers
 from styx.worker.messages import Failure
+from styx.worker.replay_difference import digest_of
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
@@ -16,14 +18,14 @@ from tests.worker.execution import scripted_root
 class Epoch:
     """Replies of epoch 7 over two slots, with their memories."""
 
-    def __init__(self, answered: set[int] | None = None) -> None:
+    def __init__(self, *answered: ReplyRecord) -> None:
         self.memories = {index: ReplyMemory(Slot(index), 10) for index in (0, 1)}
         self.replies = Replies(self.memories)
-        self.replies.answered = answered or set()
+        self.replies.answered = {reply.sequence: digest_of(reply) for reply in answered}
         self.replies.begin(7)
 
     def taken(self) -> dict[int, list[ReplyRecord]]:
-        return {effect.slot: effect.replies for effect in self.replies.take()}
+        return {effect.slot: effect.replies for effect in self.replies.take() if isinstance(effect, EmitReplies)}
 
 
 def committed(tid: int, key: str = "a0", result: bytes = b"\x05", idempotency: bytes | None = None) -> RootTransaction:
@@ -74,15 +76,35 @@ def test_neither_a_result_nor_an_error_is_a_bug() -> None:
 
 
 def test_a_reply_that_the_log_holds_is_not_given_again() -> None:
-    epoch = Epoch(answered={3})
+    epoch = Epoch(ReplyRecord("r3", 3, 3, 7, 1, b"\x05"))
     epoch.replies.add([committed(3)], 1)
     epoch.replies.add([committed(5)], 1)
     assert [reply.tid for reply in epoch.taken()[0]] == [5]
-    assert epoch.replies.answered == set(), "known replies are forgotten one by one"
+    assert epoch.replies.answered == {}, "known replies are forgotten one by one"
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [
+        ReplyRecord("r3", 3, 3, 7, 1, b"\x06"),
+        ReplyRecord("r3", 3, 3, 7, 2, b"\x05"),
+        ReplyRecord("r3", 3, 3, 8, 1, b"\x05"),
+        ReplyRecord("r3", 3, 3, 7, 1, b"", ("aborted", "Short", "no money")),
+    ],
+    ids=["result", "phase", "epoch", "error"],
+)
+def test_a_reply_that_is_another_one_now_is_told_of_and_not_given(answered: ReplyRecord) -> None:
+    epoch = Epoch(answered)
+    root = committed(3)
+    epoch.replies.add([root, committed(5)], 1)
+    differing, given = epoch.replies.take()
+    assert differing == ReplyDiffers(0, ReplyRecord("r3", 3, 3, 7, 1, b"\x05"), root.payload)
+    assert given == EmitReplies(0, [ReplyRecord("r5", 5, 5, 7, 1, b"\x05")])
+    assert epoch.replies.take() == []
 
 
 def test_a_suppressed_reply_is_remembered_all_the_same() -> None:
-    epoch = Epoch(answered={3})
+    epoch = Epoch(ReplyRecord("r3", 3, 3, 7, 1, b"\x05"))
     epoch.replies.add([committed(3, idempotency=b"key")], 1)
     known = epoch.memories[0].recall(b"key")
     assert known is not None
@@ -90,7 +112,7 @@ def test_a_suppressed_reply_is_remembered_all_the_same() -> None:
 
 
 def test_waiting_repetitions_get_the_same_reply_under_their_own_names() -> None:
-    epoch = Epoch(answered={9})
+    epoch = Epoch(ReplyRecord("lost and found", 9, 3, 7, 2, b"\x05"))
     root = committed(3, idempotency=b"key")
     root.repeats = [("again", 7, 3), ("lost and found", 9, 0)]
     epoch.replies.add([root], 2)

@@ -71,7 +71,7 @@ class Alone:
         self.records: list[EpochRecord] = []
         self.say(Recover(1, dict.fromkeys(range(n_slots), 0), None))
         slots = {slot: LoadedSlot({}, 0, list(pending) if slot == 0 else []) for slot in range(n_slots)}
-        self.step(StateLoaded(1, -1, 0, slots, [], set()))
+        self.step(StateLoaded(1, -1, 0, slots, [], {}))
 
     def step(self, event: Event) -> list[Effect]:
         effects = self.worker.step(event)
@@ -123,7 +123,7 @@ class Alone:
         CoordinatorSaid(Commit(1, 0, [], False)),
         FrameArrived(Frame(1, 0, 1, [Drop(1)])),
         RecordDurable(1, 0),
-        StateLoaded(1, 5, 5, {}, [], set()),
+        StateLoaded(1, 5, 5, {}, [], {}),
         StateUnusable(1, "damaged"),
         SlotPartsStored(1, 0, None),
         ExternalEnded(1, 1, 0, b"", b""),
@@ -150,7 +150,7 @@ def test_a_recovery_of_an_older_or_the_same_generation_is_void() -> None:
 def test_a_worker_without_slots_takes_part_all_the_same() -> None:
     alone = Alone()
     alone.say(Recover(2, {0: 7}, None))
-    alone.step(StateLoaded(2, -1, 0, {}, [], set()))
+    alone.step(StateLoaded(2, -1, 0, {}, [], {}))
     alone.say(Resume(2))
     alone.say(Join(2, 0))
     assert alone.records[-1] == EpochRecord(2, 0, 0, [])
@@ -162,7 +162,7 @@ def test_who_was_told_to_join_does_not_tell_that_the_epoch_has_begun() -> None:
     alone.arrive(0, "get")
     assert alone.told[-1] == EpochStarted(1, 0)
     alone.say(Recover(2, {0: 0}, None))
-    alone.step(StateLoaded(2, -1, 0, {0: LoadedSlot({}, 0, [])}, [], set()))
+    alone.step(StateLoaded(2, -1, 0, {0: LoadedSlot({}, 0, [])}, [], {}))
     alone.say(Resume(2))
     alone.say(Join(2, 0))
     assert alone.worker.epoch == 0
@@ -269,7 +269,7 @@ def test_a_generation_on_the_held_snapshot_loads_only_what_the_worker_lacks() ->
     [load] = alone.say(Recover(2, {0: 0, 1: 0}, manifest))
     assert load == LoadState(2, [0, 1], manifest, {0})
     slots = {0: LoadedSlot({}, 1, []), 1: LoadedSlot({}, 0, [])}
-    alone.step(StateLoaded(2, 0, 1, slots, [], set()))
+    alone.step(StateLoaded(2, 0, 1, slots, [], {}))
     assert alone.worker.slots[0].user_state() == {("entity", "a0"): b"\x05"}
     [again] = alone.say(Recover(3, {0: 0, 1: 0}, manifest))
     assert again == LoadState(3, [0, 1], manifest, {0, 1}), "no epoch has begun since"

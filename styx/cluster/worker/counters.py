@@ -15,13 +15,17 @@ from styx.protocol import SlotPart
 class Counters:
     """Replies given by outcome; frames to and from peers with the messages in them; parts of snapshots.
 
-    `recovery_s` is how long the last load took; `fenced` how often the log refused this worker as outdated.
+    `replay_differences` are replies that a replay gave otherwise than they stand in the log, `operators_lost` operators
+    of which entities were loaded that cannot be found. `recovery_s` is how long the last load took; `fenced` how often
+    the log refused this worker as outdated.
     """
 
     committed: int = 0
     aborted: int = 0
     rejected: int = 0
     poison: int = 0
+    replay_differences: int = 0
+    operators_lost: int = 0
     frames_sent: int = 0
     frames_received: int = 0
     messages_sent: int = 0

@@ -16,6 +16,7 @@ from styx.cluster.worker.arrival_gate import ArrivalGate
 from styx.cluster.worker.externals import ClusterExternals
 from styx.cluster.worker.loading import Loaded, load
 from styx.cluster.worker.peers import Unreachable
+from styx.cluster.worker.recovery_watch import ReplayWatch, tell_lost
 from styx.cluster.worker.reply_log import ReplyLog
 from styx.log.kafka.appender import Appender
 from styx.log.kafka.errors import Fenced
@@ -62,6 +63,7 @@ class Generation:
             session.deployment.reply_partitions,
             lambda error: session.broken(self, -1, f"a reply cannot be appended: {error}"),
         )
+        self.replay = ReplayWatch(node, recover, session.deployment.reply_partitions)
         self.externals = ClusterExternals(session, self)
         self.gate = ArrivalGate(place, len(recover.addresses), lambda arrived: session.deliver(self, arrived))
         self._task: asyncio.Task[None] | None = None
@@ -136,11 +138,19 @@ class Generation:
         self.connected = True
 
     async def _loaded(self, wanted: LoadState) -> Loaded:
-        node, n_slots = self._session.node, self._session.deployment.n_slots
+        node, n_slots, app = self._session.node, self._session.deployment.n_slots, self._session.core.app
+
+        def run() -> Loaded:
+            loaded = load(wanted, n_slots, node.reader(), node.store)
+            if isinstance(loaded.answer, StateLoaded):
+                tables = {slot: part.tables for slot, part in loaded.answer.slots.items()}
+                node.counters.operators_lost += tell_lost(app, tables, n_slots)
+            return loaded
+
         failures = 0
         while True:
             try:
-                return await node.background.run(lambda: load(wanted, n_slots, node.reader(), node.store))
+                return await node.background.run(run)
             except OSError as error:
                 failures += 1
                 if failures == 1:

@@ -35,6 +35,11 @@ def _transactions(process: WorkerProcess) -> Iterator[Metric]:
     yield counter("styx_lock_phase_transactions_total", "Transactions run again in a lock phase.", watch.locked)
     yield counter("styx_carried_transactions_total", "Transactions that left their epoch unfinished.", watch.left)
     yield counter("styx_poison_records_total", "Request records skipped as undecodable.", counts.poison)
+    yield counter(
+        "styx_replay_differences_total", "Replies that a replay gave otherwise than before.", counts.replay_differences
+    )
+    lost = counts.operators_lost
+    yield counter("styx_lost_operators_total", "Operators of which entities were loaded that cannot be found.", lost)
     strangers = process.node.strangers
     yield counter("styx_stranger_records_total", "Other records of the log passed over as not the engine's.", strangers)
     yield histogram(

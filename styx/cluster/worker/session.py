@@ -45,6 +45,7 @@ from styx.worker.events import (
     FrameArrived,
     LoadState,
     RecordDurable,
+    ReplyDiffers,
     ReportPoison,
     RequestsArrived,
     RunExternal,
@@ -108,6 +109,7 @@ class WorkerSession:
             Tell: self._tell,
             AppendEpochRecord: self._append_epoch_record,
             EmitReplies: self._emit,
+            ReplyDiffers: self._differs,
             LoadState: self._load,
             StoreSlots: self._store_slots,
             RunExternal: self._run_external,
@@ -338,6 +340,9 @@ class WorkerSession:
         counters.committed += len(effect.replies) - len(failed)
         counters.aborted += aborted
         counters.rejected += len(failed) - aborted
+
+    def _differs(self, effect: ReplyDiffers) -> None:
+        self._current.replay.differs(effect)
 
     def _load(self, wanted: LoadState) -> None:
         self._current.load(wanted)

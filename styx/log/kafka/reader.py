@@ -85,6 +85,10 @@ class KafkaReader:
 
     def reply_tids_of(self, first_offsets: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
         """(partition, offset, TID) as `reply_tids`, of several partitions at once; each in order."""
+        return ((partition, offset, tid) for partition, offset, tid, _ in self.replies_of(first_offsets))
+
+    def replies_of(self, first_offsets: Mapping[int, int]) -> Iterator[tuple[int, int, int, bytes]]:
+        """(partition, offset, TID, record) of replies, as `reply_tids_of`."""
         bounds = self._bounds(self._topics.replies, list(first_offsets))
         for partition, first_offset in first_offsets.items():
             self._check_end(Stream.REPLIES, partition, first_offset, bounds[partition][1])
@@ -92,7 +96,7 @@ class KafkaReader:
             partition: (max(offset, bounds[partition][0]), bounds[partition][1])
             for partition, offset in first_offsets.items()
         }
-        return self._reply_tids(spans)
+        return self._replies(spans)
 
     def close(self) -> None:
         """Disconnects. Iterators that are not exhausted fail."""
@@ -112,7 +116,7 @@ class KafkaReader:
                     break
                 yield Record(record.offset, record.timestamp * 1000, record.value or b"")
 
-    def _reply_tids(self, spans: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    def _replies(self, spans: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, int, int, bytes]]:
         for partition, position, chunk in self._chunks(Stream.REPLIES, spans):
             end = spans[partition][1]
             for record in self._verified(Stream.REPLIES, partition, position, chunk):
@@ -120,7 +124,7 @@ class KafkaReader:
                     break
                 for name, value in record.headers:
                     if name == TID_HEADER:
-                        yield partition, record.offset, int.from_bytes(value, "big")
+                        yield partition, record.offset, int.from_bytes(value, "big"), record.value or b""
 
     def _verified(self, stream: Stream, partition: int, position: int, chunk: Chunk) -> Iterator[Any]:
         def stranger(offset: int) -> None:

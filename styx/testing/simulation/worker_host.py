@@ -45,6 +45,7 @@ from styx.worker.events import (
 )
 from styx.worker.messages import Frame
 from styx.worker.recovery import Unusable, load_state
+from styx.worker.replay_difference import reply_digest
 from styx.worker.snapshot_io import store_slots
 from styx.worker.worker import Worker
 
@@ -283,14 +284,15 @@ class WorkerHost:
         self._connected = generation
         return True
 
-    def _answered(self, wanted: LoadState, log: LogReader) -> set[int]:
+    def _answered(self, wanted: LoadState, log: LogReader) -> dict[int, int]:
         parts = (
             [] if wanted.manifest is None else [s.part for s in wanted.manifest.slots if s.part.slot in wanted.slots]
         )
-        answered: set[int] = set()
+        answered: dict[int, int] = {}
         for partition in range(self._n_slots):
             first = min((part.replies.get(partition, 0) for part in parts), default=0)
-            answered.update(decode_reply(r.payload).sequence for r in log.read(Stream.REPLIES, partition, first))
+            for record in log.read(Stream.REPLIES, partition, first):
+                answered[decode_reply(record.payload).sequence] = reply_digest(record.payload)
         return answered
 
     def feed(self, slot: int) -> None:

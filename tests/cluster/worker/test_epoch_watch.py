@@ -109,7 +109,7 @@ class Session:
                 self.watch.replied(effect.replies, 0.25)
             elif isinstance(effect, worker_events.LoadState):
                 empty = {slot: worker_events.LoadedSlot({}, 0, []) for slot in effect.slots}
-                self._events.append(worker_events.StateLoaded(effect.generation, -1, 0, empty, [], set()))
+                self._events.append(worker_events.StateLoaded(effect.generation, -1, 0, empty, [], {}))
 
     def _tell(self, event: coordinator_events.Event) -> None:
         for effect in self._coordinator.step(event):

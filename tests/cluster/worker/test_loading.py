@@ -41,10 +41,10 @@ class Reader:
     def read(self, stream: Stream, partition: int, first: int) -> Iterator[Any]:
         return self.log.read(stream, partition, first)
 
-    def reply_tids_of(self, firsts: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
+    def replies_of(self, firsts: Mapping[int, int]) -> Iterator[tuple[int, int, int, bytes]]:
         for partition, first in firsts.items():
             for record in self.log.read(Stream.REPLIES, partition, first):
-                yield partition, record.offset, decode_reply(record.payload).sequence
+                yield partition, record.offset, decode_reply(record.payload).sequence, record.payload
 
 
 class Store(MemoryStore):

@@ -120,7 +120,7 @@ def recover(session: WorkerSession, generation: int) -> None:
 async def load_watched(session: WorkerSession) -> ref[WatchedTable]:
     """Gives generation 1 its state: a table, to which this is a reference that does not keep it."""
     table = WatchedTable({"k": b"v"})
-    session._passes.give(StateLoaded(1, -1, 0, {0: LoadedSlot({"op": table}, 0, [])}, [], set()))
+    session._passes.give(StateLoaded(1, -1, 0, {0: LoadedSlot({"op": table}, 0, [])}, [], {}))
     await one_pass()
     return ref(table)
 

@@ -1,0 +1,94 @@
+"""What a cluster's worker finds wrong with an app's functions when it recovers, told to whoever runs the cluster.
+
+A recovery that ended because of it could never be repeated with success, and whoever can deploy a better version needs
+a cluster for it. So each thing is told as an error and counted, and the worker goes on: a reply that stands in the log
+stays, and nobody is given another one. Reads the log; decides nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final
+
+from styx.app import App
+from styx.cluster.worker.node import Node
+from styx.messages import ReplyRecord, decode_reply
+from styx.placement import Misplaced, misplaced
+from styx.protocol import Recover
+from styx.worker.events import ReplyDiffers
+from styx.worker.replay_difference import CAUSES, TOLD_MAX, contradicts, difference
+from styx.worker.slot import Table
+
+KEYS_LOOKED_AT: Final = 256
+"""So many keys of each operator in each slot are looked for: a partition_key that differs by process moves most."""
+
+_log = logging.getLogger("styx.worker")
+
+
+class ReplayWatch:
+    """Of one generation."""
+
+    def __init__(self, node: Node, recover: Recover, partitions: int) -> None:
+        self._node = node
+        self._recover = recover
+        self._partitions = partitions
+        self._found = 0
+
+    def differs(self, effect: ReplyDiffers) -> None:
+        """A replay gives another reply than the one that stands in the log."""
+        self._node.counters.replay_differences += 1
+        self._found += 1
+        if self._found <= TOLD_MAX:
+            self._node.background.submit(
+                "looking for a reply in the log",
+                lambda: self._answered(effect.reply),
+                lambda answered: self._tell(effect, answered),
+                lambda _: self._tell(effect, None),
+            )
+
+    def _answered(self, reply: ReplyRecord) -> ReplyRecord | None:
+        partition, manifest = reply.reply_to % self._partitions, self._recover.manifest
+        parts = [] if manifest is None else [slot.part.replies for slot in manifest.slots]
+        first = min((part.get(partition, 0) for part in parts), default=0)
+        for _, _, tid, record in self._node.reader().replies_of({partition: first}):
+            if tid == reply.sequence:
+                return decode_reply(record)
+        return None
+
+    def _tell(self, effect: ReplyDiffers, answered: ReplyRecord | None) -> None:
+        words = difference(effect.request, answered, effect.reply)
+        level = logging.ERROR if answered is None or contradicts(answered, effect.reply) else logging.WARNING
+        further = "; further ones are counted only" if self._found >= TOLD_MAX else ""
+        _log.log(level, "%s; what was answered stands, and the state is the replay's: %s%s", words, CAUSES, further)
+
+
+def first_lost(app: App, slots: Mapping[int, Mapping[str, Table]], n_slots: int) -> list[Misplaced]:
+    """Of each operator a loaded key that would be looked for elsewhere, if one of those that are looked at would be."""
+    found: dict[str, Misplaced] = {}
+    for slot, tables in slots.items():
+        for name, table in tables.items():
+            operator = app.operators.get(name)
+            if operator is not None and name not in found:
+                lost = misplaced(operator, slot, _some(table), n_slots)
+                if lost is not None:
+                    found[name] = lost
+    return list(found.values())
+
+
+def tell_lost(app: App, slots: Mapping[int, Mapping[str, Table]], n_slots: int) -> int:
+    """Tells of them; how many operators that are."""
+    lost = first_lost(app, slots, n_slots)
+    for each in lost:
+        _log.error(
+            "%s. Its entities cannot be found: partition_key or n_partitions has changed, or partition_key is not the "
+            "same in every process (hash() of a str is not). Deploy a version that places them as they are stored, "
+            "before anything is written",
+            each,
+        )
+    return len(lost)
+
+
+def _some(table: Table) -> list[Any]:
+    return list(islice(table, 0, None, max(1, len(table) // KEYS_LOOKED_AT)))

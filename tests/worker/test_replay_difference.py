@@ -1,0 +1,60 @@
+"""Two replies to one request, of the run that counted and of its replay: what that means, and the words."""
+
+from __future__ import annotations
+
+import pytest
+
+from styx.messages import ReplyRecord, Request, encode_reply, encode_request
+from styx.worker.replay_difference import contradicts, difference, digest_of, reply_digest
+
+REQUEST = encode_request(Request("r1", "seat", [7, "12A"], "book", b"\x90"))
+FIVE = ReplyRecord("r1", 3, 3, 7, 1, b"\x05")
+SIX = ReplyRecord("r1", 3, 3, 7, 1, b"\x06")
+ABORT = ReplyRecord("r1", 3, 3, 7, 0, b"", ("aborted", "Taken", "it is taken"))
+OTHER_ABORT = ReplyRecord("r1", 3, 3, 7, 0, b"", ("aborted", "Taken", "it is gone"))
+LATER = ReplyRecord("r1", 3, 3, 7, 2, b"\x05")
+
+
+@pytest.mark.parametrize(
+    ("answered", "replayed", "expected"),
+    [
+        (FIVE, FIVE, False),
+        (FIVE, SIX, True),
+        (FIVE, ABORT, True),
+        (ABORT, FIVE, True),
+        (ABORT, OTHER_ABORT, False),
+        (FIVE, LATER, False),
+    ],
+    ids=["same", "result", "abort now", "result now", "words", "place"],
+)
+def test_what_contradicts_a_reply(answered: ReplyRecord, replayed: ReplyRecord, expected: bool) -> None:
+    assert contradicts(answered, replayed) is expected
+
+
+@pytest.mark.parametrize(
+    ("answered", "replayed", "words"),
+    [
+        (FIVE, SIX, "gives 6 but 5 was answered"),
+        (ABORT, FIVE, "gives 5 but 'Taken: it is taken' was answered"),
+        (None, FIVE, "gives 5 but something else was answered"),
+        (FIVE, LATER, "gives 5: it was so at (7, 1) in the order, and is now at (7, 2), which is harmless by itself"),
+    ],
+    ids=["result", "abort", "unknown", "place"],
+)
+def test_the_words(answered: ReplyRecord | None, replayed: ReplyRecord, words: str) -> None:
+    assert (
+        difference(REQUEST, answered, replayed) == f"the replay of request r1 (seat[(7, '12A')], function book) {words}"
+    )
+
+
+def test_a_request_that_cannot_be_read_is_named_by_its_id() -> None:
+    assert difference(b"\xc1", FIVE, SIX) == "the replay of request r1 gives 6 but 5 was answered"
+
+
+def test_a_large_result_does_not_fill_the_message() -> None:
+    large = ReplyRecord("r1", 3, 3, 7, 1, b"\xdb" + (10**6).to_bytes(4, "big") + b"x" * 10**6)
+    assert len(difference(REQUEST, FIVE, large)) < 2000
+
+
+def test_a_digest_is_of_the_record_in_the_log() -> None:
+    assert digest_of(FIVE) == reply_digest(encode_reply(FIVE)) != digest_of(LATER)
