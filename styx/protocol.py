@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 import msgspec
 
+from styx.deployment.state_findings import StateFindings
 from styx.worker.messages import Failure
 
 
@@ -79,10 +80,14 @@ class Manifest(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Loaded(msgspec.Struct, array_like=True, tag=1, gc=False):
-    """The worker has its slots' state and knows the epochs to replay, up to `replay_until` (-1: none)."""
+    """The worker has its slots' state and knows the epochs to replay, up to `replay_until` (-1: none).
+
+    `converted`: some of it is not as the snapshot has it, since the app's version converts what it finds there.
+    """
 
     generation: int
     replay_until: int
+    converted: bool = False
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=2, gc=False):
@@ -148,7 +153,18 @@ class Broken(msgspec.Struct, array_like=True, tag=8, gc=False):
     reason: str
 
 
-ToCoordinator = Loaded | LoadFailed | EpochStarted | Done | Conflicts | LockReport | SlotsStored | Broken
+class StateChecked(msgspec.Struct, array_like=True, tag=9, gc=False):
+    """What another version of the app makes of the worker's state: of all of it (`epoch` -1), or of what was changed
+    since up to the held snapshot of `epoch`.
+    """
+
+    generation: int
+    version: int
+    epoch: int
+    findings: StateFindings
+
+
+ToCoordinator = Loaded | LoadFailed | EpochStarted | Done | Conflicts | LockReport | SlotsStored | Broken | StateChecked
 
 
 # Coordinator to worker -----------------------------------------------------------------------------------------
@@ -236,7 +252,14 @@ class SnapshotEnded(msgspec.Struct, array_like=True, tag=7, gc=False):
     complete: bool
 
 
-ToWorker = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded
+class CheckState(msgspec.Struct, array_like=True, tag=8, gc=False):
+    """Look, beside what is served, whether this version of the app can use all state; None: no longer."""
+
+    generation: int
+    version: int | None
+
+
+ToWorker = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | CheckState
 
 
 def all_done(reports: Collection[Done]) -> Validate:

@@ -33,7 +33,7 @@ class SwitchedCoordinator(CoordinatorProcess):
 
     def _set_interval(self, seconds: float) -> None:
         if self.session is not None:
-            self.session.core.snapshot_interval_s = seconds
+            self.session.core.clock.interval_s = seconds
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ EXAMPLES: Final = """\
 Examples:
   styx deploy bank:app
   styx deploy bank:app --coordinator 10.0.0.7:7070
+  styx deploy bank:app --check
   styx deploy --rollback
 
 In the environment only:
@@ -17,7 +18,7 @@ In the environment only:
   cluster that styx up runs from this directory
 
 Exit codes:
-  0    it runs
+  0    it runs, or with --check could
   1    it was refused, or the coordinator did not answer
   2    there is no such App, or an option is wrong
 """
@@ -31,6 +32,7 @@ def deploy(
     /,
     *,
     rollback: Annotated[bool, Parameter(negative=(), help="Run the version before the present one again.")] = False,
+    check: Annotated[bool, Parameter(negative=(), help="Only say whether it could be deployed.")] = False,
     coordinator: Annotated[
         str | None,
         Parameter(help="The coordinator's HOST:PORT, by default the one of styx up here.", env_var="STYX_COORDINATOR"),
@@ -41,7 +43,12 @@ def deploy(
     """Run another version of the app from now on.
 
     Every worker must be able to run it, and no entity may be lost: an operator
-    that has state keeps its name, its key type and its number of partitions.
+    that has state keeps its name, its key type and its number of partitions, and
+    every stored entity must fit its state_type, or be converted by its migrate=.
+    The workers look at all of them first, beside their work, and again at those
+    that were changed meanwhile. What does not fit is refused, with the number and
+    the first ten, and nothing has changed. A million entities take some seconds;
+    give --timeout for many more.
     Requests go on meanwhile; each runs on one version, the same again in a replay.
     """
     from styx.cli.exit_codes import CommandFailed, usage_error
@@ -58,11 +65,11 @@ def deploy(
 
     link = operator_link(coordinator, cluster)
     if target is None:
-        message: Deploy | Rollback = Rollback()
+        message: Deploy | Rollback = Rollback(check)
     else:
-        message = Deploy(pack(load_app(target), link.security.secret))
+        message = Deploy(pack(load_app(target), link.security.secret), check)
     answer = link.ask(message, timeout)
     if not answer.done:
         running = f"version {answer.version} goes on" if answer.version else "nothing runs yet"
-        raise CommandFailed(f"not deployed: {answer.text}\n{running}")
+        raise CommandFailed(f"{'it cannot be' if check else 'not'} deployed: {answer.text}\n{running}")
     print(answer.text)

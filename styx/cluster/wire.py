@@ -13,6 +13,7 @@ import msgspec
 from styx.limits import Limits
 from styx.protocol import (
     Broken,
+    CheckState,
     Commit,
     Conflicts,
     Done,
@@ -26,6 +27,7 @@ from styx.protocol import (
     Resume,
     SlotsStored,
     SnapshotEnded,
+    StateChecked,
     Validate,
 )
 
@@ -57,7 +59,10 @@ class Welcome(msgspec.Struct, array_like=True, tag=101):
 
 
 class Code(msgspec.Struct, array_like=True, tag=102):
-    """Coordinator to worker or gateway: a version of the app, as a signed package. Comes before what needs it."""
+    """Coordinator to worker or gateway: a version of the app, as a signed package. Comes before what needs it.
+
+    Below 0: one that is only to be checked, and has no number.
+    """
 
     version: int
     package: bytes
@@ -93,13 +98,18 @@ class Offer(msgspec.Struct, array_like=True, tag=104):
 
 
 class Deploy(msgspec.Struct, array_like=True, tag=105):
-    """Operator to coordinator: run this package from now on."""
+    """Operator to coordinator: run this package from now on, or (`only_check`) say whether it could be."""
 
     package: bytes
+    only_check: bool = False
 
 
 class Rollback(msgspec.Struct, array_like=True, tag=106):
-    """Operator to coordinator: run the version before the present one again."""
+    """Operator to coordinator: run the version before the present one again, or (`only_check`) say whether it could
+    be.
+    """
+
+    only_check: bool = False
 
 
 class Scale(msgspec.Struct, array_like=True, tag=107):
@@ -150,7 +160,18 @@ class Serve(msgspec.Struct, array_like=True, tag=109):
 
 
 WorkerHears = (
-    Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | Welcome | Code | Released | StandBy
+    Recover
+    | Resume
+    | Join
+    | Validate
+    | Commit
+    | LockDecision
+    | SnapshotEnded
+    | CheckState
+    | Welcome
+    | Code
+    | Released
+    | StandBy
 )
 CoordinatorHears = (
     Loaded
@@ -161,6 +182,7 @@ CoordinatorHears = (
     | LockReport
     | SlotsStored
     | Broken
+    | StateChecked
     | Heartbeat
     | Offer
     | CodeTaken

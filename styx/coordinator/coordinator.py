@@ -7,9 +7,6 @@ never sees a request, a reply or a key, never does I/O and reads no clock (`Tick
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Final
-
 from styx.coordinator.barrier import EpochBarriers, SnapshotDue
 from styx.coordinator.events import (
     AppendMarker,
@@ -25,6 +22,7 @@ from styx.coordinator.events import (
     ReleaseWorker,
     SnapshotWanted,
     Started,
+    StateFound,
     StopWanted,
     StoreManifest,
     SweepObjects,
@@ -37,8 +35,12 @@ from styx.coordinator.events import (
     WorkersWanted,
 )
 from styx.coordinator.membership import SETTLE_S, Membership
+from styx.coordinator.phase import Phase as Phase  # noqa: PLC0414 - others know it from here
 from styx.coordinator.placement import place
-from styx.coordinator.snapshots import SnapshotLedger
+from styx.coordinator.snapshot_clock import SnapshotClock
+from styx.coordinator.snapshots import NO_COMMON_VERSION, SnapshotLedger
+from styx.coordinator.state_checks import WHOLE, StateChecks
+from styx.deployment.state_findings import StateFindings
 from styx.protocol import (
     Broken,
     Conflicts,
@@ -53,29 +55,13 @@ from styx.protocol import (
     Resume,
     SlotsStored,
     SnapshotEnded,
+    StateChecked,
     ToCoordinator,
     ToWorker,
 )
 
-_NO_COMMON_VERSION = (
-    "The newest snapshot that can be read is older than the last deployment, and what was recorded between the two ran "
-    "on another version of the app: it cannot be replayed. Nothing was changed. Restore the object store from a copy."
-)
 BREAKS_MAX = 3
 """Generations in a row that may break without an epoch before the worker that others cannot reach must join anew."""
-CHANGE_RETRY_S: Final = 2.0
-"""A snapshot that a planned change waits for is tried again after so long at most, if it has failed."""
-
-
-class Phase(Enum):
-    """Where the deployment is."""
-
-    WAITING = "too few workers, or the metadata is not read yet"
-    FENCING = "a new generation's marker is being written"
-    LOADING = "workers load their slots"
-    RUNNING = "epochs run, first those to replay"
-    REFUSED = "the data is damaged; nothing will run"
-    STOPPED = "the last snapshot of an orderly stop is stored; nothing will run"
 
 
 class Coordinator:
@@ -97,7 +83,6 @@ class Coordinator:
         settle_s: float = SETTLE_S,
     ) -> None:
         self.n_slots = n_slots
-        self.snapshot_interval_s = snapshot_interval_s
         self.membership = Membership(workers_wanted, grace_s, silence_max_s, n_slots, settle_s)
         self.phase = Phase.WAITING
         self.generation = -1
@@ -116,13 +101,15 @@ class Coordinator:
         self._barriers: EpochBarriers | None = None
         self._counter = 0
         self._joined_epoch = -1
-        self._now_s = 0.0
-        self._snapshot_at_s = 0.0
-        self._snapshot_epoch = -1
+        self.clock = SnapshotClock(snapshot_interval_s)
         self._snapshot_wanted = False
         self._storing: Manifest | None = None
+        self._unjudged: Manifest | None = None
         self._unusable: list[Manifest] = []
+        self._damage = ""
+        self._converted = False
         self._breaks = 0
+        self._checks = StateChecks()
         self._version_wanted: int | None = None
         self._app_since = -1
         self._hold_next = False
@@ -195,7 +182,7 @@ class Coordinator:
 
     def _joined(self, event: WorkerJoined) -> None:
         returned = self.membership.leave([event.worker])
-        self.membership.join(event.worker, event.address, self._now_s)
+        self.membership.join(event.worker, event.address, self.clock.now_s)
         if returned or self.phase is Phase.WAITING:
             self._new_generation()
         elif self.phase is Phase.RUNNING:
@@ -204,16 +191,17 @@ class Coordinator:
             self._new_generation()  # nothing has run in it yet: the worker takes part at once
 
     def _tick(self, now_s: float) -> None:
-        self._now_s = now_s
+        self.clock.now_s = now_s
         silent = self.membership.silent(now_s)
         gathered = self.membership.gathered(now_s)
+        can_begin = self.phase is Phase.RUNNING and self.ledger.under_way is None
         if silent:
             self._expel(silent, "it has not been heard of for too long")
         elif self.phase is Phase.WAITING and self.membership.live:
             self._new_generation()
         elif gathered and self.phase is Phase.RUNNING:
             self._change()
-        elif self.phase is Phase.RUNNING and self.ledger.under_way is None and self._interval_over and self._unstored:
+        elif can_begin and self.clock.unstored(self.changing, self.epoch):
             # Without requests no epoch ends by itself, and what has changed would stay out of snapshots.
             self._want_snapshot()
 
@@ -228,19 +216,20 @@ class Coordinator:
             return
         self.membership.dissolve()
         self.phase = Phase.WAITING
-        if not self.membership.enough(self._now_s):
+        if not self.membership.enough(self.clock.now_s):
             return
-        manifest = self._newest()
-        if not self._fits(manifest):
+        manifest = self.ledger.newest
+        if not self.ledger.reaches_back_to(self.app_version, self._app_since):
             self.phase = Phase.REFUSED
-            self._effects.append(Refuse(_NO_COMMON_VERSION))
+            self._effects.append(Refuse(NO_COMMON_VERSION + self._damage))
             return
         self.generation += 1
         self.membership.convene()
         self._loaded = set()
         self._barriers = None
-        self._storing = None
-        self._holding = self._swept = False
+        self._storing = self._unjudged = None
+        self._version_wanted = None if self._checks.version is not None else self._version_wanted
+        self._holding = self._swept = self._converted = False
         self._hold_next = self._stopping
         self.phase = Phase.FENCING
         self._effects.append(
@@ -253,18 +242,9 @@ class Coordinator:
         elif self.phase is Phase.FENCING:
             self._load(event.producers)
 
-    def _newest(self) -> Manifest | None:
-        return self.ledger.manifests[0] if self.ledger.manifests else None
-
-    def _fits(self, manifest: Manifest | None) -> bool:
-        """Everything recorded behind this snapshot ran on the app's present version."""
-        if manifest is not None and manifest.app_version == self.app_version:
-            return True
-        return (-1 if manifest is None else manifest.epoch) == self._app_since
-
     def _load(self, producers: list[tuple[int, int]]) -> None:
         self.phase = Phase.LOADING
-        manifest = self._newest()
+        manifest = self.ledger.newest
         self.ledger.start_from(manifest)
         self.epoch = -1 if manifest is None else manifest.epoch
         self._counter = 0 if manifest is None else manifest.counter
@@ -282,6 +262,7 @@ class Coordinator:
             self.phase = Phase.REFUSED
             self._effects.append(Refuse(message.reason))
             return
+        self._damage = f" The newer one: {message.reason}"
         self._unusable.append(self.ledger.drop_newest())
         self.all_stored = False
         self._new_generation()
@@ -291,7 +272,7 @@ class Coordinator:
         if message.peer in self.membership.live and self._breaks >= BREAKS_MAX:
             self._breaks = 0
             self._effects.append(Expel(message.peer, "other workers cannot reach it"))
-            self.membership.shun(message.peer, self._now_s)
+            self.membership.shun(message.peer, self.clock.now_s)
             self.membership.leave([message.peer])
         self._new_generation()
 
@@ -300,18 +281,43 @@ class Coordinator:
 
     # Planned changes ---------------------------------------------------------------------------------------
     # Of the app's version or of the workers that take part: a snapshot, then a short one behind which no epoch begins,
-    # then a new generation that has nothing to replay. A stop is the second one alone.
+    # then a new generation that has nothing to replay. A stop is the second one alone. Of a version, all state is
+    # checked before the first one, and what has changed since when the second one is taken.
 
     def _deploy(self, wanted: DeployWanted) -> None:
+        self._version_wanted = None
         if wanted.version == self.app_version:
-            self._version_wanted = None
-        elif self.generation <= 0 and not self.ledger.manifests:
-            self.app_version = wanted.version  # nothing has ever run
-        else:
-            self._version_wanted = wanted.version
-            self._hold_next |= wanted.at_once
+            self._checks.drop()
+        elif self.generation <= 0 and not self.ledger.manifests:  # nothing has ever run
+            self._effects.append(StateFound(wanted.version, StateFindings()))
+            self.app_version = self.app_version if wanted.only_check else wanted.version
+        elif wanted.at_once:
+            self._version_wanted, self._hold_next = wanted.version, True
             if self.phase is Phase.RUNNING:
                 self._change()
+        else:
+            self._checks.want(wanted.version, not wanted.only_check)
+            if self.phase is Phase.RUNNING:
+                self._tell_all(self._checks.begin(self.generation))
+        self._store_manifest()  # of a held snapshot, if it is for nothing any more
+
+    def _state_checked(self, worker: int, message: StateChecked) -> None:
+        found = self._checks.take(worker, message, self.membership.members)
+        if found is None:
+            return
+        if found.offenders or message.epoch == WHOLE:
+            self._effects.append(StateFound(message.version, found))
+        if found.offenders or not self._checks.switch:
+            self._version_wanted = None
+            self._checks.drop()
+            self._tell_all(self._checks.begin(self.generation))
+            if message.epoch != WHOLE:
+                self._snapshot_failed(message.epoch)
+        elif message.epoch == WHOLE:
+            self._version_wanted = message.version
+            self._change()
+        else:
+            self._store_manifest()
 
     @property
     def changing(self) -> bool:
@@ -342,9 +348,9 @@ class Coordinator:
         if self._stopping:
             self._come_to_rest()
             return
-        if self._version_wanted is not None:
-            self.app_version, self._version_wanted = self._version_wanted, None
-            self._app_since = manifest.epoch
+        if self._version_wanted is not None and self._checks.allow(manifest.epoch):
+            self.app_version, self._app_since, self._version_wanted = self._version_wanted, manifest.epoch, None
+            self._checks.drop()
         if not self.membership.eligible:
             # All of them leave: the snapshot has everything, and whoever comes next goes on from there.
             self.membership.dissolve()
@@ -363,17 +369,19 @@ class Coordinator:
         elif isinstance(message, Loaded):
             self._loaded.add(worker)
             self._replay_until = max(self._replay_until, message.replay_until)
+            self._converted |= message.converted
             if self._loaded == self.membership.members and self.phase is Phase.LOADING:
                 self._resume()
         elif isinstance(message, Broken):
             self._generation_broke(message)
+        elif isinstance(message, StateChecked):
+            self._state_checked(worker, message)
         elif self.phase is Phase.LOADING:
             self._load_failed(message)
 
     def _resume(self) -> None:
         self.phase = Phase.RUNNING
-        self._snapshot_at_s = self._now_s
-        self._snapshot_epoch = self.epoch
+        self.clock.taken(self.epoch)
         self.replayed += max(0, self._replay_until - self.epoch)
         self.all_stored = False
         # Only now: an older snapshot has proved to be enough. Data that is refused is left as it is.
@@ -381,7 +389,10 @@ class Coordinator:
         self._unusable = []
         self._next_epoch()
         self._tell_all(Resume(self.generation))
-        self._snapshot_wanted |= self.changing
+        if self._checks.version is not None:
+            self._tell_all(self._checks.begin(self.generation))
+        # Until what a new version has converted is in a snapshot, every recovery has to convert it again.
+        self._snapshot_wanted |= self.changing or self._converted
         if self._snapshot_wanted:
             self._join(None)
 
@@ -411,10 +422,11 @@ class Coordinator:
             self._counter += barriers.new_max
             self._breaks = 0
             if getattr(decision, "snapshot", False):
-                self._snapshot_at_s = self._now_s
+                self.clock.taken(self.epoch)
                 self._snapshot_wanted = False
-                self._snapshot_epoch = self.epoch
                 self._holding, self._hold_next = self._hold_next, False
+                if self._holding and self._checks.passed:
+                    self._checks.hold(self.epoch)
                 self.ledger.begin(self.epoch, self._counter, self.app_version)
             self._next_epoch()
 
@@ -425,19 +437,10 @@ class Coordinator:
         if self.ledger.under_way is not None or self._barriers.epoch < self._replay_until:
             # Amid a replay the log's ends are far behind the epoch: a snapshot could not say where to go on from.
             return None
-        if not self._snapshot_wanted and not self._interval_over:
+        if not self._snapshot_wanted and not self.clock.due(self.changing):
             return None
         # Nobody is served behind a held one until it has ended: it is to be short.
         return SnapshotDue(self._hold_next, [] if self._hold_next else self.ledger.worn())
-
-    @property
-    def _unstored(self) -> bool:
-        return self.changing or self.epoch > self._snapshot_epoch
-
-    @property
-    def _interval_over(self) -> bool:
-        interval_s = min(self.snapshot_interval_s, CHANGE_RETRY_S) if self.changing else self.snapshot_interval_s
-        return self._now_s - self._snapshot_at_s >= interval_s
 
     def _want_snapshot(self) -> None:
         self._snapshot_wanted = True
@@ -450,10 +453,14 @@ class Coordinator:
         if message.parts is None:
             self._snapshot_failed(message.epoch)
             return
-        manifest = self.ledger.take_parts(self.generation, message.parts)
-        if manifest is not None:
-            self._storing = manifest
-            self._effects.append(StoreManifest(manifest))
+        self._unjudged = self.ledger.take_parts(self.generation, message.parts)
+        self._store_manifest()
+
+    def _store_manifest(self) -> None:
+        """All parts are there, and what the change's snapshot has fits the version that it is for."""
+        if self._unjudged is not None and not self._checks.awaited:
+            self._storing, self._unjudged = self._unjudged, None
+            self._effects.append(StoreManifest(self._storing))
 
     def _manifest_stored(self, event: ManifestStored) -> None:
         manifest, self._storing = self._storing, None
@@ -483,9 +490,11 @@ class Coordinator:
 
     def _snapshot_failed(self, epoch: int) -> None:
         self.ledger.abandon()
+        self._checks.release()
+        self._unjudged = None
         self._holding = False
         self._hold_next = self._stopping
-        self._snapshot_epoch = -1
+        self.clock.failed()
         self._tell_all(SnapshotEnded(self.generation, epoch, complete=False))
         if self._snapshot_wanted:
             self._join(None)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from styx.deployment.state_findings import StateFindings
 from styx.protocol import Manifest, ToCoordinator, ToWorker
 
 # Events --------------------------------------------------------------------------------------------------------
@@ -93,12 +94,14 @@ class ManifestStored:
 
 @dataclass(slots=True)
 class DeployWanted:
-    """This version of the app shall run; it is stored, and fits the state that there is.
+    """This version of the app, which every worker has, shall run if all state fits it; or (`only_check`) whether it
+    does is to be found out, and nothing else. `StateFound` tells.
 
-    `at_once`: nobody is served, so that the snapshot on which it begins may be a long one.
+    `at_once`: nobody is served, so that the snapshot on which it begins may be a long one; and the state was checked.
     """
 
     version: int
+    only_check: bool = False
     at_once: bool = False
 
 
@@ -212,6 +215,17 @@ class ReleaseLog:
 
 
 @dataclass(slots=True)
+class StateFound:
+    """What the check of all state against a version has found; with offenders the version will not run.
+
+    Once, or twice if it is an entity that was changed meanwhile which does not fit.
+    """
+
+    version: int
+    findings: StateFindings
+
+
+@dataclass(slots=True)
 class Refuse:
     """The data cannot be served without losing something acknowledged: stop, and tell the operator."""
 
@@ -228,5 +242,6 @@ Effect = (
     | DeleteObjects
     | SweepObjects
     | ReleaseLog
+    | StateFound
     | Refuse
 )

@@ -12,6 +12,10 @@ from typing import Final
 from styx.coordinator.events import DeleteManifest, DeleteObjects, Effect, ReleaseLog
 from styx.protocol import Manifest, ObjectRef, SlotManifest, SlotPart
 
+NO_COMMON_VERSION: Final = (
+    "The newest snapshot that can be read is older than the last deployment, and what was recorded between the two ran "
+    "on another version of the app: it cannot be replayed. Nothing was changed. Restore the object store from a copy."
+)
 MANIFESTS_KEPT = 2
 CHAIN_MIN: Final = 4
 """Shorter chains of objects are left alone, however small the first one is."""
@@ -36,6 +40,17 @@ class SnapshotLedger:
         self._parts: dict[int, SlotPart] = {}
         self._chains: dict[int, list[ObjectRef]] = {}
         self._failed = False
+
+    @property
+    def newest(self) -> Manifest | None:
+        """The newest manifest; None without one."""
+        return self.manifests[0] if self.manifests else None
+
+    def reaches_back_to(self, app_version: int, since: int) -> bool:
+        """Everything recorded behind the newest snapshot ran on this version of the app, which began `since` one."""
+        if self.manifests and self.manifests[0].app_version == app_version:
+            return True
+        return self.stored_epoch == since
 
     @property
     def stored_epoch(self) -> int:

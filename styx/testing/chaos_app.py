@@ -96,12 +96,13 @@ def key_of(operator_index: int, n: int) -> Key:
 class Program:
     """One invocation of `run`: its context, its register, and where it was called from."""
 
-    __slots__ = ("arguments", "caller", "ctx", "register")
+    __slots__ = ("arguments", "caller", "cell", "ctx", "register")
 
     def __init__(self, ctx: Context, arguments: list[Any], caller: list[Any] | None) -> None:
         self.ctx = ctx
         self.arguments = arguments
         self.caller = caller
+        self.cell: Callable[[], Cell] = Cell
         self.register = 0
 
     async def run(self, steps: list[Any]) -> None:
@@ -112,7 +113,9 @@ class Program:
     async def load(self) -> Cell:
         """The entity's state, a new one if it has none."""
         state = await self.ctx.get()
-        return state if isinstance(state, Cell) else Cell(**(state or {}))
+        if state is None:
+            return self.cell()
+        return state if isinstance(state, Cell) else Cell(**state)
 
     async def store(self, cell: Cell) -> None:
         """Writes the entity's state in its operator's form."""

@@ -113,6 +113,7 @@ class _History:
     ) -> None:
         self.app = app
         self._versions = versions or {}
+        self._begun = -1
         self.requests = requests
         self.answered: dict[str, ReplyRecord] = {}
         self.originals: dict[int, ReplyRecord] = {}
@@ -157,6 +158,7 @@ class _History:
                 aborted += 1
             else:
                 rejected += 1
+        self._begin_versions(reference, max(self._versions, default=-1))
         self._check_repetitions()
         self._check_once()
         return HistoryReport(
@@ -172,10 +174,19 @@ class _History:
 
     def _run(self, reference: SerialReference, reply: ReplyRecord) -> Outcome:
         """The request's outcome on the version of the app that its epoch ran on."""
-        began = max((epoch for epoch in self._versions if epoch <= reply.epoch), default=None)
-        reference.app = self.app if began is None else self._versions[began]
+        self._begin_versions(reference, reply.epoch)
         request, timestamp_us = self.requests[reply.request_id]
         return reference.run(reply.tid, timestamp_us, request)
+
+    def _begin_versions(self, reference: SerialReference, epoch: int) -> None:
+        """Those that began since, one after the other, with what each of them converts."""
+        for began in sorted(self._versions):
+            if self._begun < began <= epoch:
+                try:
+                    reference.begin_version(self._versions[began])
+                except ValueError as error:
+                    raise SerializabilityViolation(f"the version of epoch {began} loses an entity: {error}") from None
+        self._begun = max(self._begun, epoch)
 
     # Idempotent requests -------------------------------------------------------------------------------
 

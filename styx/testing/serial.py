@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from styx.app import App
 from styx.context import PATH_STEP_BYTES, Cell, Context, Environment
+from styx.deployment.state_reading import Misfit, StateReader, entity_name
 from styx.errors import InTransactionError
 from styx.execution import (
     ErrorTriple,
@@ -98,6 +99,25 @@ class SerialReference:
             return Outcome(None, end.error)
         self._commit(transaction.writes)
         return Outcome(result, None)
+
+    def begin_version(self, app: App) -> None:
+        """Another version of the app runs from here on, and converts what its `migrate=` is for.
+
+        Raises `ValueError` for an entity that it cannot use: it should have been refused.
+        """
+        self.app = app
+        readers: dict[str, StateReader] = {}
+        for (operator, key), data in self.state.items():
+            if operator not in app.operators:
+                raise ValueError(f"{entity_name(operator, key)}: the version has no operator {operator!r}")
+            if operator not in readers:
+                readers[operator] = StateReader(app.operators[operator], self.limits.value_bytes_max)
+            try:
+                reading = readers[operator].read(data)
+            except Misfit as error:
+                raise ValueError(f"{entity_name(operator, key)}{error}") from None
+            if reading.data is not None:
+                self.state[operator, key] = reading.data
 
     def value(self, operator: str, key: Any) -> Any:
         """The decoded state of one entity, None if it has none."""

@@ -6,11 +6,13 @@ Never leaves the process, so never encoded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
+from styx.app import App
+from styx.limits import Limits
 from styx.messages import ReplyRecord
 from styx.protocol import Manifest, PendingTransaction, SlotPart, ToCoordinator, ToWorker
 from styx.sequencer.arrival import Arrival
@@ -58,12 +60,20 @@ class Proceed:
 
 
 @dataclass(slots=True)
+class CheckFurther:
+    """So many more entities may be checked now, beside what is served."""
+
+    entities: int
+
+
+@dataclass(slots=True)
 class LoadedSlot:
-    """A slot as a snapshot has it."""
+    """A slot as a snapshot has it, or (`converted`) as the version of the app that begins on it converts that."""
 
     tables: dict[str, Table]
     next_offset: int
     pending: list[PendingTransaction]
+    converted: bool = False
 
 
 @dataclass(slots=True)
@@ -112,6 +122,7 @@ Event = (
     | CoordinatorSaid
     | RecordDurable
     | Proceed
+    | CheckFurther
     | StateLoaded
     | StateUnusable
     | SlotPartsStored
@@ -166,16 +177,27 @@ class ReplyDiffers:
 
 
 @dataclass(slots=True)
+class Converting:
+    """State is to be made what `app` stores; `held` are the tables that the worker has. They stay as they are."""
+
+    app: App
+    limits: Limits
+    held: Mapping[int, Mapping[str, Table]]
+
+
+@dataclass(slots=True)
 class LoadState:
     """Load these slots from the snapshot and the log, then feed their requests from `next_offset` on.
 
-    The worker has the tables of `held` ones, as the snapshot has them.
+    The worker has the tables of `held` ones, as the snapshot has them. `converting`: the snapshot was made on another
+    version of the app.
     """
 
     generation: int
     slots: list[int]
     manifest: Manifest | None
     held: AbstractSet[int] = frozenset()
+    converting: Converting | None = None
 
 
 @dataclass(slots=True)

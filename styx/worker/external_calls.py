@@ -6,14 +6,17 @@ Never makes a call; that is the shell's, once the epoch's record is durable. Pap
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from styx.execution import aborted, external_limit_error
 from styx.transaction_limits import TransactionLimits
 from styx.waiting import ExternalCall
+from styx.worker.events import RunExternal
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, failure_at
 from styx.worker.messages import ExternalOutcome, Failure, decode_outcome
+from styx.worker.slot import Slot
 
 EXTERNAL_CODE: Final = "external"
 _PENDING: Final = Failure(b"", b"", True, EXTERNAL_CODE, "", "")
@@ -38,3 +41,15 @@ def pending(invocation: Invocation, request: ExternalCall, limits: TransactionLi
             return failure_at(invocation, aborted(external_limit_error(limits)))
         footprint.pending_external = request
     return _PENDING
+
+
+def due_calls(generation: int, slots: Iterable[Slot], deferred: set[int]) -> list[RunExternal]:
+    """The outside calls that the transactions which leave the epoch wait for, as far as they were made on `slots`."""
+    due = []
+    for slot in slots:
+        for tid in sorted(deferred & slot.footprints.keys()):
+            footprint = slot.footprints[tid]
+            call = footprint.pending_external
+            if call is not None:
+                due.append(RunExternal(generation, tid, footprint.root_slot, call.key, call.function, call.args))
+    return due

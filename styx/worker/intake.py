@@ -66,6 +66,14 @@ class Intake:
         if sequencer is not None:
             sequencer.arrive(arrivals)
 
+    def defer(self, root: RootTransaction) -> None:
+        """It leaves the epoch: to be counted exactly, or to make an outside call, both in sequential mode."""
+        if root.external and not root.overflow and root.sequential:
+            self.parked[root.tid] = root
+        else:
+            root.sequential = True
+            self.carried.append(root)
+
     def outcome(self, done: ExternalDone) -> None:
         """An outside function that a parked transaction waits for has ended; any other outcome is known already."""
         root = self.parked.get(done.tid)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from styx.deployment.conversion import converted
 from styx.errors import EngineFailed
 from styx.log.base import LogReader, LogTruncated, Stream
 from styx.messages import decode_reply
@@ -62,7 +63,7 @@ def state_of(wanted: LoadState, store: Store, behind: Callable[[], Behind]) -> S
     """As `load_state`, where the log is read elsewhere: `behind` waits for it, and raises what reading raises."""
     manifest = wanted.manifest
     try:
-        slots = _load_slots(wanted, store)
+        slots = _converted(wanted, _load_slots(wanted, store))
         plans, answered = behind()
     except LogTruncated as error:
         what = "without a snapshot" if manifest is None else f"on the snapshot of epoch {manifest.epoch}"
@@ -110,6 +111,19 @@ def _load_slots(wanted: LoadState, store: Store) -> dict[int, LoadedSlot]:
         slot: LoadedSlot(tables.get(slot, {}), parts[slot].next_offset, list(parts[slot].pending))
         for slot in wanted.slots
     }
+
+
+def _converted(wanted: LoadState, slots: dict[int, LoadedSlot]) -> dict[int, LoadedSlot]:
+    """The slots with what the version that begins here converts. Deterministic: a recovery does the same again."""
+    converting = wanted.converting
+    if converting is not None:
+        for index, slot in slots.items():
+            tables = converting.held.get(index, slot.tables)
+            changed = converted(converting.app, tables, converting.limits)
+            if changed is not None:
+                slot.tables = {**tables, **changed}
+                slot.converted = True
+    return slots
 
 
 def read_tables(manifest: Manifest, slots: Collection[int], store: Store) -> dict[int, dict[str, Table]]:

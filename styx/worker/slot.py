@@ -28,15 +28,18 @@ class Slot:
     Of this epoch: `footprints` are the transactions here by TID, `loads` those that load in bulk. `cells` are the
     entities, by operator and key, as the first transaction that names them sees them, `shared` as the others do, by
     TID; so validation has to look at the latter only.
+
+    `converted`: what it was loaded with is not what the snapshot has, so the next one must have all of it.
     """
 
-    __slots__ = ("cells", "delta", "footprints", "index", "loads", "shared", "tables", "uploading")
+    __slots__ = ("cells", "converted", "delta", "footprints", "index", "loads", "shared", "tables", "uploading")
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.tables: dict[str, Table] = {}
         self.delta: Delta = {}
         self.uploading: Delta | None = None
+        self.converted = False
         self.forget_epoch()
 
     def forget_epoch(self) -> None:
@@ -103,6 +106,7 @@ class Slot:
     def delta_stored(self) -> None:
         """The upload is part of a complete snapshot: forget it."""
         self.uploading = None
+        self.converted = False
 
     def delta_failed(self) -> None:
         """The upload is not part of any snapshot: its changes belong to the next one, under the newer ones."""
@@ -110,9 +114,10 @@ class Slot:
             self.delta = merge([self.uploading, self.delta])
             self.uploading = None
 
-    def load(self, tables: dict[str, Table]) -> None:
+    def load(self, tables: dict[str, Table], converted: bool = False) -> None:
         """Replaces the state, for good: the tables are the slot's from here on."""
         self.tables = tables
+        self.converted = converted
         self.delta = {}
         self.uploading = None
         self.forget_epoch()

@@ -35,18 +35,16 @@ from styx.worker import validation
 from styx.worker.done_report import done_report
 from styx.worker.events import (
     AppendEpochRecord,
+    CheckFurther,
     CoordinatorSaid,
     Effect,
     Event,
     ExternalEnded,
     FrameArrived,
-    LoadState,
     Proceed,
     RecordDurable,
     RequestsArrived,
-    RunExternal,
     SendFrame,
-    SlotContent,
     SlotPartsStored,
     StateLoaded,
     StateUnusable,
@@ -54,6 +52,8 @@ from styx.worker.events import (
     Tell,
 )
 from styx.worker.executor import Executor
+from styx.worker.external_calls import due_calls
+from styx.worker.generation_start import load_state
 from styx.worker.intake import Intake
 from styx.worker.lock_phase import SlotLockPhase
 from styx.worker.messages import ExternalDone, Failure, Frame
@@ -62,6 +62,8 @@ from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot, Table, holdings
+from styx.worker.slot_content import content_of
+from styx.worker.state_watch import StateWatch, watch_of
 from styx.worker.step import Step
 
 
@@ -84,6 +86,7 @@ class Worker:
         self._effects: list[Effect] = []
         self._held: dict[int, dict[str, Table]] = {}
         self._held_at: tuple[int, int] | None = None
+        self._candidate = (0, app)
         self._forget()
 
     def _reach(self, step: Step) -> None:
@@ -113,13 +116,21 @@ class Worker:
         self._locks: dict[int, SlotLockPhase] = {}
         self._round = 0
         self._verdicts: dict[int, Failure | None] = {}
+        self._state_watch: StateWatch | None = None
 
     @property
     def runnable(self) -> bool:
         """There are functions to run: give it `Proceed` after the next look at the network."""
         if self.reached is Step.EXECUTING:
             return not self.executor.idle
+        if self.reached is Step.HOLDING:
+            return self._state_watch is not None and self._state_watch.urgent
         return self.reached is Step.LOCKING and not self._reported
+
+    @property
+    def checking(self) -> bool:
+        """State is to be checked in the background: give it `CheckFurther` now and then."""
+        return self._state_watch is not None and self._state_watch.pending
 
     @property
     def replaying(self) -> bool:
@@ -144,6 +155,10 @@ class Worker:
         self.app = app
         self.limits = self.limits if limits is None else limits
 
+    def offer_app(self, version: int, app: App) -> None:
+        """The code of the version that the next `CheckState` names."""
+        self._candidate = (version, app)
+
     @property
     def unfinished(self) -> int:
         """Transactions that are sequenced and have not ended: in the open epoch, carried, or parked."""
@@ -155,6 +170,8 @@ class Worker:
         if isinstance(event, Proceed):
             if self.reached is Step.LOCKING:
                 self._run_locks()
+            elif self.reached is Step.HOLDING:
+                self._check(self.limits.slice_invocations)
             else:
                 self.executor.run(self.limits.slice_invocations)
         elif isinstance(event, RequestsArrived):
@@ -165,6 +182,8 @@ class Worker:
             self._take_frame(event.frame)
         elif isinstance(event, CoordinatorSaid):
             self._take_message(event.message)
+        elif isinstance(event, CheckFurther):
+            self._check(event.entities)
         elif event.generation == self.generation:
             self._take_answer(event)
         self._advance()
@@ -222,12 +241,20 @@ class Worker:
             self._lock_decided(message)
         elif isinstance(message, SnapshotEnded):
             self._snapshot_ended(message.complete)
+        else:
+            self._state_watch = watch_of(message, *self._candidate, self.n_slots, self.limits, self.slots.values())
+
+    def _check(self, entities: int) -> None:
+        if self._state_watch is not None:
+            self._effects.extend(map(Tell, self._state_watch.run(self.generation, entities)))
 
     def _snapshot_ended(self, complete: bool) -> None:
         for slot in self.slots.values():
             slot.delta_stored() if complete else slot.delta_failed()
         if self.reached is Step.HOLDING and not complete:
             self._reach(Step.IDLE)
+            if self._state_watch is not None:
+                self._state_watch.go_on()
 
     # Generations -------------------------------------------------------------------------------------------
 
@@ -249,7 +276,7 @@ class Worker:
         if snapshot is None or snapshot != self._held_at:
             self._held = {}
         self._held_at = snapshot
-        self._effects.append(LoadState(self.generation, mine, message.manifest, self._held.keys() & mine))
+        self._effects.append(load_state(message, mine, self._held, self.app, self.limits))
 
     def _load(self, loaded: StateLoaded) -> None:
         self.epoch = loaded.epoch
@@ -258,17 +285,18 @@ class Worker:
         self._replies.answered = loaded.answered
         for index, part in loaded.slots.items():
             slot = self.slots[index] = Slot(index)
-            slot.load(self._held.get(index, part.tables))
+            slot.load(part.tables if part.converted else self._held.get(index, part.tables), part.converted)
             memory = self._memories[index] = ReplyMemory(slot, self.limits.idempotency_keys_max)
             self._intake.add_slot(index, part.next_offset, part.pending, memory)
         self.executor.slots = self.slots
         self._hold()
         self._reach(Step.LOADED)
-        self._tell(Loaded(self.generation, max(self._plans, default=-1)))
+        converted = any(slot.converted for slot in self.slots.values())
+        self._tell(Loaded(self.generation, max(self._plans, default=-1), converted))
 
     def _hold(self) -> None:
         """The state is that of a snapshot until the next epoch begins: a generation that starts from it loads less."""
-        self._held = {index: slot.tables for index, slot in self.slots.items()}
+        self._held = {index: slot.tables for index, slot in self.slots.items() if not slot.converted}
 
     # Sequencing --------------------------------------------------------------------------------------------
 
@@ -339,10 +367,7 @@ class Worker:
         self._reach(Step.VALIDATING)
         self._barrier = barrier
         gone = {*barrier.aborted, *barrier.deferred}
-        found: set[int] = set()
-        for slot in self.slots.values():
-            found.update(validation.conflicts(slot, gone))
-        self._conflicts = sorted(found)
+        self._conflicts = sorted({t for slot in self.slots.values() for t in validation.conflicts(slot, gone)})
 
     def _report_conflicts(self) -> None:
         """Not before the epoch record is durable: what follows barrier 2 can be seen from outside."""
@@ -352,16 +377,6 @@ class Worker:
             self._tell(self._done)
         self._tell(Conflicts(self.generation, self.epoch, self._conflicts))
         self._done = self._conflicts = None
-
-    def _start_externals(self, deferred: set[int]) -> None:
-        """Outside effects begin only now, when the epoch that leads to them can no longer be lost."""
-        for slot in self.slots.values():
-            for t in sorted(deferred & slot.footprints.keys()):
-                footprint = slot.footprints[t]
-                call = footprint.pending_external
-                if call is not None:
-                    root_slot = footprint.root_slot
-                    self._effects.append(RunExternal(self.generation, t, root_slot, call.key, call.function, call.args))
 
     def _external_done(self, done: ExternalDone) -> None:
         if done.tid in self.executor.roots:
@@ -376,7 +391,8 @@ class Worker:
         assert self.reached is Step.VALIDATING, self.reached
         assert self._barrier is not None
         assert barrier.epoch == self.epoch
-        self._start_externals(set(self._barrier.deferred))
+        # Outside effects begin only now, when the epoch that leads to them can no longer be lost.
+        self._effects.extend(due_calls(self.generation, self.slots.values(), set(self._barrier.deferred)))
         locked = self._locked = frozenset(barrier.locked)
         gone = {*self._barrier.aborted, *self._barrier.deferred}
         left = locked | gone
@@ -390,7 +406,7 @@ class Worker:
         if gone:
             for root in roots:
                 if root.overflow or root.external:
-                    self._defer(root)
+                    self._intake.defer(root)
                 elif root.tid in gone:
                     self._end([root], 0)
         self._end([root for root in roots if root.tid not in left] if left else roots, 1)
@@ -403,14 +419,6 @@ class Worker:
         self._begin_round(0)
         # Nobody has to wait for the lock phase whose end is known before it.
         self._effects.extend(self._replies.take())
-
-    def _defer(self, root: RootTransaction) -> None:
-        """It leaves the epoch: to be counted exactly, or to make an outside call, both in sequential mode."""
-        if root.external and not root.overflow and root.sequential:
-            self._intake.parked[root.tid] = root
-        else:
-            root.sequential = True
-            self._intake.carried.append(root)
 
     def _begin_round(self, number: int) -> None:
         self._round = number
@@ -485,11 +493,8 @@ class Worker:
             self._held_at = (self.generation, self.epoch)
             self._hold()
         if last.snapshot and self.slots:
-            contents = [self._content(slot, slot.index in last.whole) for slot in self.slots.values()]
+            slots = self.slots.values()
+            contents = [content_of(slot, slot.index in last.whole, *self._intake.rest(slot.index)) for slot in slots]
             self._effects.append(StoreSlots(self.generation, self.epoch, self.id, contents))
-
-    def _content(self, slot: Slot, whole: bool) -> SlotContent:
-        """Everything a slot needs to go on from the epoch that has just closed."""
-        next_offset, pending = self._intake.rest(slot.index)
-        delta = slot.take_delta()
-        return SlotContent(slot.index, slot.copied() if whole else delta, whole, next_offset, pending)
+            if self._state_watch is not None:
+                self._state_watch.snapshot(self.epoch, slots, last.hold)

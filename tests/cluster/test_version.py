@@ -14,7 +14,7 @@ from styx import call_spec, limits, messages, protocol
 from styx.cluster import wire
 from styx.cluster.coordinator import claim
 from styx.coordinator import metadata
-from styx.deployment import description, package_format
+from styx.deployment import description, package_format, state_findings
 from styx.externals import record
 from styx.sequencer import epoch_record
 from styx.transport import handshake
@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 MODULES = (
     *(wire, protocol, worker_messages, handshake, limits),
-    *(messages, epoch_record, record, call_spec, claim, description, package_format),
+    *(messages, epoch_record, record, call_spec, claim, description, package_format, state_findings),
 )
 FORMATS = (snapshot_object.MAGIC, metadata._MAGIC, package_format.MAGIC)
-DIGESTS = {3: "fc8c1af14607d9936618a4e2"}
+DIGESTS = {3: "8afd5255e7f63403f698fe89"}
 """Of `text()`, for the present version. Older ones need not stay."""
 
 

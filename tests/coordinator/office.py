@@ -13,6 +13,7 @@ from styx.coordinator.events import (
     WorkerJoined,
     WorkerSaid,
 )
+from styx.deployment.state_findings import StateFindings
 from styx.protocol import (
     Conflicts,
     Done,
@@ -21,6 +22,7 @@ from styx.protocol import (
     SlotManifest,
     SlotPart,
     SlotsStored,
+    StateChecked,
     ToCoordinator,
 )
 
@@ -57,6 +59,14 @@ class Office:
             self.step(WorkerJoined(worker))
         return self.loaded()
 
+    def checked(self, version: int, findings: StateFindings | None = None, epoch: int = -1) -> list[Effect]:
+        """Every member says what it found; what the last one's report has for effects."""
+        effects: list[Effect] = []
+        for worker in sorted(self.core.membership.members):
+            found = StateChecked(self.core.generation, version, epoch, findings or StateFindings(10))
+            effects = self.said(worker, found)
+        return effects
+
     def loaded(self, replay_until: int = -1) -> Office:
         """The members load."""
         self.marked()
@@ -68,6 +78,13 @@ class Office:
 
 def snapshot(office: Office, epoch: int) -> list[Effect]:
     """An epoch ends with a snapshot, whose manifest is stored; what that has for effects."""
+    uploaded(office, epoch)
+    return office.step(ManifestStored(office.core.generation, epoch, True))
+
+
+def uploaded(office: Office, epoch: int) -> list[Effect]:
+    """An epoch ends with a snapshot, all parts of which are stored; what the last one has for effects."""
+    effects: list[Effect] = []
     generation = office.core.generation
     members = sorted(office.core.membership.members)
     for worker in members:
@@ -76,8 +93,8 @@ def snapshot(office: Office, epoch: int) -> list[Effect]:
         office.said(worker, Conflicts(generation, epoch, []))
     for slot in (0, 1):
         part = SlotPart(slot, 0, [], 10 * epoch, {}, None)
-        office.said(office.core.owners[slot], SlotsStored(generation, epoch, [part]))
-    return office.step(ManifestStored(generation, epoch, True))
+        effects = office.said(office.core.owners[slot], SlotsStored(generation, epoch, [part]))
+    return effects
 
 
 def released(effects: list[Effect]) -> list[int]:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from styx.coordinator.coordinator import BREAKS_MAX, CHANGE_RETRY_S, Coordinator, Phase
+from styx.coordinator.coordinator import BREAKS_MAX, Coordinator, Phase
 from styx.coordinator.events import (
     AppendMarker,
     DeleteManifest,
-    DeployWanted,
     Event,
     Expel,
     Heard,
@@ -29,6 +28,7 @@ from styx.coordinator.events import (
     WorkerSaid,
 )
 from styx.coordinator.membership import SHUNNED_S
+from styx.coordinator.snapshot_clock import CHANGE_RETRY_S
 from styx.protocol import (
     Broken,
     Done,
@@ -223,24 +223,6 @@ def test_uploads_are_swept_once_a_generation_behind_its_first_snapshot() -> None
         office.step(SnapshotWanted())
         swept.append([effect for effect in snapshot(office, epoch) if isinstance(effect, SweepObjects)])
     assert swept == [[SweepObjects(frozenset(), 1)], []]
-
-
-def test_a_version_takes_effect_with_the_generation_behind_the_held_snapshot() -> None:
-    office = Office().running()
-    office.step(DeployWanted(5))
-    assert snapshot(office, 0)[-1] == TellWorker(1, Join(1, 1)), "the first one was an ordinary one"
-    assert office.core.app_version == 0
-    assert snapshot(office, 1)[-1] == AppendMarker(2, 1, 5)
-    assert office.core.app_version == 5
-
-
-def test_a_version_that_is_taken_back_in_time_is_not_switched_to() -> None:
-    office = Office().running()
-    office.step(DeployWanted(5))
-    office.step(DeployWanted(0))
-    snapshot(office, 0)
-    assert not office.core.changing
-    assert office.core.app_version == 0
 
 
 def test_nothing_is_replayed_on_another_version() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from styx.coordinator.coordinator import CHANGE_RETRY_S, Phase
+from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import (
     AppendMarker,
     DeployWanted,
@@ -14,6 +14,7 @@ from styx.coordinator.events import (
     WorkerLeaving,
     WorkerLost,
 )
+from styx.coordinator.snapshot_clock import CHANGE_RETRY_S
 from styx.protocol import (
     Join,
     LoadFailed,

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from styx.app import App
 from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
@@ -34,12 +35,13 @@ from styx.coordinator.events import Event as CoordinatorEvent
 from styx.limits import Limits
 from styx.log import Stream
 from styx.messages import Request
-from styx.protocol import Broken, ToCoordinator, ToWorker
+from styx.protocol import Broken, CheckState, Recover, ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker
 from styx.worker.events import (
     AppendEpochRecord,
+    CheckFurther,
     CoordinatorSaid,
     EmitReplies,
     ExternalEnded,
@@ -70,6 +72,7 @@ from tests.protocol.storage import Storage
 
 DELIVERIES_MAX = 10_000
 """A run longer than this never ends."""
+CHECKED_AT_ONCE = 10
 
 T = TypeVar("T")
 
@@ -88,6 +91,7 @@ class Process:
         self.alive = True
         self.connected = False
         self.proceeding = False
+        self.checking = False
         self.fed: dict[int, int] = {}
 
 
@@ -105,6 +109,9 @@ class Cluster:
         self.links = Links()
         self.trace: list[str] = []
         self.processes: dict[int, Process] = {}
+        self.versions: dict[int, App] = {}
+        self.began = {0: 0}
+        """Versions by the first epoch that ran on them."""
         self.externals: dict[int, tuple[Process, RunExternal]] = {}
         self.outcomes: dict[bytes, bytes | tuple[str, str]] = {}
         self.start_coordinator()
@@ -189,11 +196,28 @@ class Cluster:
     def to_worker(self, process: Process, event: WorkerEvent) -> None:
         if not process.alive:
             return
+        if isinstance(event, CoordinatorSaid):
+            self._code(process.core, event.message)
         for effect in process.core.step(event):
             self._do_worker(process, effect)
         if process.core.runnable and not process.proceeding:
             process.proceeding = True
             self.links.put(f"{process.name} runs", "", partial(self._proceed, process))
+
+        if process.core.checking and not process.checking:
+            process.checking = True
+            self.links.put(f"{process.name} checks", "", partial(self._check, process))
+
+    def _code(self, core: Worker, message: ToWorker) -> None:
+        """The code that a message needs is there before it."""
+        if isinstance(message, Recover):
+            core.run_app(self.versions.get(message.app_version, app))
+        elif isinstance(message, CheckState) and message.version is not None:
+            core.offer_app(message.version, self.versions.get(message.version, app))
+
+    def _check(self, process: Process) -> None:
+        process.checking = False
+        self.to_worker(process, CheckFurther(CHECKED_AT_ONCE))
 
     def _proceed(self, process: Process) -> None:
         process.proceeding = False
@@ -241,6 +265,8 @@ class Cluster:
 
     def _marker(self, effect: AppendMarker) -> None:
         marker = GenerationMarker(effect.generation, effect.snapshot_epoch, effect.app_version)
+        if effect.app_version != self.began[max(self.began)]:
+            self.began[effect.snapshot_epoch + 1] = effect.app_version
         self.storage.append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(marker))
         self.storage.fence = effect.generation
         self.to_coordinator(MarkerAppended(effect.generation))

@@ -13,7 +13,9 @@ hold LINK / release LINK / lose LINK                 lose: what was held back ne
 kill W / start W / disconnect W / connect W          a disconnected worker lives on and does not know
 restart c                                            the coordinator, which remembers only what is stored
 break W W                                            the first worker has lost its connection to the second
-deploy N / scale N                                   version N of the app shall run; N workers shall share the slots
+deploy N [check | below B | from B] / scale N        version N of the app shall run, or (check) its state be checked;
+                                                     it takes only numbers below B, or makes all others B larger;
+                                                     N workers shall share the slots
 leave W                                              the worker is to end, and asks to be let go
 stop                                                 the coordinator is to end, and takes a last snapshot
 tick S                                               the coordinator's clock shows S seconds
@@ -41,7 +43,7 @@ from styx.worker.messages import ExternalOutcome
 from styx.worker.step import Step
 from tests.protocol import narration
 from tests.protocol.cluster import Cluster, script_request
-from tests.protocol.scripted_app import SLOT_COUNTS, app, entity, slot_digit
+from tests.protocol.scripted_app import SLOT_COUNTS, app, entity, slot_digit, version
 from tests.protocol.storage import Storage
 
 NO_SNAPSHOTS_S = 1e9
@@ -94,6 +96,7 @@ class Session:
                 limits=cluster.limits,
                 n_slots=cluster.n_slots,
                 externals=cluster.outcomes,
+                versions={began: cluster.versions.get(number, app) for began, number in cluster.began.items()},
             )
 
 
@@ -184,7 +187,11 @@ def break_(cluster: Cluster, rest: str) -> None:
 
 
 def deploy(cluster: Cluster, rest: str) -> None:
-    cluster.to_coordinator(DeployWanted(int(rest)))
+    number, *kind = rest.split()
+    only_check = "check" in kind
+    if kind and kind[0] != "check":
+        cluster.versions[int(number)] = version(kind[0], int(kind[1]))
+    cluster.to_coordinator(DeployWanted(int(number), only_check))
 
 
 def scale(cluster: Cluster, rest: str) -> None:

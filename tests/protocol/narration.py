@@ -13,9 +13,11 @@ import msgspec
 from styx.call_spec import CallSpec
 from styx.codec import decode_plain
 from styx.coordinator import events as coordinator_events
+from styx.deployment.state_findings import StateFindings
 from styx.messages import ReplyRecord
 from styx.protocol import (
     Broken,
+    CheckState,
     Commit,
     Conflicts,
     Done,
@@ -31,6 +33,7 @@ from styx.protocol import (
     Resume,
     SlotsStored,
     SnapshotEnded,
+    StateChecked,
     ToCoordinator,
     ToWorker,
     Validate,
@@ -119,8 +122,8 @@ def _flags(message: Ack | Result) -> str:
 
 def to_coordinator(message: ToCoordinator) -> str:
     if isinstance(message, Loaded):
-        until = message.replay_until
-        return "loaded" if until < 0 else f"loaded, recorded up to epoch {until}"
+        until, loaded = message.replay_until, "loaded and converted" if message.converted else "loaded"
+        return loaded if until < 0 else f"{loaded}, recorded up to epoch {until}"
     if isinstance(message, LoadFailed):
         return short_names(f"cannot load: {message.reason}")
     if isinstance(message, EpochStarted):
@@ -136,8 +139,17 @@ def to_coordinator(message: ToCoordinator) -> str:
         if message.parts is None:
             return f"nothing stored after epoch {message.epoch}"
         return f"{_slots([part.slot for part in message.parts])} after epoch {message.epoch} stored"
+    if isinstance(message, StateChecked):
+        since = f"what epoch {message.epoch} has" if message.epoch >= 0 else "all"
+        return f"{since} checked for version {message.version}: {_findings(message.findings)}"
     assert isinstance(message, Broken)
     return f"cannot go on without w{message.peer}: {message.reason}"
+
+
+def _findings(findings: StateFindings) -> str:
+    offenders = f", but {'; '.join(findings.first)}" if findings.offenders else ""
+    migrated = f", {sum(findings.migrated.values())} to be converted" if findings.migrated else ""
+    return f"{findings.checked} entities{migrated}{offenders}"
 
 
 def _barrier(message: Done | Validate) -> str:
@@ -164,6 +176,8 @@ def to_worker(message: ToWorker) -> str:
         return f"epoch {message.epoch} commit{locked}" + _then(message)
     if isinstance(message, LockDecision):
         return f"epoch {message.epoch} round {message.round}: {_verdict(message)}" + _then(message)
+    if isinstance(message, CheckState):
+        return "check no more state" if message.version is None else f"check all state for version {message.version}"
     assert isinstance(message, SnapshotEnded)
     return f"snapshot of epoch {message.epoch} {'complete' if message.complete else 'failed'}"
 
@@ -239,7 +253,8 @@ def _content(content: worker_events.SlotContent) -> str:
 def worker_effect(effect: worker_events.Effect) -> str:
     """Effects that are not messages."""
     if isinstance(effect, worker_events.LoadState):
-        return f"loads {snapshot(effect.manifest)} for slots {' '.join(map(str, effect.slots)) or 'none'}"
+        what = "loads and converts" if effect.converting is not None else "loads"
+        return f"{what} {snapshot(effect.manifest)} for slots {' '.join(map(str, effect.slots)) or 'none'}"
     if isinstance(effect, worker_events.StoreSlots):
         return "stores " + " / ".join(map(_content, effect.slots))
     if isinstance(effect, worker_events.RunExternal):
@@ -269,6 +284,8 @@ def coordinator_effect(effect: coordinator_events.Effect) -> str:
     if isinstance(effect, coordinator_events.ReleaseLog):
         requests = ", ".join(f"slot {slot} below {offset}" for slot, offset in sorted(effect.requests.items()))
         return f"releases the log: {requests}; epochs below {effect.epochs}"
+    if isinstance(effect, coordinator_events.StateFound):
+        return f"has had the state checked for version {effect.version}: {_findings(effect.findings)}"
     assert isinstance(effect, coordinator_events.Refuse)
     return short_names(f"refuses to serve: {effect.reason}")
 

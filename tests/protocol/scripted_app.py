@@ -18,6 +18,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Annotated
+
+from msgspec import Meta
 
 from styx import App, Context, Operator
 from styx.partitioning import stable_hash
@@ -61,6 +64,22 @@ async def run(ctx: Context, script: str) -> int:
 
 
 app = App("scripted", [entity])
+
+
+def version(kind: str, bound: int) -> App:
+    """A version that takes only numbers `below` the bound, or only those `from` it on, and adds it to all others."""
+    if kind == "below":
+        choosy = Operator("entity", partition_key=_partition_key, state_type=Annotated[int, Meta(lt=bound)])
+    else:
+        assert kind == "from"
+        choosy = Operator(
+            "entity",
+            partition_key=_partition_key,
+            state_type=Annotated[int, Meta(ge=bound)],
+            migrate=lambda old: old + bound,
+        )
+    choosy.register(run)
+    return App("scripted", [choosy])
 
 
 @lru_cache(maxsize=256)

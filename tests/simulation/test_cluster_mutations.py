@@ -65,8 +65,8 @@ def a_lost_connection_is_not_reported(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_deployment_waits_for_no_snapshot(patch: pytest.MonkeyPatch) -> None:
-    def deploy(self: coordinator.Coordinator, version: int) -> None:
-        newest = self._newest()
+    def deploy(self: coordinator.Coordinator, version: int, switch: bool) -> None:
+        newest = self.ledger.newest
         self.app_version = version
         self._app_since = -1 if newest is None else newest.epoch
         self._new_generation()

@@ -33,7 +33,7 @@ from styx.worker import (
     worker,
 )
 from styx.worker import lock_phase as lock_phase_module
-from styx.worker.events import SlotContent
+from styx.worker.intake import Intake
 from styx.worker.slot import Slot
 from styx.worker.snapshot_spans import spans
 from tests.plain_form import plain_form
@@ -113,15 +113,15 @@ def replies_do_not_wait_for_the_epoch_record(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_offset_moves_past_carried_transactions(patch: pytest.MonkeyPatch) -> None:
-    original = worker.Worker._content
+    original = Intake.rest
 
-    def content(self: worker.Worker, slot: Slot, whole: bool) -> SlotContent:
-        carried, self._intake.carried = self._intake.carried, []
-        stored = original(self, slot, whole)
-        self._intake.carried = carried
-        return stored
+    def rest(self: Intake, slot: int) -> Any:
+        carried, self.carried = self.carried, []
+        found = original(self, slot)
+        self.carried = carried
+        return found
 
-    patch.setattr(worker.Worker, "_content", content)
+    patch.setattr(Intake, "rest", rest)
 
 
 def records_of_an_old_generation_count(patch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """A deployment under way: a package that was accepted, is being stored and handed out, and then takes effect.
 
 One at a time. Decides whether it may go on; the coordinator's shell does what it says. A version takes effect only if
-every live worker can run it, and only if no entity would be lost.
+every live worker can run it, and only if no entity would be lost: what workers say of their operators refuses most of
+what would at once, and the check of all state, which the protocol sees to, decides.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from enum import Enum, auto
 from styx.cluster.coordinator.links import WorkerLink
 from styx.deployment.description import refusal
 from styx.deployment.package_format import PackageHeader
+from styx.deployment.state_findings import StateFindings
 
 
 class Stage(Enum):
@@ -24,14 +26,38 @@ class Stage(Enum):
 
 
 class Deploying:
-    """`answer(done, text)` is called once. `header` is the new package's."""
+    """`answer(done, text)` is called once. `header` is the new package's. `only_check`: it is not to take effect, and
+    `version` is a number below 0 then. `notes` are what an operator should know of the state, a line each.
+    """
 
-    def __init__(self, package: bytes, header: PackageHeader, answer: Callable[[bool, str], None]) -> None:
+    def __init__(
+        self, package: bytes, header: PackageHeader, answer: Callable[[bool, str], None], only_check: bool = False
+    ) -> None:
         self.package = package
         self.header = header
         self.answer = answer
+        self.only_check = only_check
         self.stage = Stage.CHECKING
         self.version = 0
+        self.notes: list[str] = []
+
+    @property
+    def handed(self) -> bool:
+        """Workers have been sent it, and one that registers now must be."""
+        return self.stage in (Stage.HANDING_OUT, Stage.SWITCHING)
+
+    def found(self, findings: StateFindings) -> str | None:
+        """What the check of all state has found; why it may not take effect, None if it may."""
+        refusal = findings.refusal()
+        if refusal is not None and self.notes:
+            return f"state that was changed while it was deployed: {refusal}"
+        self.notes = findings.notes()
+        return refusal
+
+    def done(self) -> str:
+        """What to tell when it has taken effect, or could."""
+        first = "it can be deployed" if self.only_check else f"version {self.version} runs"
+        return "\n".join([first, *self.notes])
 
     def may_replace(self, active: PackageHeader | None, members: Iterable[WorkerLink]) -> str | None:
         """Why it may not take the place of `active`, judged by what state there is; None if it may."""

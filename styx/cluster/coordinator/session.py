@@ -50,12 +50,14 @@ from styx.cluster.wire import (
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
     DeployWanted,
+    Effect,
     Event,
     Expel,
     Heard,
     Refuse,
     ReleaseWorker,
     Started,
+    StateFound,
     StopWanted,
     TellWorker,
     Tick,
@@ -113,6 +115,7 @@ class CoordinatorSession:
         self._background = background
         self._announce = announce
         self._failed = failed
+        self._checks = 0
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
 
@@ -143,26 +146,31 @@ class CoordinatorSession:
             effects = self.core.step(event)
             self.counters.stepped(before, self.core, event, effects)
             for effect in effects:
-                if isinstance(effect, TellWorker):
-                    link = self.links.workers.get(effect.worker)
-                    if link is not None:
-                        link.connection.send(encode(effect.message))
-                    if isinstance(effect.message, SnapshotEnded) and not effect.message.complete:
-                        self.snapshots.failed(time.monotonic(), effect.message.epoch)
-                elif isinstance(effect, Expel):
-                    self._expel(effect)
-                elif isinstance(effect, ReleaseWorker):
-                    self.departures.released(effect.worker)
-                elif isinstance(effect, Refuse):
-                    raise EngineFailed(effect.reason)
-                else:
-                    self.effects.do(effect)
+                self._do(effect)
             if self.core.snapshots_completed > before.snapshots_completed:
                 self.snapshots.completed(time.monotonic())
             if self.core.phase is Phase.RUNNING and before.phase is not Phase.RUNNING:
                 self._tell_of_generation(self.core.replayed - before.replayed)
         except BaseException as error:  # noqa: BLE001 - a coordinator that has lost an event must not go on
             self._failed(error)
+
+    def _do(self, effect: Effect) -> None:
+        if isinstance(effect, TellWorker):
+            link = self.links.workers.get(effect.worker)
+            if link is not None:
+                link.connection.send(encode(effect.message))
+            if isinstance(effect.message, SnapshotEnded) and not effect.message.complete:
+                self.snapshots.failed(time.monotonic(), effect.message.epoch)
+        elif isinstance(effect, Expel):
+            self._expel(effect)
+        elif isinstance(effect, ReleaseWorker):
+            self.departures.released(effect.worker)
+        elif isinstance(effect, StateFound):
+            self._state_found(effect)
+        elif isinstance(effect, Refuse):
+            raise EngineFailed(effect.reason)
+        else:
+            self.effects.do(effect)
 
     def _tell_of_generation(self, replayed: int) -> None:
         core = self.core
@@ -215,7 +223,7 @@ class CoordinatorSession:
         self.departures.registered(link)
         if self.active is not None:
             connection.send(encode(Code(self.active[0], self.active[2])))
-        if self.deploying is not None and self.deploying.stage in (Stage.HANDING_OUT, Stage.SWITCHING):
+        if self.deploying is not None and self.deploying.handed:
             connection.send(encode(Code(self.deploying.version, self.deploying.package)))
 
     def _worker_gone(self, link: WorkerLink, reason: str) -> None:
@@ -291,9 +299,9 @@ class CoordinatorSession:
                 connection.abort(f"not a message: {error}")
                 return
             if isinstance(message, Deploy):
-                self.deploy(message.package, answer)
+                self.deploy(message.package, answer, message.only_check)
             elif isinstance(message, Rollback):
-                self._rollback(answer)
+                self._rollback(answer, message.only_check)
             elif isinstance(message, Scale):
                 self._scale(message.workers, answer)
             elif isinstance(message, Drain):
@@ -303,8 +311,8 @@ class CoordinatorSession:
 
     # The app's versions ------------------------------------------------------------------------------------
 
-    def deploy(self, package: bytes, answer: Callable[[bool, str], None]) -> None:
-        """Begins a deployment, or says why not."""
+    def deploy(self, package: bytes, answer: Callable[[bool, str], None], only_check: bool = False) -> None:
+        """Begins a deployment, or (`only_check`) finds out whether it could be; or says why not."""
         if self.deploying is not None:
             answer(False, "another deployment is under way; wait for its end")
             return
@@ -322,10 +330,10 @@ class CoordinatorSession:
         if self.active is not None and self.active[1].fingerprint == header.fingerprint:
             answer(True, f"version {self.active[0]} runs already, and is this very code")
             return
-        self.deploying = Deploying(package, header, answer)
+        self.deploying = Deploying(package, header, answer, only_check)
         self._deploy_further(self.deploying)
 
-    def _rollback(self, answer: Callable[[bool, str], None]) -> None:
+    def _rollback(self, answer: Callable[[bool, str], None], only_check: bool) -> None:
         number = 0 if self.active is None else self.active[0]
 
         def loaded(package: bytes | None) -> None:
@@ -335,8 +343,9 @@ class CoordinatorSession:
                 self.deploy(
                     package,
                     lambda done, text: answer(
-                        done, f"{text}, with the code from before version {number}" if done else text
+                        done, text.replace(" runs", f" runs, with the code from before version {number}", 1)
                     ),
+                    only_check,
                 )
 
         self._background.submit(
@@ -355,10 +364,20 @@ class CoordinatorSession:
                 self._deployed(deploying, False, ready)
             elif ready:
                 deploying.stage = Stage.SWITCHING
-                self.give(DeployWanted(deploying.version))
+                self.give(DeployWanted(deploying.version, deploying.only_check))
         elif deploying.stage is Stage.SWITCHING and self._switched(deploying.version):
             self._activate(deploying.version, deploying.package)
-            self._deployed(deploying, True, f"version {deploying.version} runs")
+            self._deployed(deploying, True, deploying.done())
+
+    def _state_found(self, effect: StateFound) -> None:
+        deploying = self.deploying
+        if deploying is None or deploying.version != effect.version:
+            return
+        refusal = deploying.found(effect.findings)
+        if refusal is not None:
+            self._deployed(deploying, False, refusal)
+        elif deploying.only_check:
+            self._deployed(deploying, True, deploying.done())
 
     def _check(self, deploying: Deploying) -> None:
         workers = self.links.workers
@@ -370,12 +389,13 @@ class CoordinatorSession:
             self._deployed(deploying, False, reason)
             return
         deploying.stage = Stage.STORING
+        if deploying.only_check:
+            self._checks += 1
+            self._hand_out(deploying, -self._checks)
+            return
 
         def stored(version: int) -> None:
-            deploying.version = version
-            deploying.stage = Stage.HANDING_OUT
-            for link in self.links.workers.values():
-                link.connection.send(encode(Code(version, deploying.package)))
+            self._hand_out(deploying, version)
 
         self._background.submit(
             "storing a version of the app",
@@ -383,6 +403,12 @@ class CoordinatorSession:
             stored,
             lambda error: self._deployed(deploying, False, f"the store is out of reach: {error}"),
         )
+
+    def _hand_out(self, deploying: Deploying, version: int) -> None:
+        deploying.version = version
+        deploying.stage = Stage.HANDING_OUT
+        for link in self.links.workers.values():
+            link.connection.send(encode(Code(version, deploying.package)))
 
     def _settled(self, members: list[WorkerLink]) -> bool:
         """Every member has said which operators have state in this generation."""
@@ -399,7 +425,8 @@ class CoordinatorSession:
 
     def _deployed(self, deploying: Deploying, done: bool, text: str) -> None:
         self.deploying = None
-        self.counters.deployment_ended(done)
+        if not deploying.only_check:
+            self.counters.deployment_ended(done)
         deploying.answer(done, text)
 
     def _activate(self, version: int, package: bytes) -> None:

@@ -28,12 +28,13 @@ from styx.cluster.wire import (
     encode,
     worker_hears,
 )
+from styx.cluster.worker.check_pace import CheckPace
 from styx.cluster.worker.generation import Generation
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.passes import Passes
 from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.timed_core import TimedWorker
-from styx.protocol import Broken, Join, Recover, SlotPart
+from styx.protocol import Broken, CheckState, Join, Recover, SlotPart
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.transport import Connection
@@ -104,6 +105,8 @@ class WorkerSession:
             self._number, no_app, deployment.n_slots, deployment.limits, self._watch, node.reports.notes
         )
         self._passes = Passes(self.core, self._do_effect, self._after_pass, self._pass_failed)
+        self._pace = CheckPace(self.core, self._passes.give)
+        self.core.checked = self._pace.took
         self._do: dict[type, Callable[[Any], None]] = {
             SendFrame: self._send_frame,
             Tell: self._tell,
@@ -136,6 +139,7 @@ class WorkerSession:
         """Ends everything that this registration holds; it hears and says nothing more."""
         self._passes.stop()
         self._beat_timer.cancel()
+        self._pace.stop()
         if self._generation is not None:
             self._generation.end()
         self.peers.close()
@@ -154,6 +158,8 @@ class WorkerSession:
         elif isinstance(message, Recover):
             self._part = _TAKES_PART
             self._recover(message)
+        elif isinstance(message, CheckState):
+            self._check_state(message)
         elif isinstance(message, StandBy):
             self._part = _STANDS_BY if message.spare else _WAITS
         elif isinstance(message, Released):
@@ -188,9 +194,18 @@ class WorkerSession:
             self._generation.end()
         self._paused = set()
         self._passes.discard()
+        self._pace.forget()
         self._generation = Generation(self, message)
         self._version = message.app_version
         self.core.run_app(self._apps[message.app_version])
+        self._passes.give(CoordinatorSaid(message))
+
+    def _check_state(self, message: CheckState) -> None:
+        if message.version is not None:
+            if message.version not in self._apps:
+                self._ended(f"version {message.version} of the app, which is to be checked, is not here", None)
+                return
+            self.core.offer_app(message.version, self._apps[message.version])
         self._passes.give(CoordinatorSaid(message))
 
     def _frames(self, payloads: list[bytes]) -> None:
@@ -246,6 +261,7 @@ class WorkerSession:
     def _after_pass(self) -> None:
         core = self.core
         self._report_ends()
+        self._pace.go_on()
         sent_us = self._watch.pass_ended(core.executor, core.runnable)
         if sent_us:
             self._current.replies.when_durable(lambda: self._watch.durable(sent_us))

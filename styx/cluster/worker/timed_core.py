@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from styx.app import App
 from styx.cluster.worker.epoch_watch import EpochWatch
 from styx.limits import Limits
-from styx.worker.events import CoordinatorSaid, Effect, Event, Proceed
+from styx.worker.events import CheckFurther, CoordinatorSaid, Effect, Event, Proceed
 from styx.worker.notes import Notes
 from styx.worker.step import Step
 from styx.worker.worker import Worker
@@ -18,6 +21,8 @@ class TimedWorker(Worker):
         self, worker: int, app: App, n_slots: int, limits: Limits, watch: EpochWatch, notes: Notes | None = None
     ) -> None:
         self._watch = watch
+        self.checked: Callable[[float], None] = lambda _: None
+        """Gets how long a slice of a check of the state took, in seconds."""
         super().__init__(worker, app, n_slots, limits, notes)
 
     def _reach(self, step: Step) -> None:
@@ -37,6 +42,11 @@ class TimedWorker(Worker):
     def step(self, event: Event) -> list[Effect]:
         """As `Worker.step`."""
         watch = self._watch
+        if isinstance(event, CheckFurther):
+            started_s = time.perf_counter()
+            effects = super().step(event)
+            self.checked(time.perf_counter() - started_s)
+            return effects
         if watch.sampling:
             watch.breakdown.go_on(watch.clock())
             if isinstance(event, Proceed) and self.reached is Step.EXECUTING:

@@ -21,6 +21,7 @@ from styx.coordinator.events import (
     Refuse,
     ReleaseLog,
     ReleaseWorker,
+    StateFound,
     StopWanted,
     StoreManifest,
     SweepObjects,
@@ -180,6 +181,8 @@ class CoordinatorHost:
         elif isinstance(effect, ReleaseWorker):
             assert effect.worker not in self.core.membership.members, "a member is let go"
             world.released(self, effect.worker)
+        elif isinstance(effect, StateFound):
+            world.versions.found(effect)
         elif isinstance(effect, Refuse):
             self.refused = effect.reason
 

@@ -16,7 +16,7 @@ from styx.app import App
 from styx.limits import Limits
 from styx.log.base import LogReader, Stream
 from styx.messages import decode_reply, encode_reply
-from styx.protocol import Broken, Recover, SlotPart, ToWorker
+from styx.protocol import Broken, CheckState, Recover, SlotPart, ToWorker
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.testing.simulation.outside_calls import run_external
@@ -25,6 +25,7 @@ from styx.testing.simulation.shared_log import Identity
 from styx.testing.simulation.versions import version_of_chaos
 from styx.worker.events import (
     AppendEpochRecord,
+    CheckFurther,
     CoordinatorSaid,
     Effect,
     EmitReplies,
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from styx.testing.simulation.world import World
 
 HEARTBEAT_S = 0.2
+CHECK_S = 0.01
+"""How long it leaves a check of its state at most."""
 STORE_ATTEMPTS_MAX = 3
 
 
@@ -82,6 +85,7 @@ class WorkerHost:
         self.poison: list[ReportPoison] = []
         self._n_slots = n_slots
         self._proceeding = False
+        self._checking = False
         self._fed: dict[int, int] = {}
         self._unacknowledged: dict[int, int] = {}
         self._connected = -1
@@ -114,11 +118,16 @@ class WorkerHost:
             return
         if isinstance(event, CoordinatorSaid) and isinstance(event.message, Recover):
             self._begin(event.message)
+        elif isinstance(event, CoordinatorSaid) and isinstance(event.message, CheckState) and event.message.version:
+            self.core.offer_app(event.message.version, version_of_chaos(event.message.version))
         for effect in self.core.step(event):
             self._do(effect)
         if self.core.runnable and not self._proceeding:
             self._proceeding = True
             self.world.time.after(self.world.rng.random() * 0.0005, self._proceed)
+        if self.core.checking and not self._checking:
+            self._checking = True
+            self.world.time.after(self.world.rng.random() * CHECK_S, self._check)
 
     def _begin(self, recover: Recover) -> None:
         if recover.generation > self.core.generation:
@@ -151,6 +160,10 @@ class WorkerHost:
     def _proceed(self) -> None:
         self._proceeding = False
         self.give(Proceed())
+
+    def _check(self) -> None:
+        self._checking = False
+        self.give(CheckFurther(self.world.rng.randint(1, 20)))
 
     def _beat(self) -> None:
         if not self.alive:

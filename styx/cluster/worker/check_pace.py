@@ -1,0 +1,61 @@
+"""How fast a worker checks its state while it serves: a slice now and then, short enough that nobody waits for it.
+
+On the protocol's own thread: another one would take the interpreter away from it for five milliseconds at a time.
+Decides nothing but when, and how much.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from styx.worker.events import CheckFurther, Event
+from styx.worker.worker import Worker
+
+SLICE_SECONDS: Final = 0.001
+"""About so long is a slice."""
+SHARE: Final = 0.4
+"""Of the time that it takes to the next one, the slice has this share."""
+ENTITIES_MIN: Final = 16
+ENTITIES_MAX: Final = 4096
+_ENTITIES_FIRST: Final = 128
+
+
+class CheckPace:
+    """Has `core` check further through `give`; whatever runs the core says how long each slice `took`."""
+
+    def __init__(self, core: Worker, give: Callable[[Event], None]) -> None:
+        self._core = core
+        self._give = give
+        self._entities = _ENTITIES_FIRST
+        self._rest_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._given = False
+
+    def go_on(self) -> None:
+        """A pass has ended: if there is something to check, a slice comes soon."""
+        if self._timer is None and not self._given and self._core.checking:
+            self._timer = asyncio.get_running_loop().call_later(self._rest_s, self._slice)
+
+    def stop(self) -> None:
+        """No slice begins any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def forget(self) -> None:
+        """A slice that was given and has not been taken never will be."""
+        self._given = False
+
+    def _slice(self) -> None:
+        self._timer = None
+        self._given = True
+        self._give(CheckFurther(self._entities))
+
+    def took(self, seconds: float) -> None:
+        """The slice is over."""
+        self._given = False
+        self._rest_s = seconds * (1 - SHARE) / SHARE
+        wanted = int(self._entities * SLICE_SECONDS / max(seconds, 1e-6))
+        # By halves at most: one slice that others' processes interrupted says little.
+        self._entities = max(ENTITIES_MIN, min(ENTITIES_MAX, max(wanted, self._entities // 2), 2 * self._entities))

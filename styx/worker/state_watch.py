@@ -1,0 +1,73 @@
+"""A worker's check of its state against another version of the app, in slices beside the epochs that run.
+
+First all that there is when it begins. What a snapshot takes up was changed since, and is looked at again; behind a
+held one nothing changes, so what is left then decides. It tells what it has found and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from styx.app import App
+from styx.deployment.state_check import SLICE_ENTITIES, StateCheck
+from styx.limits import Limits
+from styx.protocol import CheckState, StateChecked
+from styx.worker.slot import IDEMPOTENCY_TABLE, Slot
+
+_WHOLE: Final = -1
+
+
+class StateWatch:
+    """The check of `version`, of which `app` is the code. `pending`: it has something to look at, or to tell."""
+
+    def __init__(self, version: int, app: App, n_slots: int, limits: Limits, slots: Iterable[Slot]) -> None:
+        self._version = version
+        self._check = StateCheck(app, n_slots, limits)
+        self._told = False
+        self._held: int | None = None
+        for slot in slots:
+            for operator, table in slot.tables.items():
+                if operator != IDEMPOTENCY_TABLE:
+                    self._check.add(slot.index, operator, table)
+
+    @property
+    def pending(self) -> bool:
+        """There is something to do in the background."""
+        return not self._told or self._check.pending > 0 or self._held is not None
+
+    @property
+    def urgent(self) -> bool:
+        """Nobody is served until it has told what it has found."""
+        return self._held is not None
+
+    def snapshot(self, epoch: int, slots: Iterable[Slot], hold: bool) -> None:
+        """The changes since the last snapshot have just been taken up, and (`hold`) there will be none behind them."""
+        for slot in slots:
+            for operator, changes in (slot.uploading or {}).items():
+                if operator != IDEMPOTENCY_TABLE:
+                    self._check.add(slot.index, operator, slot.table(operator), changes)
+        if hold and self._told:
+            self._held = epoch
+
+    def go_on(self) -> None:
+        """The held snapshot has failed, and epochs run again."""
+        self._held = None
+
+    def run(self, generation: int, entities: int = SLICE_ENTITIES) -> list[StateChecked]:
+        """A slice; what to tell when it was the last one, if anything."""
+        if not self._check.run(entities) or (self._told and self._held is None):
+            return []
+        epoch = _WHOLE if self._held is None else self._held
+        self._told, self._held = True, None
+        return [StateChecked(generation, self._version, epoch, self._check.take())]
+
+
+def watch_of(
+    wanted: CheckState, version: int, app: App, n_slots: int, limits: Limits, slots: Iterable[Slot]
+) -> StateWatch | None:
+    """What the coordinator wants; `app` is the code of `version`, which was offered for it."""
+    if wanted.version is None:
+        return None
+    assert wanted.version == version, "the code of another version was offered"
+    return StateWatch(version, app, n_slots, limits, slots)
