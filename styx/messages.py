@@ -21,6 +21,12 @@ REJECTION_CODES = frozenset(
         "bad_request",
         "too_large",
         "overloaded",
+        "rate_limited",
+        "unauthenticated",
+        "forbidden",
+        "forbidden_host",
+        "forbidden_origin",
+        "unsupported_media_type",
         "unavailable",
     }
 )

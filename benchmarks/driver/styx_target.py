@@ -85,9 +85,10 @@ class HttpTargets:
     url: str
 
     def __call__(self, timeout_s: float, in_flight_max: int) -> Target:
-        from styx.client.http import HttpClient
+        from styx.client.connect import connect
+        from styx.client.credential import from_environment
 
-        return ClientTarget(lambda: HttpClient(self.url), timeout_s)
+        return ClientTarget(lambda: connect(self.url, **from_environment(self.url)), timeout_s)
 
 
 def settle(receiver: Receiver, future: asyncio.Future[Reply]) -> None:

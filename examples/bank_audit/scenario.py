@@ -20,6 +20,7 @@ from examples.bank_audit.workload import HOT_ACCOUNTS, Accounts, Call
 from styx.cli.demo.audit import Check
 from styx.cli.demo.display import Display
 from styx.client.base import Client
+from styx.client.credential import from_environment
 from styx.errors import RequestRejected
 from styx.messages import Reply
 
@@ -76,7 +77,7 @@ class BankAudit:
     async def run(self) -> Result:
         """Everything, in order; raises `NotReached`, `NoBank` and `styx.ConfigurationError`."""
         plan, accounts, say = self._plan, self._accounts, self._display.step
-        async with styx.connect(plan.url, app) as client:
+        async with styx.connect(plan.url, app, **from_environment(plan.url)) as client:
             await self._reach(client)
             clients = Clients(
                 client,

@@ -12,7 +12,22 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from styx.cli import backup, call, coordinator, deploy, dev, drain, errors, gateway, new, restore, scale, status, worker
+from styx.cli import (
+    backup,
+    call,
+    coordinator,
+    deploy,
+    dev,
+    drain,
+    errors,
+    gateway,
+    keys,
+    new,
+    restore,
+    scale,
+    status,
+    worker,
+)
 from styx.cli.demo import command as demo
 from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, TERMINATED, USAGE, CommandFailed
 from styx.cli.up import command as up
@@ -34,6 +49,7 @@ A cluster on Kafka and an object store:
   styx status                         how it is
   styx coordinator, worker, gateway   its processes one by one
   styx backup, styx restore           its data to another place, and back
+  styx keys                           who may use a gateway
 
 Every option can also be given as the environment variable that its help names.
 """
@@ -60,6 +76,8 @@ _COMMANDS = {
     "gateway": gateway,
 }
 """Each command is the function of its name in its module, and `EXAMPLES` there ends its help."""
+_GROUPS = {"keys": keys}
+"""Each group of commands is made by the function of its name in its module."""
 _NO_EXTRAS = sys.stdlib_module_names | {"styx"}
 """Packages that an installation without its extras has all the same."""
 
@@ -79,6 +97,8 @@ def application() -> App:
     )
     for order, (name, module) in enumerate(_COMMANDS.items()):
         app.command(getattr(module, name), help_epilogue=module.EXAMPLES, sort_key=order)
+    for name, module in _GROUPS.items():
+        app.command(getattr(module, name)(sort_key=len(_COMMANDS)))
     return app
 
 

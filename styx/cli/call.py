@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Final
 
 from cyclopts import Parameter
@@ -15,6 +16,7 @@ Examples:
   styx call account alice transfer bob 30
   styx call cart ada add '{"product": "tea", "tags": ["green"]}'
   styx call order '[1,2]' status --url http://shop.internal:8080
+  STYX_API_KEY=$(cat key) styx call account alice balance --url https://shop.example.com
 
 Exit codes:
   0    committed; the result is on standard output
@@ -43,6 +45,13 @@ def call(
         str | None,
         Parameter(help="The same key gives the first reply again and runs nothing.", env_var="STYX_IDEMPOTENCY_KEY"),
     ] = None,
+    api_key: Annotated[
+        str | None,
+        Parameter(help="API key or token. Better in the environment: others here see options.", env_var="STYX_API_KEY"),
+    ] = None,
+    ca: Annotated[
+        Path | None, Parameter(help="PEM file with the authority of an https gateway.", env_var="STYX_CA")
+    ] = None,
 ) -> int:
     """Send one request and print its result as JSON.
 
@@ -66,7 +75,7 @@ def call(
         url = URL_DEFAULT if local is None else local.gateway_urls[0]
     # A key always, so that a request without a reply can be asked for again.
     same_key = idempotency_key or _new_key()
-    request = GatewayRequest(operator, key, function, json_arguments(arguments), timeout, same_key)
+    request = GatewayRequest(operator, key, function, json_arguments(arguments), timeout, same_key, api_key, ca)
     try:
         outcome = call_outcome(post(url, request), url, same_key)
     except NoReply as error:

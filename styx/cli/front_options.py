@@ -5,12 +5,22 @@ nothing heavy behind them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from styx.gateway.front import Front
+
+API_KEYS_VARIABLE: Final = "STYX_API_KEYS"
+ANYBODY: Final = """\
+Make API keys and say where they are:
+    styx keys add NAME --file keys.json
+    … --api-keys keys.json
+or take tokens (--jwt-keys), or say --anonymous if all who reach it may do everything."""
+
+Texts = tuple[str, ...]
 
 
 @Parameter(name="*")
@@ -19,7 +29,7 @@ class FrontOptions:
     """Who may use a gateway."""
 
     allow_host: Annotated[
-        tuple[str, ...],
+        Texts,
         Parameter(
             negative=(),
             help="Another name it is reached by: shop.example.com, *.shop.internal; * for any.",
@@ -27,24 +37,127 @@ class FrontOptions:
         ),
     ] = ()
     allow_origin: Annotated[
-        tuple[str, ...],
+        Texts,
         Parameter(
             negative=(),
             help="Another origin whose pages may use it: https://shop.example.com.",
             env_var="STYX_ALLOW_ORIGIN",
         ),
     ] = ()
+    anonymous: Annotated[
+        bool,
+        Parameter(negative=(), help="Serve whoever reaches it, not only this machine.", env_var="STYX_ANONYMOUS"),
+    ] = False
+    api_keys: Annotated[
+        Path | None,
+        Parameter(help="File of API keys, of styx keys; read again when it changes.", env_var=API_KEYS_VARIABLE),
+    ] = None
+    jwt_keys: Annotated[
+        str | None,
+        Parameter(help="Tokens' signing keys: https://… or a file, a JWK set or PEM.", env_var="STYX_JWT_KEYS"),
+    ] = None
+    jwt_issuer: Annotated[str | None, Parameter(help="Their iss.", env_var="STYX_JWT_ISSUER")] = None
+    jwt_audience: Annotated[
+        Texts, Parameter(negative=(), help="Their aud, one of them.", env_var="STYX_JWT_AUDIENCE")
+    ] = ()
+    jwt_algorithm: Annotated[
+        Texts,
+        Parameter(
+            negative=(), help="Their alg; RS256, PS256, ES256 and EdDSA by default.", env_var="STYX_JWT_ALGORITHM"
+        ),
+    ] = ()
+    policy: Annotated[
+        Path | None, Parameter(help="File of rules: who may do what; by default each may all.", env_var="STYX_POLICY")
+    ] = None
+    rate_limit: Annotated[
+        float | None, Parameter(help="Requests a second of each key or token's subject.", env_var="STYX_RATE_LIMIT")
+    ] = None
+    in_flight_limit: Annotated[
+        int | None, Parameter(help="Their requests at once.", env_var="STYX_IN_FLIGHT_LIMIT")
+    ] = None
+    tls_cert: Annotated[
+        Path | None, Parameter(help="PEM certificate of the gateway: it serves https.", env_var="STYX_GATEWAY_TLS_CERT")
+    ] = None
+    tls_key: Annotated[Path | None, Parameter(help="Its PEM key.", env_var="STYX_GATEWAY_TLS_KEY")] = None
+
+    @property
+    def guarded(self) -> bool:
+        """Whether it asks who sends a request."""
+        return self.api_keys is not None or self.jwt_keys is not None
 
     def words(self) -> list[str]:
         """The same options, for a gateway that is a process of its own."""
-        words = [word for host in self.allow_host for word in ("--allow-host", host)]
-        return words + [word for origin in self.allow_origin for word in ("--allow-origin", origin)]
+        words = ["--anonymous"] if self.anonymous else []
+        for option, value in (
+            ("--api-keys", self.api_keys),
+            ("--jwt-keys", self.jwt_keys),
+            ("--jwt-issuer", self.jwt_issuer),
+            ("--policy", self.policy),
+            ("--rate-limit", self.rate_limit),
+            ("--in-flight-limit", self.in_flight_limit),
+            ("--tls-cert", self.tls_cert),
+            ("--tls-key", self.tls_key),
+        ):
+            words += [] if value is None else [option, str(value)]
+        for option, values in (
+            ("--allow-host", self.allow_host),
+            ("--allow-origin", self.allow_origin),
+            ("--jwt-audience", self.jwt_audience),
+            ("--jwt-algorithm", self.jwt_algorithm),
+        ):
+            words += [word for value in values for word in (option, value)]
+        return words
 
 
 def front_of(options: FrontOptions, host: str) -> Front:
     """What stands before a gateway that listens on `host`; raises `ConfigurationError` for an option that is wrong."""
+    from styx.errors import ConfigurationError
+    from styx.gateway.auth.access import Access, AccessOptions
     from styx.gateway.front import Front
+    from styx.gateway.hosts import listed
+    from styx.gateway.tls import GatewayTls
 
-    front = Front(allowed_hosts=options.allow_host, allowed_origins=options.allow_origin)
+    if options.guarded and options.anonymous:
+        raise ConfigurationError("--anonymous serves everybody, and --api-keys or --jwt-keys say who: leave one out")
+    if not options.guarded and not options.anonymous and not only_here(host):
+        raise ConfigurationError(
+            f"who reaches {host} is more than this machine, and nobody would be asked who he is.\n{ANYBODY}"
+        )
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise ConfigurationError("--tls-cert and --tls-key belong together: give both, or none for http")
+    access = AccessOptions(
+        api_keys=options.api_keys,
+        signing_keys=options.jwt_keys,
+        issuer=options.jwt_issuer,
+        audiences=tuple(listed(options.jwt_audience)),
+        algorithms=tuple(listed(options.jwt_algorithm)),
+        policy=options.policy,
+        rate=options.rate_limit,
+        in_flight=options.in_flight_limit,
+    )
+    tls = None
+    if options.tls_cert is not None and options.tls_key is not None:
+        tls = GatewayTls(options.tls_cert, options.tls_key)
+    front = Front(allowed_hosts=options.allow_host, allowed_origins=options.allow_origin, access=access, tls=tls)
+    # What is wrong is said now, before anything else starts.
     front.rules(host, host)
+    if access.enabled:
+        Access(access)
     return front
+
+
+def only_here(host: str) -> bool:
+    """Whether nobody but this machine reaches what listens on `host`."""
+    import socket
+
+    from styx.gateway.hosts import is_any_address, is_loopback
+
+    if is_loopback(host):
+        return True
+    if is_any_address(host):
+        return False
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return all(is_loopback(str(address[4][0])) for address in found)

@@ -7,6 +7,8 @@ an answer.
 from __future__ import annotations
 
 import http.client
+import ssl
+from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -27,6 +29,8 @@ class GatewayRequest(NamedTuple):
     arguments: bytes
     timeout_seconds: float
     idempotency_key: str
+    credential: str | None = None
+    authority: Path | None = None
 
 
 class GatewayAnswer(NamedTuple):
@@ -42,7 +46,7 @@ class NoReply(Exception):
 
 def post(url: str, request: GatewayRequest) -> GatewayAnswer:
     """Sends the request; raises `CommandFailed` if it could not be sent and `NoReply` if nothing came back."""
-    connection, prefix = _connection(url, request.timeout_seconds + MARGIN_SECONDS)
+    connection, prefix = _connection(url, request.timeout_seconds + MARGIN_SECONDS, request.authority)
     try:
         try:
             connection.connect()
@@ -60,7 +64,7 @@ def post(url: str, request: GatewayRequest) -> GatewayAnswer:
         connection.close()
 
 
-def _connection(url: str, timeout: float) -> tuple[http.client.HTTPConnection, str]:
+def _connection(url: str, timeout: float, authority: Path | None) -> tuple[http.client.HTTPConnection, str]:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -68,8 +72,17 @@ def _connection(url: str, timeout: float) -> tuple[http.client.HTTPConnection, s
         host = port = parts = None
     if parts is None or not host or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
         raise usage_error(f"{shown(url)} is no gateway's URL; one looks like http://127.0.0.1:8080")
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return kind(host, port, timeout=timeout), parts.path.rstrip("/")
+    prefix = parts.path.rstrip("/")
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(host, port, timeout=timeout), prefix
+    return http.client.HTTPSConnection(host, port, timeout=timeout, context=_context(authority)), prefix
+
+
+def _context(authority: Path | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=authority)
+    except (ssl.SSLError, OSError) as error:
+        raise usage_error(f"{authority} holds no PEM certificate of an authority: {error}") from None
 
 
 def _path(request: GatewayRequest) -> str:
@@ -80,11 +93,22 @@ def _path(request: GatewayRequest) -> str:
 
 
 def _headers(request: GatewayRequest) -> dict[str, str]:
-    return {
+    headers = {
         "Content-Type": "application/json",
         "Styx-Timeout": f"{request.timeout_seconds:.3f}",
         "Idempotency-Key": request.idempotency_key,
     }
+    if request.credential is not None:
+        headers["Authorization"] = "Bearer " + bearer(request.credential)
+    return headers
+
+
+def bearer(credential: str) -> str:
+    """A credential as it may stand in a header; raises `CommandFailed`, without saying what it is."""
+    text = credential.strip()
+    if not text or not text.isascii() or not text.isprintable() or " " in text:
+        raise usage_error("the API key is no key and no token: it has one line of letters, digits and signs")
+    return text
 
 
 def _unreachable(url: str, error: OSError) -> CommandFailed:

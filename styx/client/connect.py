@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from styx.app import App
 from styx.client.base import Client
+from styx.client.credential import Credential, Token
 from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.extras import lacking
@@ -16,39 +18,62 @@ if TYPE_CHECKING:
     from styx.client.sync import SyncClient
 
 
-def connect(url: str, app: App | str | None = None) -> Client:
+def connect(
+    url: str,
+    app: App | str | None = None,
+    *,
+    api_key: str | None = None,
+    token: Token | None = None,
+    ca_file: str | os.PathLike[str] | None = None,
+) -> Client:
     """A client of the deployment at `url`; use it as `async with connect(...) as client`.
 
     `http://` and `https://` go through a gateway, which serves one app, so `app` may be left out. `kafka://` goes
     straight to the brokers and needs the app, or its name.
 
-    Raises `ConfigurationError` for a URL it cannot use.
+    A gateway that asks who it is gets the `api_key`, or the `token`: a string, or a function that gives the one of the
+    moment. `ca_file` is a PEM file with the authority of its certificate, if that is a private one.
+
+    Raises `ConfigurationError` for a URL or a credential it cannot use.
     """
     scheme = urlsplit(url).scheme if isinstance(url, str) else ""
     make = _CLIENTS.get(scheme)
     if make is None:
         known = ", ".join(f"{name}://" for name in _CLIENTS)
         raise ConfigurationError(f"cannot connect to {shown(url)}: a URL starts with one of {known}")
-    return make(url, app)
+    credential = Credential(api_key, token)
+    if make is not _http and (api_key is not None or token is not None or ca_file is not None):
+        raise ConfigurationError("api_key, token and ca_file are for gateways; Kafka's login is in the environment")
+    return make(url, app, credential, ca_file)
 
 
-def connect_sync(url: str, app: App | str | None = None) -> SyncClient[Client]:
+def connect_sync(
+    url: str,
+    app: App | str | None = None,
+    *,
+    api_key: str | None = None,
+    token: Token | None = None,
+    ca_file: str | os.PathLike[str] | None = None,
+) -> SyncClient[Client]:
     """The same as `connect`, blocking; use it as `with connect_sync(...) as client`."""
     from styx.client.sync import SyncClient
 
-    connect(url, app)  # a wrong URL, or a missing extra, fails here rather than on the client's thread
-    return SyncClient(lambda: connect(url, app))
+    def make() -> Client:
+        return connect(url, app, api_key=api_key, token=token, ca_file=ca_file)
+
+    make()  # a wrong URL, or a missing extra, fails here rather than on the client's thread
+    return SyncClient(make)
 
 
-def _http(url: str, app: App | str | None) -> Client:
+def _http(url: str, app: App | str | None, credential: Credential, ca_file: str | os.PathLike[str] | None) -> Client:
     try:
         from styx.client.http import HttpClient
     except ImportError as error:
         raise ConfigurationError(lacking("the HTTP client", error.name, "client")) from None
-    return HttpClient(url)
+    return HttpClient(url, credential, ca_file)
 
 
-def _kafka(url: str, app: App | str | None) -> Client:
+def _kafka(url: str, app: App | str | None, *_: object) -> Client:
     if app is None:
         raise ConfigurationError(f"connecting to {shown(url)} needs the app or its name: connect(url, app=...)")
     try:
@@ -58,7 +83,7 @@ def _kafka(url: str, app: App | str | None) -> Client:
     return KafkaClient(url, app)
 
 
-_CLIENTS: Final[dict[str, Callable[[str, App | str | None], Client]]] = {
+_CLIENTS: Final[dict[str, Callable[..., Client]]] = {
     "http": _http,
     "https": _http,
     "kafka": _kafka,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import math
+import os
 from collections.abc import Awaitable
 from typing import Any, Final, Self
 from urllib.parse import quote, urlsplit
@@ -31,6 +32,7 @@ from styx.client.base import (
     operator_name,
     rejected,
 )
+from styx.client.credential import Credential, trusting
 from styx.client.home import Home
 from styx.client.http_load import HttpLoadTarget, no_reply_in
 from styx.client.load import LoadTarget
@@ -95,11 +97,15 @@ class HttpClient(Client):
     Raises `ConfigurationError` for a URL that is none.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(
+        self, url: str, credential: Credential | None = None, ca_file: str | os.PathLike[str] | None = None
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise ConfigurationError(f"{shown(url)} is no gateway's URL; one looks like http://127.0.0.1:8080")
         self._url = url.rstrip("/")
+        self._credential = credential or Credential()
+        self._tls = trusting(ca_file)
         self._session: aiohttp.ClientSession | None = None
         self._home: Home | None = None
         self._in_flight = 0
@@ -108,7 +114,9 @@ class HttpClient(Client):
 
     async def __aenter__(self) -> Self:
         self._home = Home()
-        connector = aiohttp.TCPConnector(limit=CONNECTIONS_MAX, keepalive_timeout=KEEP_ALIVE_SECONDS)
+        connector = aiohttp.TCPConnector(
+            limit=CONNECTIONS_MAX, keepalive_timeout=KEEP_ALIVE_SECONDS, ssl=self._tls or True
+        )
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -207,6 +215,7 @@ class HttpClient(Client):
         """(status, body, request id) of the answer; raises `TimeoutError`, `NotSent`, `OutcomeUnknown`."""
         if self._session is None:
             raise NotSent("the client was closed before the request was sent")
+        headers |= self._credential.headers()
         headers["Styx-Timeout"] = f"{max(timeout, 0.001):.3f}"
         try:
             async with asyncio.timeout(timeout + ANSWER_MARGIN_SECONDS):

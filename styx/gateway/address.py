@@ -49,13 +49,13 @@ def parse(path: str) -> Address | None:
     segments = path.split("/")
     if len(segments) != _SEGMENTS:
         return None
-    return Address(_decoded(segments[2]), _decoded(segments[3]), _decoded(segments[4]))
+    return Address(decoded(segments[2]), decoded(segments[3]), decoded(segments[4]))
 
 
 def parse_load(path: str) -> str | None:
     """The operator's name in a bulk load's path, `/v1/{operator}`, or None; raises as `parse`."""
     segments = path.split("/")
-    return _decoded(segments[2]) if len(segments) == _LOAD_SEGMENTS and segments[2] else None
+    return decoded(segments[2]) if len(segments) == _LOAD_SEGMENTS and segments[2] else None
 
 
 def key_of(text: str, operator: Operator, kind: bytes | None) -> Key:
@@ -71,7 +71,7 @@ def key_of(text: str, operator: Operator, kind: bytes | None) -> Key:
     return operator.key_type.parse(text, operator.name)
 
 
-def _decoded(segment: str) -> str:
+def decoded(segment: str) -> str:
     if "%" not in segment:
         if segment.isascii():
             return segment

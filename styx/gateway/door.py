@@ -58,8 +58,8 @@ async def refuse(
     # Who waits to be told to go on does not send its body, and must not be told.
     if not any(name == b"expect" for name, _ in scope["headers"]):
         await IncomingBody(receive).discard()
-    length = (b"content-length", b"%d" % len(answer.body))
-    sent = [*answer.headers, *headers, length, CLOSE]
+    length, own = (b"content-length", b"%d" % len(answer.body)), {name for name, _ in headers}
+    sent = [*(header for header in answer.headers if header[0] not in own), *headers, length, CLOSE]
     await send({"type": "http.response.start", "status": answer.status, "headers": sent})
     await send({"type": "http.response.body", "body": answer.body if scope["method"] != "HEAD" else b""})
 

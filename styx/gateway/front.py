@@ -1,14 +1,32 @@
-"""What stands before a gateway: the hosts and origins that it takes requests from. Composes; decides nothing itself."""
+"""What stands before a gateway: the door, which keeps strangers' pages out, and then the guard, which asks who it is.
+
+Composes them, counts and tells of what they refuse, and keeps their files up to date; decides nothing about a request.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
 
+from styx.gateway import status
 from styx.gateway.app import Gateway
+from styx.gateway.auth.access import Access, AccessOptions
+from styx.gateway.auth.actions import action_of
+from styx.gateway.auth.audit import Audit
+from styx.gateway.auth.guard import IDENTITY
 from styx.gateway.door import Application, Door, Scope
 from styx.gateway.hosts import Hosts
 from styx.gateway.origin import OriginRules, Refusal
+from styx.gateway.tls import GatewayTls
+from styx.gateway.watched_files import POLL_SECONDS
+
+_ANYWHERE: Final = ("0.0.0.0", "::")
 
 _log = logging.getLogger("styx.gateway")
 
@@ -16,25 +34,69 @@ _log = logging.getLogger("styx.gateway")
 @dataclass(frozen=True, kw_only=True)
 class Front:
     """`allowed_hosts`: names beyond those of the address listened on, as in `Hosts`. `allowed_origins`: other origins
-    whose pages may use the gateway.
+    whose pages may use the gateway. `access`: who may, by default whoever reaches it. `tls`: its certificate.
     """
 
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
+    access: AccessOptions = field(default_factory=AccessOptions)
+    tls: GatewayTls | None = None
 
     def rules(self, bound: str, address: str) -> OriginRules:
         """The rules of a gateway that was told to listen on `bound`, and does on `address`.
 
         Raises `ConfigurationError` for a host or an origin that is none.
         """
-        hosts = Hosts(bound, [*self.allowed_hosts, *([] if address in ("0.0.0.0", "::") else [address])])
+        hosts = Hosts(bound, [*self.allowed_hosts, *([] if address in _ANYWHERE else [address])])
         return OriginRules(hosts, self.allowed_origins)
 
 
-def fronted(gateway: Gateway, rules: OriginRules) -> Application:
-    """`gateway`, behind its door."""
+class Entrance:
+    """`application` is `gateway` with what `front` puts before it. Raises `ConfigurationError`."""
 
-    def on_refusal(scope: Scope, refusal: Refusal) -> None:
-        gateway.metrics.refused(refusal.code)
+    def __init__(self, gateway: Gateway, front: Front, rules: OriginRules) -> None:
+        self._gateway = gateway
+        self._audit = Audit()
+        self._access = Access(front.access) if front.access.enabled else None
+        self._tls = front.tls
+        guarded = gateway if self._access is None else self._access.guard(gateway, self._refused)
+        self.application: Application = Door(guarded, rules, self._refused)
 
-    return Door(gateway, rules, on_refusal)
+    @asynccontextmanager
+    async def kept_fresh(self) -> AsyncIterator[None]:
+        """Meanwhile files that change are read again."""
+        polling = asyncio.create_task(self._poll(), name="styx-front")
+        try:
+            yield
+        finally:
+            polling.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await polling
+            if self._access is not None:
+                await self._access.close()
+
+    async def _poll(self) -> None:
+        while True:
+            try:
+                if self._access is not None:
+                    self._access.poll()
+                if self._tls is not None:
+                    self._tls.poll()
+                self._audit.flush(time.monotonic())
+            except Exception:  # noqa: BLE001 - logged; whoever is let in must not depend on one bad look
+                _log.exception("a look at the files of keys and certificates failed")
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _refused(self, scope: Scope, refusal: Refusal) -> None:
+        self._gateway.metrics.refused(refusal.code)
+        client, action = scope.get("client"), action_of(scope)
+        self._audit.refused(
+            time.monotonic(),
+            status.STATUS_OF_CODE.get(refusal.code, status.INTERNAL_STATUS),
+            refusal.code,
+            refusal.message,
+            client=client[0] if client else None,
+            who=scope.get(IDENTITY),
+            method=scope["method"],
+            action=None if action is None else str(action),
+        )

@@ -22,8 +22,9 @@ import uvicorn
 from styx.errors import ConfigurationError
 from styx.gateway.app import Gateway
 from styx.gateway.door import Application
-from styx.gateway.front import Front, fronted
+from styx.gateway.front import Entrance, Front
 from styx.gateway.service import Engine
+from styx.gateway.tls import GatewayTls
 from styx.http.limits import DESCRIPTORS_KEPT, HttpLimits
 from styx.http.room import Room, allow_descriptors, serving
 from styx.limits import TIMEOUT_SECONDS_DEFAULT
@@ -74,13 +75,19 @@ async def serve(
     Raises `ConfigurationError`, without calling `on_shutdown`, if it cannot listen there.
     """
     gateway = Gateway(engine, timeout_seconds)
+    front = front or Front()
     lent = listener is not None
     listener = listen_on(host, port) if listener is None else listener.dup()
-    rules = (front or Front()).rules(host, listener.getsockname()[0])
-    application = fronted(gateway, rules)
+    try:
+        entrance = Entrance(gateway, front, front.rules(host, listener.getsockname()[0]))
+    except BaseException:
+        listener.close()
+        raise
+    application = entrance.application
     allow_descriptors(CONNECTIONS_MAX + DESCRIPTORS_KEPT)
     room = Room(HttpLimits(CONNECTIONS_MAX, KEEP_ALIVE_SECONDS), gateway.metrics.refused)
-    server = _Server(_config(application if around is None else around(application), grace_seconds, room))
+    served = application if around is None else around(application)
+    server = _Server(_config(served, grace_seconds, room, front.tls), front.tls is not None)
 
     def shut_down() -> None:
         gateway.draining = server.should_exit = True
@@ -106,7 +113,8 @@ async def serve(
     waiting = asyncio.create_task(_when_set(stop, ending)) if stop is not None else None
     with _signals(server, told):
         try:
-            await server.run_on(listener, on_started)
+            async with entrance.kept_fresh():
+                await server.run_on(listener, on_started)
         finally:
             gateway.draining = True
             if waiting is not None:
@@ -121,9 +129,13 @@ class _Server(uvicorn.Server):
 
     _on_started: Callable[[], None] | None = None
 
+    def __init__(self, config: uvicorn.Config, secure: bool = False) -> None:
+        super().__init__(config)
+        self._secure = secure
+
     async def run_on(self, listener: socket.socket, on_started: Callable[[str], None] | None) -> None:
         if on_started is not None:
-            report, address = on_started, url_of(listener)
+            report, address = on_started, url_of(listener, self._secure)
             self._on_started = lambda: report(address)
         await self.serve([listener])
 
@@ -137,15 +149,16 @@ class _Server(uvicorn.Server):
         yield
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, secure: bool = False) -> str:
     """The URL under which a listening socket is reached from its own machine."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "https" if secure else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _config(application: Application, grace_seconds: int, room: Room) -> uvicorn.Config:
-    return uvicorn.Config(
+def _config(application: Application, grace_seconds: int, room: Room, tls: GatewayTls | None) -> uvicorn.Config:
+    config = uvicorn.Config(
         application,
         http=serving(room),
         ws="none",
@@ -158,6 +171,10 @@ def _config(application: Application, grace_seconds: int, room: Room) -> uvicorn
         timeout_graceful_shutdown=grace_seconds,
         backlog=BACKLOG_MAX,
     )
+    if tls is not None:
+        config.load()  # which would make a context of its own, and never look at the files again
+        config.ssl = tls.context
+    return config
 
 
 def listen_on(host: str, port: int) -> socket.socket:

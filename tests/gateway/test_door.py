@@ -7,7 +7,7 @@ import pytest
 
 from styx.gateway.app import Gateway
 from styx.gateway.door import Application
-from styx.gateway.front import Front, fronted
+from styx.gateway.front import Entrance, Front
 from tests.gateway.asgi import Answer, exchange
 from tests.gateway.fake_engine import FakeEngine
 from tests.gateway.running import running
@@ -23,9 +23,9 @@ ROUTES = [
 ]
 
 
-def door(engine: FakeEngine, **allowed: tuple[str, ...]) -> Application:
-    rules = Front(**allowed).rules("127.0.0.1", "127.0.0.1")
-    return fronted(Gateway(engine), rules)
+def door(engine: FakeEngine, allowed_origins: tuple[str, ...] = ()) -> Application:
+    front = Front(allowed_origins=allowed_origins)
+    return Entrance(Gateway(engine), front, front.rules("127.0.0.1", "127.0.0.1")).application
 
 
 async def ask(application: Application, headers: dict[str, str], method: str = "POST") -> Answer:

@@ -21,6 +21,7 @@ from styx.app import App
 from styx.cli.run_directory import local_cluster
 from styx.client.base import Client
 from styx.client.connect import connect
+from styx.client.credential import from_environment
 from styx.errors import ConfigurationError
 
 _LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -44,7 +45,9 @@ def existing(
     listener = _listener("broker" if through_kafka else "gateway", url)
 
     def open_client() -> AbstractAsyncContextManager[Client]:
-        return connect(url, App(app_name, app.operators.values()) if through_kafka else None)
+        if through_kafka:
+            return connect(url, App(app_name, app.operators.values()))
+        return connect(url, **from_environment(url))
 
     def pids() -> Mapping[str, Sequence[int]]:
         found = {role: [pid for one in given for pid in with_children(one)] for role, given in named_pids.items()}

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from styx.client.connect import connect
+from styx.client.credential import from_environment
 from styx.errors import ConfigurationError
 from styx.testing.cluster.child import ChildFailed
 from styx.testing.fixture import embedded_cluster
@@ -94,7 +95,7 @@ def _run(options: argparse.Namespace, model: Model) -> Recorded:
 
 
 async def _remote(options: argparse.Namespace, workload: Workload) -> Recorded:
-    async with connect(options.url, app) as client:
+    async with connect(options.url, app, **from_environment(options.url)) as client:
         return await record([client], workload, processes=options.processes, transactions=options.transactions)
 
 

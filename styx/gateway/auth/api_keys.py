@@ -1,0 +1,133 @@
+"""API keys: what one looks like, and the file in which a gateway finds them, hashed.
+
+A key is `styx_ID_SECRET`. The file keeps the SHA-256 of the whole: the secret is 160 random bits, which nobody guesses,
+so a slow hash would only cost time. Decides; `key_file.py` reads and writes.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import string
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from styx.codec import shown
+from styx.errors import ConfigurationError
+from styx.gateway.auth.identity import Identity, NotProved
+
+PREFIX: Final = "styx_"
+KEYS_MAX: Final = 10_000
+NAME_CHARS_MAX: Final = 64
+KEY_CHARS_MAX: Final = 200
+SECRET_CHARS_MIN: Final = 32
+
+_ID_BYTES: Final = 4
+_SECRET_BYTES: Final = 20
+_HASH_CHARS: Final = 64
+_NAME_CHARS: Final = frozenset(string.ascii_letters + string.digits + "-_.@")
+_WORD_CHARS: Final = frozenset(string.ascii_letters + string.digits)
+_HEX_CHARS: Final = frozenset("0123456789abcdef")
+_NO_HASH: Final = "0" * _HASH_CHARS
+INVALID: Final = "the credential is not valid"
+
+
+class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An entry of the file. `rate` in requests a second, `in_flight` in requests at once; times with a time zone."""
+
+    name: str
+    id: str
+    sha256: str
+    created: datetime | None = None
+    expires: datetime | None = None
+    rate: float | None = None
+    in_flight: int | None = None
+
+
+class KeyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    keys: list[ApiKey]
+
+
+_decoder = msgspec.json.Decoder(KeyFile)
+
+
+class KeyRing:
+    """The keys of one state of the file. Raises `ConfigurationError` for entries that cannot be."""
+
+    def __init__(self, keys: list[ApiKey]) -> None:
+        if len(keys) > KEYS_MAX:
+            raise ConfigurationError(f"there are {len(keys)} API keys; {KEYS_MAX} is the most")
+        self.keys = keys
+        self._by_id: dict[str, ApiKey] = {}
+        for key in keys:
+            _check(key)
+            if key.id in self._by_id:
+                raise ConfigurationError(f"two API keys have the id {key.id}: revoke one of them")
+            self._by_id[key.id] = key
+
+    def identify(self, text: str, now_s: float) -> Identity:
+        """Whose key `text` is, at `now_s` seconds since 1970; raises `NotProved`, as late for a secret that is nearly
+        right as for any other.
+        """
+        if len(text) > KEY_CHARS_MAX:
+            raise NotProved(INVALID)
+        found = self._by_id.get(text.removeprefix(PREFIX).partition("_")[0])
+        right = hmac.compare_digest(hash_of(text), _NO_HASH if found is None else found.sha256)
+        if not right or found is None:
+            raise NotProved(INVALID)
+        if found.expires is not None and found.expires.timestamp() <= now_s:
+            raise NotProved("the API key has expired")
+        return Identity(found.name, "key " + found.id, None, found.rate, found.in_flight)
+
+
+def parse(data: bytes) -> KeyRing:
+    """The keys in a file's bytes; raises `ConfigurationError`."""
+    try:
+        return KeyRing(_decoder.decode(data).keys)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigurationError(f"it is no file of API keys: {error}") from None
+
+
+def encode(keys: list[ApiKey]) -> bytes:
+    """The file's bytes."""
+    return msgspec.json.format(msgspec.json.encode(KeyFile(keys)), indent=2) + b"\n"
+
+
+def new_key(name: str, now: datetime, expires: datetime | None = None) -> tuple[str, ApiKey]:
+    """A fresh key, which is shown once, and its entry; raises `ConfigurationError` for a name that cannot be."""
+    key_id = secrets.token_hex(_ID_BYTES)
+    text = f"{PREFIX}{key_id}_{secrets.token_hex(_SECRET_BYTES)}"
+    entry = ApiKey(name, key_id, hash_of(text), now.replace(microsecond=0), expires)
+    _check(entry)
+    return text, entry
+
+
+def hash_of(text: str) -> str:
+    """What the file keeps of a key."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def utc_now() -> datetime:
+    """The time now, with its zone."""
+    return datetime.now(UTC)
+
+
+def _check(key: ApiKey) -> None:
+    if not 0 < len(key.name) <= NAME_CHARS_MAX or not _NAME_CHARS.issuperset(key.name):
+        raise ConfigurationError(
+            f"{shown(key.name)} is no name of an API key: it has 1 to {NAME_CHARS_MAX} letters, digits and -_.@"
+        )
+    if not key.id or not _WORD_CHARS.issuperset(key.id):
+        raise ConfigurationError(f"the API key {key.name} has the id {shown(key.id)}; it has letters and digits only")
+    if len(key.sha256) != _HASH_CHARS or not _HEX_CHARS.issuperset(key.sha256):
+        raise ConfigurationError(f"sha256 of the API key {key.name} is not the {_HASH_CHARS} hex digits of a SHA-256")
+    if (key.rate is not None and not 0 < key.rate < float("inf")) or (key.in_flight is not None and key.in_flight < 1):
+        raise ConfigurationError(f"the API key {key.name} has a limit that lets nothing through: rate and in_flight")
+    for moment in (key.created, key.expires):
+        if moment is not None and moment.tzinfo is None:
+            raise ConfigurationError(f"the API key {key.name} has a time without a zone: write 2026-01-31T00:00:00Z")

@@ -1,0 +1,55 @@
+"""A line in the log about each refusal, as JSON, at the logger `styx.audit`; so many a second, and a count of the rest.
+
+No line holds a credential, a body, a query or an entity's key.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+import msgspec
+
+LINES_PER_SECOND: Final = 10.0
+LINES_AT_ONCE: Final = 50.0
+TEXT_CHARS_MAX: Final = 200
+"""Of what the sender chose: a path, an origin."""
+
+_log = logging.getLogger("styx.audit")
+
+
+class Audit:
+    """Writes lines, and `left_out` into the next one behind those that it did not write. Reads no clock."""
+
+    def __init__(self) -> None:
+        self._left = LINES_AT_ONCE
+        self._at_s = 0.0
+        self._left_out = 0
+
+    def refused(self, now_s: float, status: int, code: str, message: str, **facts: str | None) -> None:
+        """One refusal; `facts` that are None or empty are not told."""
+        if not self._may_write(now_s):
+            self._left_out += 1
+            return
+        line: dict[str, object] = {"event": "refused", "status": status, "code": code}
+        line |= {name: text[:TEXT_CHARS_MAX] for name, text in facts.items() if text}
+        line["message"] = message[: 2 * TEXT_CHARS_MAX]
+        self._write(line)
+
+    def flush(self, now_s: float) -> None:
+        """Tells of lines that were left out, if one may be written; called from time to time."""
+        if self._left_out and self._may_write(now_s):
+            self._write({"event": "refused", "message": "no line was written about further refusals"})
+
+    def _may_write(self, now_s: float) -> bool:
+        self._left = min(LINES_AT_ONCE, self._left + max(0.0, now_s - self._at_s) * LINES_PER_SECOND)
+        self._at_s = now_s
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+    def _write(self, line: dict[str, object]) -> None:
+        if self._left_out:
+            line["left_out"], self._left_out = self._left_out, 0
+        _log.warning("%s", msgspec.json.encode(line).decode())

@@ -1,0 +1,107 @@
+"""The guard of a gateway, as an ASGI application around it: who sends a request, whether a rule allows it, and whether
+it is within limits. Whoever is not let in learns nothing of what there is behind it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from styx.gateway.auth.actions import SEE, action_of
+from styx.gateway.auth.credentials import NoCredential, Verifier, credential_in
+from styx.gateway.auth.identity import CannotTell, Identity, NotProved, UnknownKey
+from styx.gateway.auth.limits import Limits
+from styx.gateway.auth.policy import Policy
+from styx.gateway.body import Receive
+from styx.gateway.door import Application, OnRefusal, Scope, refuse
+from styx.gateway.last_answers import Send
+from styx.gateway.origin import HEALTH_PATHS, Refusal
+
+IDENTITY: Final = "styx.identity"
+"""Where an ASGI scope has the name of who sent the request."""
+_CHALLENGE: Final = (b"www-authenticate", b'Bearer realm="styx"')
+_CHALLENGE_INVALID: Final = (b"www-authenticate", b'Bearer realm="styx", error="invalid_token"')
+_CHALLENGE_PERSON: Final = (b"www-authenticate", b'Basic realm="styx", charset="UTF-8"')
+
+Refetch = Callable[[], Awaitable[bool]]
+
+
+class Guard:
+    """`application` behind `verifier`, `limits` and a policy; None: each identity may do everything.
+
+    `refetch` gets signing keys anew, and says whether it did. `policy` may be replaced at any time.
+    """
+
+    def __init__(
+        self, application: Application, verifier: Verifier, limits: Limits, refetch: Refetch, on_refusal: OnRefusal
+    ) -> None:
+        self.policy: Policy | None = None
+        self._application = application
+        self._verifier = verifier
+        self._limits = limits
+        self._refetch = refetch
+        self._on_refusal = on_refusal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI interface."""
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        if path in HEALTH_PATHS and scope["method"] in ("GET", "HEAD"):
+            await self._application(scope, receive, send)
+            return
+        try:
+            identity = await self._identity(scope)
+        except NotProved as error:
+            refusal, headers = Refusal("unauthenticated", str(error)), _challenges(scope, error)
+            await self._refuse(refusal, scope, receive, send, headers)
+            return
+        except CannotTell as error:
+            await self._refuse(Refusal("unavailable", str(error)), scope, receive, send)
+            return
+        scope[IDENTITY] = identity.name
+        if self.policy is not None:
+            action = action_of(scope)
+            if not self.policy.allows(identity, action):
+                what = "this" if action is None else str(action)
+                await self._refuse(Refusal("forbidden", f"{identity.name} may not {what}"), scope, receive, send)
+                return
+        exceeded = self._limits.enter(identity, time.monotonic())
+        if exceeded is not None:
+            words = f"{exceeded.what}; try again in {exceeded.retry_s} s"
+            later = (b"retry-after", b"%d" % exceeded.retry_s)
+            await self._refuse(Refusal("rate_limited", words), scope, receive, send, (later,))
+            return
+        try:
+            await self._application(scope, receive, send)
+        finally:
+            self._limits.leave(identity)
+
+    async def _identity(self, scope: Scope) -> Identity:
+        credential = credential_in(scope["headers"])
+        try:
+            return self._verifier.identify(credential, time.time())
+        except (UnknownKey, CannotTell):
+            if not await self._refetch():
+                raise
+            return self._verifier.identify(credential, time.time())
+
+    async def _refuse(
+        self,
+        refusal: Refusal,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+    ) -> None:
+        self._on_refusal(scope, refusal)
+        await refuse(refusal, receive, send, scope, headers)
+
+
+def _challenges(scope: Scope, error: NotProved) -> tuple[tuple[bytes, bytes], ...]:
+    """What may be sent instead; a browser asks its person for a password only where a page is to be shown."""
+    challenge = _CHALLENGE if isinstance(error, NoCredential) else _CHALLENGE_INVALID
+    action = action_of(scope)
+    wants_page = any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
+    if wants_page and action is not None and action.kind == SEE:
+        return (challenge, _CHALLENGE_PERSON)
+    return (challenge,)

@@ -1,0 +1,122 @@
+"""Rules: which identity may do what. What no rule allows is refused. Decides; `guard.py` asks.
+
+A file in TOML, of rules under `[[allow]]`:
+
+    [[allow]]
+    keys = ["shop", "batch-*"]              # API keys by name
+    call = ["account.deposit", "cart.*"]    # OPERATOR.FUNCTION
+    read = ["account"]                      # OPERATOR
+    load = ["account"]
+    see = ["metrics", "docs"]
+
+    [[allow]]
+    claims = {role = "teller"}              # tokens by claim; all of them
+    entity = "sub"                          # only entities whose key is this claim's value
+    call = ["account.*"]
+
+A pattern is a name, or its beginning with `*` behind it. A rule without `keys` and `claims` is for every identity.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from styx.errors import ConfigurationError
+from styx.gateway.auth.actions import CALL, LOAD, READ, SEE, Action
+from styx.gateway.auth.identity import Identity
+
+RULES_MAX: Final = 1_000
+PATTERNS_MAX: Final = 1_000
+ANY: Final = "*"
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One `[[allow]]`."""
+
+    keys: list[str] | None = None
+    claims: dict[str, str | int | bool] | None = None
+    entity: str | None = None
+    call: list[str] = []
+    read: list[str] = []
+    load: list[str] = []
+    see: list[str] = []
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    allow: list[Rule] = []
+
+
+class Policy:
+    """The rules of one state of the file."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        if len(rules) > RULES_MAX:
+            raise ConfigurationError(f"there are {len(rules)} rules; {RULES_MAX} is the most")
+        for number, rule in enumerate(rules, 1):
+            _check(rule, number)
+        self._rules = tuple(rules)
+
+    def allows(self, identity: Identity, action: Action | None) -> bool:
+        """Whether any rule allows it; what is no request of ours is allowed to nobody."""
+        return action is not None and any(
+            _fits(rule, identity) and _allows(rule, identity, action) for rule in self._rules
+        )
+
+
+def parse(data: bytes) -> Policy:
+    """The rules in a file's bytes; raises `ConfigurationError`."""
+    try:
+        return Policy(msgspec.convert(tomllib.loads(data.decode()), _File).allow)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigurationError(f"it is no file of rules: {error}") from None
+
+
+def _fits(rule: Rule, identity: Identity) -> bool:
+    if rule.keys is None and rule.claims is None:
+        return True
+    if identity.claims is None:
+        return rule.keys is not None and _matches(rule.keys, identity.name)
+    claims = identity.claims
+    return rule.claims is not None and all(_has(claims.get(name), value) for name, value in rule.claims.items())
+
+
+def _has(claim: Any, wanted: str | int | bool) -> bool:
+    """Whether a claim is what is wanted, or holds it: as a list, or as words, which `scope` is."""
+    if claim is None:
+        return False
+    if wanted == ANY:
+        return True
+    for each in claim if isinstance(claim, list) else [claim]:
+        if type(each) is type(wanted) and (each == wanted or (isinstance(each, str) and wanted in each.split())):
+            return True
+    return False
+
+
+def _allows(rule: Rule, identity: Identity, action: Action) -> bool:
+    patterns = {CALL: rule.call, READ: rule.read, LOAD: rule.load, SEE: rule.see}[action.kind]
+    if not _matches(patterns, action.target):
+        return False
+    if rule.entity is None or action.kind == SEE:
+        return True
+    own = None if identity.claims is None else identity.claims.get(rule.entity)
+    return isinstance(own, str | int) and not isinstance(own, bool) and action.key == str(own)
+
+
+def _matches(patterns: Sequence[str], name: str) -> bool:
+    return any(name.startswith(each[:-1]) if each.endswith(ANY) else name == each for each in patterns)
+
+
+def _check(rule: Rule, number: int) -> None:
+    lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.see)
+    if any(len(each) > PATTERNS_MAX for each in lists):
+        raise ConfigurationError(f"rule {number} has a list of more than {PATTERNS_MAX}")
+    for pattern in (each for patterns in lists for each in patterns):
+        if not pattern or ANY in pattern[:-1]:
+            raise ConfigurationError(f"rule {number}: {pattern!r} is no pattern: a name, or its beginning and *")
+    for pattern in rule.call:
+        if pattern != ANY and "." not in pattern:
+            raise ConfigurationError(f"rule {number}: call has {pattern!r}; write OPERATOR.FUNCTION or OPERATOR.*")

@@ -1,0 +1,107 @@
+"""Where tokens' signing keys come from: a file, or an https address that is asked from time to time. Fetches; verifies
+nothing.
+
+Keys that were had stay in use while a file is damaged or an address does not answer, but not for ever.
+"""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import ssl
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from styx.codec import shown
+from styx.errors import ConfigurationError
+from styx.gateway.auth.tokens import SigningKey, read_jwks, read_pem
+from styx.gateway.hosts import is_loopback
+
+REFRESH_SECONDS: Final = 300.0
+RETRY_SECONDS: Final = 10.0
+"""At least so long between two fetches, whatever tokens come."""
+STALE_SECONDS_MAX: Final = 24 * 3600.0
+"""How long keys count that could not be fetched again."""
+FETCH_SECONDS_MAX: Final = 5.0
+JWKS_BYTES_MAX: Final = 1024 * 1024
+
+_log = logging.getLogger("styx.gateway")
+
+
+def check_url(url: str) -> None:
+    """Raises `ConfigurationError` for what signing keys are not fetched from."""
+    parts = urlsplit(url)
+    if not parts.hostname or (parts.scheme != "https" and not is_loopback(parts.hostname)):
+        raise ConfigurationError(
+            f"signing keys are fetched from https:// only, not from {shown(url)}: whoever is in between could sign"
+        )
+
+
+def read_file(path: Path) -> list[SigningKey]:
+    """The keys of a JWK set, or of a PEM file; raises `ConfigurationError`."""
+    try:
+        data = path.read_bytes()
+        if data.lstrip().startswith(b"{"):
+            return read_jwks(msgspec.json.decode(data))
+        return [read_pem(data)]
+    except OSError as error:
+        raise ConfigurationError(f"the signing keys {path} cannot be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(f"{path} is no JWK set: {error}") from None
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+
+
+def fetch(url: str) -> list[SigningKey]:
+    """The keys of the JWK set at `url`; blocks. Raises `ConfigurationError` or `OSError`."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    connection: http.client.HTTPConnection
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        connection = http.client.HTTPSConnection(host, parts.port, timeout=FETCH_SECONDS_MAX, context=context)
+    else:
+        connection = http.client.HTTPConnection(host, parts.port, timeout=FETCH_SECONDS_MAX)
+    try:
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("GET", path, headers={"Accept": "application/json"})
+        answer = connection.getresponse()
+        data = answer.read(JWKS_BYTES_MAX + 1)
+        # A redirect is not followed: it could leave https.
+        if answer.status != 200 or len(data) > JWKS_BYTES_MAX:
+            raise ConfigurationError(f"{url} gives status {answer.status} and {len(data)} bytes, and no JWK set")
+        return read_jwks(msgspec.json.decode(data))
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(f"{url} gives no JWK set: {error}") from None
+    except http.client.HTTPException as error:
+        raise ConfigurationError(f"{url} gives no answer: {type(error).__name__}") from None
+    finally:
+        connection.close()
+
+
+class FetchTimes:
+    """When keys are fetched again, and when they are too old to count. Seconds of one clock; reads none."""
+
+    def __init__(self) -> None:
+        self._asked_s = float("-inf")
+        self._had_s = float("-inf")
+
+    def is_due(self, now_s: float, wanted: bool) -> bool:
+        """Whether to fetch now; `wanted`: a token came that no key fits."""
+        missing = wanted or self._had_s < now_s - REFRESH_SECONDS
+        return missing and now_s - self._asked_s >= RETRY_SECONDS
+
+    def asked(self, now_s: float) -> None:
+        """A fetch begins."""
+        self._asked_s = now_s
+
+    def had(self, now_s: float) -> None:
+        """It has brought keys."""
+        self._had_s = now_s
+
+    def is_stale(self, now_s: float) -> bool:
+        """Whether there are no keys that may count."""
+        return self._had_s < now_s - STALE_SECONDS_MAX

@@ -1,0 +1,57 @@
+"""Files that are read again when they have changed: keys, rules, certificates. Whoever serves polls; this never waits.
+
+What is in use stays in use while a file is missing or damaged, and the log says so once for each of its states.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from styx.errors import ConfigurationError
+
+POLL_SECONDS: Final = 1.0
+"""Between two looks at files."""
+
+_Stamp = tuple[int, int, int] | None
+
+_log = logging.getLogger("styx.gateway")
+
+
+class WatchedFiles:
+    """Calls `load()` now, and in `poll` whenever one of the files is another one. `load` raises `ConfigurationError`
+    for what it does not take; here only that of the first time is raised.
+    """
+
+    def __init__(self, paths: Sequence[Path], load: Callable[[], None]) -> None:
+        self._paths = tuple(paths)
+        self._load = load
+        self._stamps = self._look()
+        load()
+
+    def poll(self) -> None:
+        """Looks, and loads what has changed."""
+        stamps = self._look()
+        if stamps == self._stamps:
+            return
+        self._stamps = stamps
+        names = ", ".join(map(str, self._paths))
+        try:
+            self._load()
+        except ConfigurationError as error:
+            _log.error("%s changed and is not taken, what was read before stays in use: %s", names, error)
+        else:
+            _log.warning("%s changed and has been read again", names)
+
+    def _look(self) -> list[_Stamp]:
+        return [_stamp(path) for path in self._paths]
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,139 @@
+"""Rules: what they allow, to whom, and that nothing else is allowed."""
+
+from typing import Any
+
+import pytest
+
+from styx import ConfigurationError
+from styx.gateway.auth.actions import CALL, LOAD, READ, SEE, Action, action_of
+from styx.gateway.auth.identity import Identity
+from styx.gateway.auth.policy import parse
+
+RULES = b"""
+[[allow]]
+keys = ["shop", "batch-*"]
+call = ["account.deposit", "cart.*", "order.get_*"]
+load = ["account"]
+
+[[allow]]
+claims = {role = "teller", level = 2}
+call = ["account.*"]
+read = ["*"]
+
+[[allow]]
+claims = {scope = "bank:own"}
+entity = "sub"
+call = ["account.transfer"]
+read = ["account"]
+
+[[allow]]
+see = ["docs"]
+
+[[allow]]
+keys = ["prometheus"]
+see = ["metrics"]
+"""
+POLICY = parse(RULES)
+
+
+def key(name: str) -> Identity:
+    return Identity(name, "key")
+
+
+def token(**claims: Any) -> Identity:
+    return Identity("x", "token", {"sub": "alice", **claims})
+
+
+TELLER = token(role=["clerk", "teller"], level=2)
+ODD_ROLES: list[Any] = [None, "Teller", ["x"], "tellers", 2, {}]
+OWNER = token(scope="openid bank:own")
+
+
+@pytest.mark.parametrize(
+    ("identity", "action"),
+    [
+        *((key(name), Action(CALL, "account.deposit", "a")) for name in ("shop", "batch-", "batch-7")),
+        *((key("shop"), Action(CALL, name, "a")) for name in ("cart.add", "cart.x", "order.get_all")),
+        (key("shop"), Action(LOAD, "account")),
+        (key("anybody"), Action(SEE, "docs")),
+        (token(), Action(SEE, "docs")),
+        (key("prometheus"), Action(SEE, "metrics")),
+        *((TELLER, Action(*what, "a")) for what in ((CALL, "account.x"), (READ, "account"), (READ, "cart"))),
+        *((OWNER, Action(*what, "alice")) for what in ((CALL, "account.transfer"), (READ, "account"))),
+        (token(scope="bank:own", sub="7"), Action(READ, "account", "7")),
+    ],
+)
+def test_allowed(identity: Identity, action: Action) -> None:
+    assert POLICY.allows(identity, action)
+
+
+@pytest.mark.parametrize(
+    ("identity", "action"),
+    [
+        *((key(name), Action(CALL, "account.deposit", "a")) for name in ("sho", "shop2", "batch", "teller", "*")),
+        *((key("shop"), Action(CALL, name, "a")) for name in ("account.transfer", "cart", "cartx.add", "order.put")),
+        *(
+            (key("shop"), each)
+            for each in (Action(READ, "account", "a"), Action(LOAD, "cart"), Action(SEE, "metrics"), None)
+        ),
+        *((token(role=role, level=2), Action(CALL, "account.x", "a")) for role in ODD_ROLES),
+        *((token(role="teller", level=level), Action(CALL, "account.x", "a")) for level in (None, "2", 2.0, True, 1)),
+        (TELLER, Action(CALL, "cart.add", "a")),
+        (TELLER, Action(LOAD, "account")),
+        (Identity("shop", "token", {}), Action(CALL, "account.deposit", "a")),
+        (Identity("prometheus", "token", {"sub": "prometheus"}), Action(SEE, "metrics")),
+        *((OWNER, Action(CALL, "account.transfer", name)) for name in ("bob", "", "alice ", "Alice", None)),
+        (token(scope="bank:own", sub=None), Action(READ, "account", "None")),
+        (token(scope="bank:own", sub=True), Action(READ, "account", "True")),
+        (key("x"), None),
+    ],
+)
+def test_refused(identity: Identity, action: Action | None) -> None:
+    assert not POLICY.allows(identity, action)
+
+
+def test_without_a_rule_nothing_is_allowed() -> None:
+    for text in (b"", b"[[allow]]"):
+        assert not parse(text).allows(key("shop"), Action(SEE, "docs"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(b"[[allow", b"[[alow]]", b"[[allow]]\ncalls=['a.b']", b"[[allow]]\ncall='a.b'", b"[[allow]]\ncall=['a']"),
+        *(b"[[allow]]\ncall=['a*b.c']", b"[[allow]]\ncall=['']", b"[[allow]]\nkeys=['*a']", b"\xff", b"allow=1"),
+        *(b"[[allow]]\nclaims={a=[1]}", b"[[allow]]\n" * 1001, b"[[allow]]\nread=[" + b"'a'," * 1001 + b"]"),
+    ],
+)
+def test_what_is_no_file_of_rules(text: bytes) -> None:
+    with pytest.raises(ConfigurationError):
+        parse(text)
+
+
+def action(method: str, path: str, root: str = "") -> Action | None:
+    from urllib.parse import unquote
+
+    sent = root + path
+    return action_of({"method": method, "path": unquote(sent), "raw_path": sent.encode(), "root_path": root})
+
+
+@pytest.mark.parametrize("root", ["", "/bank"])
+def test_actions(root: str) -> None:
+    assert action("POST", "/v1/account/al%2Fice/open", root) == (CALL, "account.open", "al/ice")
+    assert action("POST", "/%761/account/a/open", root) == (CALL, "account.open", "a")
+    assert action("GET", "/v1/account/a", root) == (READ, "account", "a")
+    assert action("POST", "/v1/acc%6Funt", root) == (LOAD, "account", None)
+    pages = {"/metrics": "metrics", "/docs": "docs", "/openapi.json": "docs", "/": "docs", "/%6Detrics": "metrics"}
+    for path, page in pages.items():
+        assert action("GET", path, root) == (SEE, page, None)
+    for method, path in [
+        *(
+            ("GET", "/v1/account/a/open"),
+            ("POST", "/v1/account/a"),
+            ("GET", "/v1/account"),
+            ("DELETE", "/v1/account/a"),
+        ),
+        *(("POST", "/metrics"), ("GET", "/other"), ("GET", "/v1/"), ("POST", "/v1//a/open"), ("POST", "/v1/a//open")),
+        *(("POST", "/v1/a/%ff/open"), ("POST", "/v1/a/b/c/d"), ("GET", "/metrics/"), ("PUT", "/v1/a/b/c")),
+    ]:
+        assert action(method, path, root) is None, path
