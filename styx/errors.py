@@ -153,6 +153,13 @@ class OperationLimitExceeded(InTransactionError):
     """One invocation used its context more than `Limits.operations_max` times: most likely an endless loop."""
 
 
+class FunctionTooLong(InTransactionError):
+    """A function ran longer than `Limits.function_seconds_max` without returning to the engine, which interrupted it.
+
+    The outcome is recorded: no replay runs the transaction again.
+    """
+
+
 class NondeterministicFunction(InTransactionError):
     """A function awaited something other than its context: time, I/O and tasks differ between executions.
 

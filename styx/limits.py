@@ -27,6 +27,9 @@ TIMEOUT_SECONDS_MAX: Final = 600.0
 CALLS_PER_FUNCTION_MAX: Final = 65_000
 """Calls one invocation can make: a call path has two bytes for each step."""
 
+SECONDS_MAX: Final = 86_400.0
+"""A day: longer times than that are no limits."""
+
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Sizes in bytes, counts in pieces."""
@@ -56,8 +59,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Outside calls one transaction may make, including those of attempts whose arguments changed."""
     parked_max: int = 1_000
     """Transactions per slot that wait for an external call at once."""
+    function_seconds_max: float = 10.0
+    """How long one function may run without coming back to the engine, by awaiting a call or by ending; then it is
+    interrupted.
+    """
 
     def __post_init__(self) -> None:
+        if not 0.05 <= self.function_seconds_max <= SECONDS_MAX:
+            raise ValueError(
+                f"Limits.function_seconds_max must be from 0.05 to {SECONDS_MAX:g}, not {self.function_seconds_max}"
+            )
         for name in self.__struct_fields__:
-            if getattr(self, name) < 1:
+            if name != "function_seconds_max" and getattr(self, name) < 1:
                 raise ValueError(f"Limits.{name} must be at least 1, not {getattr(self, name)}")

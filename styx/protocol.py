@@ -129,12 +129,16 @@ class Conflicts(msgspec.Struct, array_like=True, tag=5, gc=False):
 
 
 class LockReport(msgspec.Struct, array_like=True, tag=6, gc=False):
-    """A lock-phase round is over here: failures of transactions that other slots take part in."""
+    """A lock-phase round is over here: failures of transactions that other slots take part in.
+
+    Of those in `cut` a function was ended by the watchdog, and it is recorded that they take no part.
+    """
 
     generation: int
     epoch: int
     round: int
     failures: list[tuple[int, Failure]]
+    cut: list[int] = []
 
 
 class SlotsStored(msgspec.Struct, array_like=True, tag=7, gc=False):
@@ -232,6 +236,7 @@ class LockDecision(msgspec.Struct, array_like=True, tag=6, gc=False):
     """A lock-phase round is decided: these transactions are out, with their final exception or (None) carried.
 
     `final`: nothing failed, everything else commits and the epoch ends; what is said of a snapshot is as in `Commit`.
+    `anew`: the lock phase begins from its start without them; what earlier rounds decided is void.
     """
 
     generation: int
@@ -242,6 +247,7 @@ class LockDecision(msgspec.Struct, array_like=True, tag=6, gc=False):
     snapshot: bool
     hold: bool = False
     whole: list[int] = []
+    anew: bool = False
 
 
 class SnapshotEnded(msgspec.Struct, array_like=True, tag=7, gc=False):

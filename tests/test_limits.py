@@ -7,7 +7,7 @@ import pytest
 
 from styx import Limits
 
-NAMES = [field.name for field in msgspec.structs.fields(Limits)]
+NAMES = [field.name for field in msgspec.structs.fields(Limits) if field.type is int]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -15,6 +15,12 @@ NAMES = [field.name for field in msgspec.structs.fields(Limits)]
 def test_a_limit_of_nothing_is_refused_by_name(name: str, value: int) -> None:
     with pytest.raises(ValueError, match=f"Limits.{name} must be at least 1, not {value}"):
         Limits(**{name: value})
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, 0.01, 1e9, float("nan"), float("inf")])
+def test_a_function_has_some_time(seconds: float) -> None:
+    with pytest.raises(ValueError, match=r"Limits\.function_seconds_max must be from 0.05 to 86400, not"):
+        Limits(function_seconds_max=seconds)
 
 
 def test_the_smallest_limits_are_possible() -> None:

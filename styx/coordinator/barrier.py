@@ -74,6 +74,10 @@ class EpochBarriers:
         return (False, False, []) if snapshot is None else (True, snapshot.hold, snapshot.whole)
 
     def _lock_round(self, due: Callable[[], SnapshotDue | None]) -> LockDecision:
+        cut = {t for report in self._reports.values() for t in report.cut}
+        if cut:
+            # Whatever this round found was found beside them, where a replay will not see them.
+            return self._lock_anew(sorted(cut))
         failed: dict[int, Failure] = {}
         for report in self._reports.values():
             for t, failure in report.failures:
@@ -85,6 +89,12 @@ class EpochBarriers:
         self.ended = not failed
         verdicts, asked = _verdicts(failed), self._asked(due)
         return LockDecision(self.generation, self.epoch, number, verdicts, self.ended, *asked)
+
+    def _lock_anew(self, cut: list[int]) -> LockDecision:
+        number = self._round
+        self._round += 1
+        self._reports = {}
+        return LockDecision(self.generation, self.epoch, number, [(t, None) for t in cut], False, False, anew=True)
 
 
 def _verdicts(failed: dict[int, Failure]) -> list[tuple[int, Failure | None]]:

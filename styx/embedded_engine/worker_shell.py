@@ -28,6 +28,7 @@ from styx.reports.function_reports import FunctionReports
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendVerdicts,
     EmitReplies,
     Event,
     LoadState,
@@ -89,6 +90,7 @@ class WorkerShell:
         self._do: dict[type, Callable[[Any], None]] = {
             Tell: self._tell,
             AppendEpochRecord: self._append,
+            AppendVerdicts: self._append,
             EmitReplies: self._emit,
             ReplyDiffers: self.replay.differs,
             LoadState: self._load,

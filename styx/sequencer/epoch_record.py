@@ -56,15 +56,31 @@ class SnapshotNote(msgspec.Struct, array_like=True, frozen=True, tag=3, gc=False
     epoch: int
 
 
-LogEntry = EpochRecord | GenerationMarker | SnapshotNote
+class Verdicts(msgspec.Struct, array_like=True, frozen=True, tag=4, gc=False):
+    """Outcomes of an epoch that time has decided, since a function ran too long: a replay must not ask time again.
+
+    `ended` transactions ended in these errors (code, type, message), or (None) left the epoch to come back in
+    sequential mode; no replay runs them. Those in `unlocked` took no part in its lock phase, and were carried.
+    """
+
+    generation: int
+    epoch: int
+    ended: list[tuple[int, tuple[str, str, str] | None]]
+    unlocked: list[int]
+
+
+LogEntry = EpochRecord | GenerationMarker | SnapshotNote | Verdicts
 
 
 class EpochPlan(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """An epoch to replay: batches by slot."""
+    """An epoch to replay: batches by slot, and its verdicts. `last`: no later epoch is to be replayed."""
 
     epoch: int
     counter: int
     batches: dict[int, SlotBatch]
+    ended: dict[int, tuple[str, str, str] | None] = {}
+    unlocked: list[int] = []
+    last: bool = False
 
 
 _decoder: msgspec.msgpack.Decoder[LogEntry] = msgspec.msgpack.Decoder(LogEntry)
@@ -97,17 +113,25 @@ def replay_plan(
     current = after_generation
     gathered: dict[int, SlotBatch] = {}
     gathered_epoch = -1
+    verdicts: list[Verdicts] = []
     for record in records:
         if isinstance(record, SnapshotNote):
             continue
         if record.generation > current:
             # What the older generation left incomplete has given no reply: its requests are sequenced anew.
             current, gathered, gathered_epoch = record.generation, {}, -1
+            # Verdicts of an epoch that was complete hold for all that follows, whichever generation has run it again.
+            verdicts = [verdict for verdict in verdicts if verdict.epoch <= after_epoch + len(plans)]
         if isinstance(record, GenerationMarker):
             if record.generation == generation:
                 break
             continue
-        if record.generation < current or record.epoch <= after_epoch + len(plans):
+        if record.generation < current:
+            continue
+        if isinstance(record, Verdicts):
+            verdicts.append(record)
+            continue
+        if record.epoch <= after_epoch + len(plans):
             continue
         if record.epoch != gathered_epoch:
             gathered, gathered_epoch = {}, record.epoch
@@ -115,4 +139,11 @@ def replay_plan(
         if len(gathered) == n_slots and record.epoch == after_epoch + len(plans) + 1:
             plans.append(EpochPlan(record.epoch, record.counter, gathered))
             gathered, gathered_epoch = {}, -1
-    return plans
+    return [_with_verdicts(plan, verdicts, plan is plans[-1]) for plan in plans]
+
+
+def _with_verdicts(plan: EpochPlan, verdicts: list[Verdicts], last: bool) -> EpochPlan:
+    own = [verdict for verdict in verdicts if verdict.epoch == plan.epoch]
+    ended = {tid: outcome for verdict in own for tid, outcome in verdict.ended}
+    unlocked = sorted({tid for verdict in own for tid in verdict.unlocked})
+    return EpochPlan(plan.epoch, plan.counter, plan.batches, ended, unlocked, last)

@@ -2,7 +2,8 @@
 
 Three operators (text keys, number keys with a state type, composite keys with a partition key) register the same
 function `run`, an interpreter; a fourth is a bank for conservation checks. It only interprets: programs are made in
-`styx.testing.random_programs`, by hand in tests, or by a shrinker. Programs have no loops, so they end.
+`styx.testing.random_programs`, by hand in tests, or by a shrinker. Programs have no loops, so they end; those that
+spin are ended.
 
 A program is a list of steps, a step a list of a name and its operands, all of it plain msgpack or JSON. It runs on the
 entity it is sent to and has one register, the number that it last read, computed or was returned; `run` returns it.
@@ -22,6 +23,8 @@ An entity's state is a number, a counter and a note.
     ["random"] / ["now"]         register = a number from ctx.random() / ctx.now()
     ["uuid"]                     the note becomes ctx.uuid() and the register a part of it
     ["outside", n]               register = what the function `outside` gives for (n, register), called externally
+    ["spin", kind]               "endless" or "slow": runs too long, or perhaps (`styx.testing.spinning`); "hidden":
+                                 endless, and hides that it was ended
     ["mutate"]                   empties this invocation's copy of its own arguments
     ["poison", kind]             misbehaves; see `POISONS`
 
@@ -41,6 +44,7 @@ from styx.codec import decode_plain
 from styx.context import Context
 from styx.operator import Operator
 from styx.partitioning import Key
+from styx.testing.spinning import Interrupted, spin
 
 MODULUS: Final = 1_000_003
 """Numbers that programs compute stay below this."""
@@ -238,6 +242,14 @@ async def _outside(program: Program, n: int) -> None:
     program.register = await program.ctx.call_external(outside, n, program.register)
 
 
+async def _spin(program: Program, kind: str) -> None:
+    try:
+        spin(program.ctx, kind != "slow")
+    except Interrupted:
+        if kind != "hidden":
+            raise
+
+
 async def _mutate(program: Program) -> None:
     program.arguments.clear()
 
@@ -335,6 +347,7 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "now": _now,
     "uuid": _uuid,
     "mutate": _mutate,
+    "spin": _spin,
     "outside": _outside,
     "poison": _poison,
 }

@@ -17,11 +17,12 @@ import msgspec
 
 from styx.app import App
 from styx.codec import shown
-from styx.errors import NondeterministicFunction
+from styx.errors import FunctionTooLong, NondeterministicFunction
 from styx.execution import ErrorTriple, Outcome
 from styx.limits import Limits
 from styx.messages import ReplyRecord, Request
 from styx.partitioning import Key
+from styx.testing import spinning
 from styx.testing.serial import Entity, ExternalResult, MissingExternal, SerialReference, State
 
 PREVIOUS_SHOWN_MAX: Final = 5
@@ -176,7 +177,13 @@ class _History:
         """The request's outcome on the version of the app that its epoch ran on."""
         self._begin_versions(reference, reply.epoch)
         request, timestamp_us = self.requests[reply.request_id]
-        return reference.run(reply.tid, timestamp_us, request)
+        cut = reply.error is not None and reply.error[1] == FunctionTooLong.__name__
+        # What may end by itself was ended if the reply says so: time decides that, and nothing else.
+        spinning.watched_by(lambda _, endless: endless or cut)
+        try:
+            return reference.run(reply.tid, timestamp_us, request)
+        finally:
+            spinning.watched_by(None)
 
     def _begin_versions(self, reference: SerialReference, epoch: int) -> None:
         """Those that began since, one after the other, with what each of them converts."""

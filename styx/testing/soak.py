@@ -36,6 +36,8 @@ class Tally(msgspec.Struct):
     generations: int = 0
     snapshots: int = 0
     replays_elsewhere: int = 0
+    cut: int = 0
+    unlocked: int = 0
     faults: Counter[str] = msgspec.field(default_factory=Counter)
     failures: list[str] = msgspec.field(default_factory=list)
 
@@ -71,6 +73,8 @@ def run_seeds(seeds: Iterable[int]) -> Tally:
         tally.epochs += report.epochs
         tally.generations += report.generations
         tally.snapshots += report.snapshots
+        tally.cut += report.cut_replies
+        tally.unlocked += report.unlocked
         tally.faults.update(report.faults)
     return tally
 
@@ -102,7 +106,8 @@ def describe(tally: Tally) -> str:
         f"{tally.seeds} seeds, {tally.transactions} transactions checked against serial replay "
         f"({tally.committed} committed, {tally.aborted} aborted), {tally.repetitions} idempotent repetitions, "
         f"{tally.epochs} epochs, {tally.generations} generations, {tally.snapshots} snapshots, "
-        f"{tally.replays_elsewhere} logs replayed on other numbers of workers\n"
+        f"{tally.replays_elsewhere} logs replayed on other numbers of workers, {tally.cut} transactions ended by the "
+        f"watchdog and {tally.unlocked} taken out of a lock phase\n"
         f"faults: {faults or 'none'}\n"
         f"{len(tally.failures)} failed"
     )

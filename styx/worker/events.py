@@ -48,7 +48,7 @@ class CoordinatorSaid:
 
 @dataclass(slots=True)
 class RecordDurable:
-    """The epoch record asked for by `AppendEpochRecord` is on disk."""
+    """A record asked for by `AppendEpochRecord` or `AppendVerdicts` is on disk."""
 
     generation: int
     epoch: int
@@ -157,6 +157,15 @@ class AppendEpochRecord:
 
 
 @dataclass(slots=True)
+class AppendVerdicts:
+    """Append to the epochs stream and answer `RecordDurable`: functions were ended by the watchdog."""
+
+    generation: int
+    epoch: int
+    payload: bytes
+
+
+@dataclass(slots=True)
 class EmitReplies:
     """Append to a slot's replies stream and answer the callers; what they depend on is durable."""
 
@@ -246,6 +255,7 @@ Effect = (
     SendFrame
     | Tell
     | AppendEpochRecord
+    | AppendVerdicts
     | EmitReplies
     | ReplyDiffers
     | LoadState

@@ -7,7 +7,6 @@ go to the outbox), never looks at a clock: `run` takes a number of invocations. 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Coroutine
 from typing import Any
 
@@ -15,30 +14,29 @@ from msgspec.structs import astuple
 
 from styx.app import App
 from styx.context import CLOSED
-from styx.errors import CallLimitExceeded, InTransactionError
-from styx.execution import encode_result, failure_of, foreign_await_error, start, unfinished
+from styx.errors import InTransactionError
+from styx.execution import failure_of, foreign_await_error, start, unfinished
 from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.made_call import MadeCall
 from styx.waiting import ExternalCall, SyncCall
-from styx.worker.ack_share import split
-from styx.worker.external_calls import EXTERNAL_CODE, known_outcome, pending
+from styx.worker.endings import Endings
+from styx.worker.external_calls import known_outcome, pending
 from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
-from styx.worker.invocation import FIRST_STEP, Invocation, abandon, external_failure
-from styx.worker.messages import Ack, Call, Drop, Failure, Result
-from styx.worker.notes import Notes, failure_by, refusal_by
-from styx.worker.outgoing_call import outgoing_call, reported
+from styx.worker.invocation import Doomed, Invocation, abandon, external_failure
+from styx.worker.messages import Ack, Call, Drop, Result
+from styx.worker.notes import Notes, refusal_by
+from styx.worker.outgoing_call import outgoing_call
 from styx.worker.own_variables import OwnVariables
 from styx.worker.root import RootTransaction
-from styx.worker.root_accounts import RootAccounts
 from styx.worker.slot import Slot
 from styx.worker.steps import RETURNED, Steps
 
 _REQUESTS = (SyncCall, ExternalCall)
 
 
-class Executor(RootAccounts):
+class Executor(Endings):
     """One epoch's first execution on one worker. `owners` maps every slot to its worker.
 
     `invocation` is the kind of context that functions get, which a shell may replace between epochs by one that
@@ -48,8 +46,7 @@ class Executor(RootAccounts):
     """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int, notes: Notes | None = None) -> None:
-        super().__init__(worker, app, limits, n_slots)
-        self._notes = notes
+        super().__init__(worker, app, limits, n_slots, notes)
         self._operations_max = limits.operations_max
         self._resolved = app.resolved
         self.invocation: type[Invocation] = Invocation
@@ -60,7 +57,6 @@ class Executor(RootAccounts):
         self._suspended: dict[Invocation, Steps] = {}
         self._first_steps = FirstSteps()
         self._variables = OwnVariables()
-        self._resumptions: deque[tuple[Invocation, Result | bytes | None]] = deque()
 
     # An epoch's life ---------------------------------------------------------------------------------------
 
@@ -87,7 +83,7 @@ class Executor(RootAccounts):
         """Forgets the epoch: closes what dropped transactions left waiting."""
         for invocation in self._suspended:
             if invocation._coroutine is not None:
-                abandon(invocation)
+                abandon(invocation, self.running)
         for slot in self.slots.values():
             for footprint in slot.footprints.values():
                 # They refer back to the footprint: without the circle everything is freed here and now, and the
@@ -103,6 +99,8 @@ class Executor(RootAccounts):
         self.roots = {}
         self._in_order = None
         self.open_roots = 0
+        if self.cut or self.cut_roots:
+            self.cut, self.cut_roots = set(), []
 
     @property
     def idle(self) -> bool:
@@ -224,18 +222,24 @@ class Executor(RootAccounts):
         """Runs an invocation to its first wait, or to its end."""
         if invocation._footprint.dead:
             return
+        running, first_steps = self.running, self._first_steps
+        coroutine: Coroutine[Any, Any, Any] | None = None
         try:
+            running.invocation = invocation
             coroutine = start(invocation._spec, invocation, invocation._params)
-        except InTransactionError as error:
-            self._failed(invocation, refusal_by(self._notes, invocation, error))
-            return
-        first_steps = self._first_steps
-        take = first_steps.take
-        try:
+            take = first_steps.take
             request = take(coroutine)
+            running.invocation = None
+            if invocation._doom is not None:
+                raise Doomed
         except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
-            first_steps.renew()
-            self._raised(invocation, failure_of(invocation, error))
+            running.invocation = None
+            if invocation._doom is not None:
+                try:
+                    running.withdraw()
+                except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+                    pass
+            self._not_returned(invocation, coroutine, error)
             return
         if request is not RETURNED:
             self._suspended[invocation] = first_steps.renew()
@@ -248,24 +252,54 @@ class Executor(RootAccounts):
         else:
             self._raised(invocation, failure)
 
-    def _over_limit(self, invocation: Invocation) -> None:
-        # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.
-        footprint = invocation._footprint
-        self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, overflow=True))
+    def _not_returned(
+        self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any] | None, error: BaseException
+    ) -> None:
+        """The first step has raised, or has done what dooms its transaction; without a coroutine nothing was run."""
+        failure = failure_of(invocation, error)
+        if coroutine is not None:
+            steps = self._first_steps.renew()
+            if invocation._doom is not None:
+                self._suspended[invocation] = steps  # it may be suspended, and is closed as such
+                invocation._coroutine = coroutine
+                abandon(invocation, self.running)
+            self._raised(invocation, failure)
+        elif invocation._doom is not None:
+            self._raised(invocation, failure)
+        elif isinstance(error, InTransactionError):
+            self._failed(invocation, refusal_by(self._notes, invocation, error))
+        else:
+            raise error
 
     def _send(self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any], value: bytes | None) -> None:
         """Runs an invocation on to its next wait, or to its end."""
+        running = self.running
         try:
+            running.invocation = invocation
             request = self._variables.send(invocation, coroutine, value)
-        except StopIteration as stop:
-            invocation._left = CLOSED
-            failure = unfinished(invocation)
-            if failure is None:
-                self._returned(invocation, stop.value)
-            else:
-                self._raised(invocation, failure)
+            running.invocation = None
+            if invocation._doom is not None:
+                raise Doomed
         except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
-            self._raised(invocation, failure_of(invocation, error))
+            running.invocation = None
+            if invocation._doom is not None:
+                try:
+                    running.withdraw()
+                except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+                    pass
+                doom = failure_of(invocation, error)
+                invocation._coroutine = coroutine
+                abandon(invocation, running)
+                self._raised(invocation, doom)
+            elif type(error) is StopIteration:
+                invocation._left = CLOSED
+                failure = unfinished(invocation)
+                if failure is None:
+                    self._returned(invocation, error.value)
+                else:
+                    self._raised(invocation, failure)
+            else:
+                self._raised(invocation, failure_of(invocation, error))
         else:
             self._waits(invocation, coroutine, request)
 
@@ -273,10 +307,10 @@ class Executor(RootAccounts):
         # By type first: a foreign object's attributes are code, and it would run outside of every guard.
         invocation._coroutine = coroutine
         self._variables.waits(invocation)
-        own = type(request) in _REQUESTS and request.context is invocation and invocation._doom is None
+        own = type(request) in _REQUESTS and request.context is invocation
         if not own:
-            foreign = invocation._doom or foreign_await_error(coroutine, request)
-            abandon(invocation)
+            foreign = foreign_await_error(coroutine, request)
+            abandon(invocation, self.running)
             self._raised(invocation, foreign)
         elif type(request) is SyncCall:
             self._call(invocation, request)
@@ -298,13 +332,6 @@ class Executor(RootAccounts):
         else:
             footprint = invocation._footprint
             self._waiting[footprint.tid, footprint.slot, invocation._path] = invocation
-
-    def _raised(self, invocation: Invocation, error: BaseException) -> None:
-        invocation.end()
-        if type(error) is CallLimitExceeded and not invocation._footprint.sequential:
-            self._over_limit(invocation)
-        else:
-            self._failed(invocation, failure_by(self._notes, invocation, error))
 
     def _resume(self, invocation: Invocation, result: Result | bytes | None) -> None:
         """With a synchronous callee's result, or an outside function's, encoded."""
@@ -361,137 +388,3 @@ class Executor(RootAccounts):
         return self._enqueue(
             here, slot, made.function, made.key, made.params, path, chain, share, count, footprint.slot
         )
-
-    # Ends of invocations and chains ------------------------------------------------------------------------
-
-    def _returned(self, invocation: Invocation, value: Any) -> None:
-        share = invocation._share
-        footprint, calls = invocation._footprint, invocation._calls
-        if share < 0 or not invocation._path:
-            try:
-                result = invocation._result = encode_result(invocation._spec, value, self.limits)
-            except InTransactionError as error:
-                self._failed(invocation, failure_by(self._notes, invocation, error))
-                return
-            if share < 0:
-                self._answer(invocation, result, invocation.asynchronous_calls(), None)
-                return
-            self.roots[footprint.tid].result = result
-        if not calls and invocation._below is None:
-            self._branch_ended(invocation)
-        else:
-            self._calls_made(invocation)
-
-    def _calls_made(self, invocation: Invocation) -> None:
-        """A chain has ended well; its asynchronous calls are made now."""
-        footprint, count, own = invocation._footprint, invocation._called, invocation._calls
-        if len(own) == 1 and invocation._below is None and not (own[0].synchronous or footprint.sequential):
-            footprint.sent += 1
-            if footprint.sent < self._invocations_max:
-                # The usual number, without lists.
-                path = invocation._path + FIRST_STEP
-                self.send_call(footprint, path, own[0], invocation._share, count, path)
-            else:
-                self._over_limit(invocation)
-            return
-        calls = invocation.asynchronous_calls()
-        if not calls:
-            self._branch_ended(invocation)
-            return
-        if footprint.sequential:
-            self._chain_ended(invocation, calls, None)
-            return
-        footprint.sent += len(calls)
-        if footprint.sent >= self._invocations_max:
-            # Each of them would run, so it is over its limit already: better told than queued.
-            self._over_limit(invocation)
-        else:
-            for share, (path, made) in zip(split(invocation._share, len(calls)), calls, strict=True):
-                # The way's count so far travels with one of the calls only, so that the root's sum is exact.
-                self.send_call(footprint, path, made, share, count, path)
-                count = 0
-
-    def _failed(self, invocation: Invocation, failure: Failure) -> None:
-        invocation.end()
-        invocation._failed = True
-        if invocation.synchronous:
-            self._answer(invocation, None, [], failure)
-        else:
-            self._chain_ended(invocation, [], failure)
-
-    def _abandon(self, invocation: Invocation, failure: Failure) -> None:
-        """Ends an invocation that is still suspended; its `finally` blocks run, on a closed context."""
-        abandon(invocation)
-        self._failed(invocation, failure)
-
-    def _answer(
-        self,
-        invocation: Invocation,
-        value: bytes | None,
-        calls: list[tuple[bytes, MadeCall]],
-        failure: Failure | None,
-    ) -> None:
-        footprint = invocation._footprint
-        result = Result(
-            footprint.tid,
-            invocation._from_slot,
-            invocation.path,
-            value,
-            invocation._called,
-            reported(calls),
-            footprint.collided,
-            failure,
-        )
-        if invocation._caller is not None:
-            self._resumptions.append((invocation._caller, result))
-        else:
-            self.outbox.send(self.owners[invocation._from_slot], result)
-
-    def _chain_ended(
-        self, invocation: Invocation, calls: list[tuple[bytes, MadeCall]], failure: Failure | None
-    ) -> None:
-        footprint = invocation._footprint
-        external = failure is not None and failure.code == EXTERNAL_CODE
-        self._acknowledge(
-            footprint,
-            Ack(
-                footprint.tid,
-                footprint.root_slot,
-                1,
-                invocation._share,
-                invocation._called,
-                footprint.collided,
-                False,
-                external,
-                None if external else failure,
-                reported(calls),
-            ),
-        )
-
-    def _branch_ended(self, invocation: Invocation) -> None:
-        """A chain has ended well and calls nothing more."""
-        footprint = invocation._footprint
-        root = self.roots.get(footprint.tid)
-        if root is None or footprint.sequential or footprint.collided:
-            self._acknowledge(
-                footprint,
-                Ack(
-                    footprint.tid,
-                    footprint.root_slot,
-                    1,
-                    invocation._share,
-                    invocation._called,
-                    footprint.collided,
-                ),
-            )
-            return
-        # The usual end, on the root's own worker: what an ack would do, without making one.
-        root.count += invocation._called
-        share = invocation._share
-        if root.done or ((share or root.outstanding is not None) and not root.give_back(1, share)):
-            return
-        if root.count > self._invocations_max:
-            self._drop(root)
-        else:
-            root.done = True
-            self.open_roots -= 1

@@ -10,20 +10,28 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, cast
 
 from styx.context import CLOSED, PATH_STEP_BYTES, Context
+from styx.errors import FunctionTooLong, describe
 from styx.execution import ErrorTriple, close_quietly
 from styx.made_call import MadeCall
 from styx.plain_stores import plain_stores
 from styx.worker.messages import Failure, Result
 from styx.worker.outgoing_call import made_call
 from styx.worker.own_variables import apart
+from styx.worker.running import Running
 
 if TYPE_CHECKING:
     from styx.worker.footprint import Footprint
 
 
+CUT_CODE: Final = "cut"
+"""Of a failure whose outcome is still to be recorded; never reaches a reply."""
 FIRST_STEP: Final = (0).to_bytes(PATH_STEP_BYTES, "big")
 _NO_CALLS: Final[list[tuple[bytes, MadeCall]]] = []
 _by_path = itemgetter(0)
+
+
+class Doomed(Exception):
+    """Leads from where a function has returned to where it is ended for what it had done before."""
 
 
 @plain_stores
@@ -90,19 +98,38 @@ class Invocation(Context, eq=False):
 setattr(Invocation, "__name__", Context.__name__)  # noqa: B010 - a compiled class takes no assignment
 
 
-def abandon(invocation: Invocation) -> None:
+def abandon(invocation: Invocation, running: Running) -> None:
     """Closes an invocation and, if it is suspended, its coroutine: the context first, so that nothing it does
-    counts, and apart, so that no other function sees what its `finally` blocks set.
+    counts, and apart, so that no other function sees what its `finally` blocks set. They may be cut short as well.
     """
     coroutine = invocation._coroutine
     invocation.end()
-    if coroutine is not None:
+    if coroutine is None:
+        return
+    doom = invocation._doom
+    running.harmless = True
+    try:
+        running.invocation = invocation
         apart(close_quietly, coroutine)
+        running.invocation = None
+    except BaseException:  # noqa: BLE001 - an interruption, between two attempts to close it
+        running.invocation = None
+    if invocation._doom is not doom:
+        try:
+            running.withdraw()
+        except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+            pass
+    running.harmless = False
 
 
 def failure_at(invocation: Invocation, error: ErrorTriple) -> Failure:
     """A failure where the invocation stands now."""
     return Failure(invocation._chain_id, invocation.position(), False, *error)
+
+
+def cut_failure(invocation: Invocation, error: FunctionTooLong) -> Failure:
+    """The watchdog ended its function. Where that was depends on time: the outcome must be recorded."""
+    return failure_at(invocation, (CUT_CODE, *describe(error)))
 
 
 def external_failure(invocation: Invocation, error: tuple[str, str]) -> Failure:

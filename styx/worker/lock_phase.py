@@ -10,7 +10,8 @@ and 6.3.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
+from typing import Final
 
 import msgspec
 
@@ -20,8 +21,11 @@ from styx.worker.messages import Failure
 from styx.worker.notes import Notes
 from styx.worker.own_variables import OwnVariables
 from styx.worker.rerun import Rerun
+from styx.worker.running import Running
 from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes, unchanged_rerun
+
+_CUT: Final = Failure(b"", b"", True, "aborted", "", "")
 
 
 class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
@@ -32,16 +36,34 @@ class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
     writes: Writes
 
 
-class SlotLockPhase:
-    """One slot's conflicting transactions; `outcomes` by TID once a round is `done`."""
+NOT_RUN: Final = Outcome(None, None, {})
+"""Of a transaction that is left out."""
 
-    def __init__(self, slot: Slot, tids: Container[int], large: Container[int], notes: Notes | None = None) -> None:
+
+class SlotLockPhase:
+    """One slot's conflicting transactions; `outcomes` by TID once a round is `done`.
+
+    Those in `without` are left out. `cut` are those of which a function was ended by the watchdog: the lock phase has
+    to begin anew without them.
+    """
+
+    def __init__(
+        self,
+        slot: Slot,
+        tids: Container[int],
+        large: Container[int],
+        running: Running,
+        without: Collection[int] = (),
+        notes: Notes | None = None,
+    ) -> None:
         self._slot = slot
         self._notes = notes
         self._large = large
         self._queue: list[Footprint] = [slot.footprints[tid] for tid in sorted(slot.footprints) if tid in tids]
         self._spread = {footprint.tid for footprint in self._queue if footprint.spread}
-        self._excluded: set[int] = set()
+        self._excluded: set[int] = set(without)
+        self._running = running
+        self.cut: set[int] = set()
         self._current: Writes = {}
         self._next = 0
         self._first_steps = FirstSteps()
@@ -55,6 +77,7 @@ class SlotLockPhase:
 
     def run(self, invocations: int) -> int:
         """Goes on with the round, in TID order, for about so many invocations; returns how many are left of them."""
+        self._running.cut = False
         while self._next < len(self._queue) and invocations > 0:
             invocations = self._variables.run(self._run, invocations)
         return max(0, invocations)
@@ -62,6 +85,7 @@ class SlotLockPhase:
     def _run(self, invocations: int) -> int:
         queue, slot, current, outcomes = self._queue, self._slot, self._current, self.outcomes
         variables = self._variables.shared
+        running = self._running
         while self._next < len(queue) and invocations > 0 and not len(variables):
             footprint = queue[self._next]
             self._next += 1
@@ -70,16 +94,20 @@ class SlotLockPhase:
                 continue
             invocations -= len(footprint.invocations)
             footprint.run_again()
-            unchanged = unchanged_rerun(footprint, slot, current, self._first_steps, variables)
+            unchanged = unchanged_rerun(footprint, slot, current, self._first_steps, variables, running)
             if unchanged is not None:
                 result, writes = unchanged
                 current.update(writes)
                 outcomes[tid] = Outcome(None, result, writes)
                 continue
             footprint.run_again()
-            rerun = Rerun(footprint, slot, current, tid not in self._large, self._notes)
-            failure = rerun.run()
-            if failure is None:
+            rerun = Rerun(footprint, slot, current, tid not in self._large, running, self._notes)
+            failure = _CUT if running.cut else rerun.run()
+            if running.cut:
+                running.cut = False
+                self.cut.add(tid)
+                outcomes[tid] = Outcome(_CUT, None, {})
+            elif failure is None:
                 current.update(rerun.writes)
                 outcomes[tid] = Outcome(None, rerun.result, rerun.writes)
             else:
@@ -117,7 +145,7 @@ class SlotLockPhase:
         found: list[tuple[Footprint, Failure | None]] = []
         for footprint in self._queue:
             tid = footprint.tid
-            failure = verdicts.get(tid, self.outcomes[tid].failure)
+            failure = verdicts.get(tid, self.outcomes.get(tid, NOT_RUN).failure)
             if tid in verdicts and failure is None:
                 continue
             if failure is None or not failure.deviation:

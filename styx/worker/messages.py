@@ -83,6 +83,7 @@ class Ack(msgspec.Struct, array_like=True, tag=3, gc=False):
     """Shares returned to a root: `share` / 2^`scale`, summed over one pass of the loop.
 
     `calls` is used in sequential mode only: the asynchronous calls of the finished chain, for the root to run in order.
+    `cut`: a function of the chain was ended by the watchdog, whichever failure comes first.
     """
 
     tid: int
@@ -95,6 +96,7 @@ class Ack(msgspec.Struct, array_like=True, tag=3, gc=False):
     external: bool = False
     failure: Failure | None = None
     calls: list[tuple[bytes, CallSpec]] = []
+    cut: bool = False
 
 
 class Drop(msgspec.Struct, array_like=True, tag=4, gc=False):

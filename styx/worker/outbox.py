@@ -60,6 +60,7 @@ class Outbox:
         before.collided |= ack.collided
         before.overflow |= ack.overflow
         before.external |= ack.external
+        before.cut |= ack.cut
         if ack.failure is not None and (before.failure is None or ack.failure.place < before.failure.place):
             before.failure = ack.failure
         assert not ack.calls, "a transaction in sequential mode has one chain at a time"

@@ -22,9 +22,10 @@ from styx.made_call import MadeCall
 from styx.partitioning import Key
 from styx.waiting import ExternalCall, SyncCall
 from styx.worker.footprint import Footprint
-from styx.worker.invocation import Invocation, abandon, external_failure
+from styx.worker.invocation import Doomed, Invocation, abandon, external_failure
 from styx.worker.messages import Failure, decode_outcome
 from styx.worker.notes import Notes, failure_by, refusal_by
+from styx.worker.running import Running
 from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes
 
@@ -114,11 +115,18 @@ class Rerun:
     """`writes` and the root's `result` are valid if `run` returns None.
 
     `may_grow`: the transaction may make more calls here than it did, by a bounded allowance that keeps the sum
-    over all slots within the limit; beyond it, it deviates and gets its exact count in the next epoch.
+    over all slots within the limit; beyond it, it deviates and gets its exact count in the next epoch. `running` is
+    told whose code runs; if the watchdog ends any, what `run` returns is of no account.
     """
 
     def __init__(
-        self, footprint: Footprint, slot: Slot, current: Writes, may_grow: bool, notes: Notes | None = None
+        self,
+        footprint: Footprint,
+        slot: Slot,
+        current: Writes,
+        may_grow: bool,
+        running: Running,
+        notes: Notes | None = None,
     ) -> None:
         self._notes = notes
         self.writes: Writes = {}
@@ -126,6 +134,7 @@ class Rerun:
         self._footprint = footprint
         self._slot = slot
         self._current = current
+        self._running = running
         growth = footprint.limits.invocations_max // (2 * footprint.n_slots) if may_grow else 0
         self._cached = {invocation._path: invocation for invocation in footprint.invocations}
         self._allowance = sum(len(invocation._calls) for invocation in footprint.invocations) + growth
@@ -154,7 +163,7 @@ class Rerun:
                 self._run_due(heapq.heappop(self._due)[2])
         except _Failed as failed:
             while self._open:
-                abandon(self._open.pop().invocation)
+                abandon(self._open.pop().invocation, self._running)
             return failed.failure
         return None
 
@@ -203,9 +212,23 @@ class Rerun:
             self._slot.index,
             footprint,
         )
+        running = self._running
         try:
+            running.invocation = invocation
             invocation._coroutine = start(spec, invocation, due.params)
-        except InTransactionError as error:
+            running.invocation = None
+            if running.cut:
+                raise Doomed
+        except BaseException as error:
+            running.invocation = None
+            if running.cut:
+                try:
+                    running.withdraw()
+                except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+                    pass
+                raise _deviation(invocation, invocation.position()) from None
+            if not isinstance(error, InTransactionError):
+                raise
             raise _Failed(refusal_by(self._notes, invocation, error)) from None
         self._open.append(_Frame(due, invocation))
 
@@ -220,18 +243,29 @@ class Rerun:
         invocation = frame.invocation
         coroutine = invocation._coroutine
         assert coroutine is not None
+        running = self._running
         try:
+            running.invocation = invocation
             request = frame.variables.run(coroutine.send, value)
-        except StopIteration as stop:
+            running.invocation = None
+            if running.cut:
+                raise Doomed
+        except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
+            running.invocation = None
+            if running.cut:
+                try:
+                    running.withdraw()
+                except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+                    pass
+                raise _deviation(invocation, invocation.position()) from None
             invocation.end()
+            if type(error) is not StopIteration:
+                raise self._raised(frame, failure_of(invocation, error)) from None
             failure = unfinished(invocation)
             if failure is not None:
                 raise self._raised(frame, failure) from None
-            self._returned(frame, stop.value)
+            self._returned(frame, error.value)
             return None
-        except BaseException as error:  # noqa: BLE001 - the user's function: whatever it raises is its abort
-            invocation.end()
-            raise self._raised(frame, failure_of(invocation, error)) from None
         if invocation._doom is not None:
             raise self._raised(frame, invocation._doom)
         if type(request) in (SyncCall, ExternalCall) and request.context is invocation:
@@ -313,9 +347,23 @@ class Rerun:
             # Its chain had ended there: the asynchronous calls made in it were never sent.
             raise _deviation(invocation, invocation.position())
         if invocation.synchronous or not invocation.path:
+            running = self._running
             try:
+                running.invocation = invocation
                 invocation._result = encode_result(invocation._spec, value, self._footprint.limits)
-            except InTransactionError as error:
+                running.invocation = None
+                if running.cut:
+                    raise Doomed
+            except BaseException as error:
+                running.invocation = None
+                if running.cut:
+                    try:
+                        running.withdraw()
+                    except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+                        pass
+                    raise _deviation(invocation, invocation.position()) from None
+                if not isinstance(error, InTransactionError):
+                    raise
                 raise self._raised(frame, error) from None
             if not invocation.path:
                 self.result = invocation._result
@@ -357,7 +405,20 @@ class Rerun:
                 path = invocation.step_path(index)
                 if before.synchronous and now != before and not self._wholly_here(path, before):
                     return _deviation(invocation, path)
-        return _Failed(failure_by(self._notes, invocation, error))
+        running = self._running
+        failure: Failure | None = None
+        try:
+            running.invocation = invocation
+            failure = failure_by(self._notes, invocation, error)
+            running.invocation = None
+        except BaseException:  # noqa: BLE001 - an interruption: describing an error raises nothing
+            running.invocation = None
+        if running.cut:
+            try:
+                running.withdraw()
+            except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+                pass
+        return _deviation(invocation, invocation.position()) if failure is None else _Failed(failure)
 
     def _external(self, frame: _Frame, request: ExternalCall) -> bytes | None:
         known = (self._footprint.externals or {}).get(request.key)

@@ -27,6 +27,7 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     are what it asks to run, no function if it is refused. `sequential` is set once its branches collided or it needs
     an exact count or an outside call, and makes its calls run one after the other in call-path order.
     `externals` are the encoded outcomes of outside calls by key, attached when an epoch record resumes it.
+    `cut`: a function of it was ended by the watchdog in this epoch.
     `repeats` are requests with the same idempotency key that wait for this one's reply: (request id, their own
     TID, where they are answered). `remembered` is the reply it repeats itself. `refused`: why it cannot run at all, as
     a new version of the app can decide of a transaction that a snapshot held.
@@ -54,6 +55,7 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     collided: bool = False
     overflow: bool = False
     external: bool = False
+    cut: bool = False
     failure: Failure | None = None
     result: bytes | None = None
     todo: list[tuple[bytes, CallSpec]] | None = None
@@ -66,6 +68,7 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
         self.collided = False
         self.overflow = False
         self.external = False
+        self.cut = False
         self.failure = self.refused
         self.result = None
         self.todo = None

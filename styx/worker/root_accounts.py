@@ -21,13 +21,15 @@ from styx.worker.messages import Ack, Drop
 from styx.worker.outbox import Outbox
 from styx.worker.outgoing_call import made_call
 from styx.worker.root import RootTransaction
+from styx.worker.running import Running
 from styx.worker.slot import Slot
 
 
 class RootAccounts(ABC):
     """`roots` are the epoch's own transactions by TID, `open_roots` how many of them are not done.
 
-    `owners` maps every slot to its worker; `slots` are this worker's.
+    `owners` maps every slot to its worker; `slots` are this worker's. Of this epoch, `cut` are transactions of which
+    a function here was ended by the watchdog, `cut_roots` the own ones that heard of such an end anywhere.
     """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
@@ -41,6 +43,9 @@ class RootAccounts(ABC):
         self.open_roots = 0
         self._in_order: list[RootTransaction] | None = None
         self.outbox = Outbox()
+        self.running = Running()
+        self.cut: set[int] = set()
+        self.cut_roots: list[RootTransaction] = []
         self._invocations_max = limits.invocations_max
 
     def roots_in_order(self) -> list[RootTransaction]:
@@ -65,7 +70,7 @@ class RootAccounts(ABC):
 
     def _credit(self, ack: Ack) -> None:
         fields: tuple[Any, ...] = astuple(ack)  # at once: compiled code reaches a Struct's fields slowly
-        tid, _, share, scale, count, collided, overflow, external, failure, _ = fields
+        tid, _, share, scale, count, collided, overflow, external, failure, _, cut = fields
         root = self.roots.get(tid)
         if root is None or root.done:
             return
@@ -75,6 +80,9 @@ class RootAccounts(ABC):
             root.external = True
         if failure is not None:
             root.fail(failure)
+        if cut and not root.cut:
+            root.cut = True
+            self.cut_roots.append(root)
         if root.sequential:
             if share:
                 root.count = count
@@ -123,4 +131,4 @@ class RootAccounts(ABC):
                 )
             footprint.dead = True
             for invocation in footprint.invocations:
-                abandon(invocation)
+                abandon(invocation, self.running)

@@ -22,6 +22,7 @@ from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon
 from styx.worker.own_variables import apart
+from styx.worker.running import Running
 from styx.worker.slot import Slot
 from styx.worker.steps import RETURNED
 
@@ -60,9 +61,14 @@ class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
 
 
 def unchanged_rerun(
-    footprint: Footprint, slot: Slot, current: Writes, first_steps: FirstSteps, variables: Variables
+    footprint: Footprint,
+    slot: Slot,
+    current: Writes,
+    first_steps: FirstSteps,
+    variables: Variables,
+    running: Running,
 ) -> tuple[bytes | None, Writes] | None:
-    """(the root's result, writes) on top of `current`; None if it does not go like the first time.
+    """(the root's result, writes) on top of `current`; None if it does not go like the first time, or was cut.
 
     It runs in `variables`, in which nothing is set yet.
     """
@@ -72,7 +78,7 @@ def unchanged_rerun(
     if len(invocations) == 1:
         cached = invocations[0]
         cell = _cell(cached, slot, current)
-        again = _again(cached, footprint, cell, slot.index, first_steps)
+        again = _again(cached, footprint, cell, slot.index, first_steps, running)
         if again is None:
             return None
         return again._result, {cell.entity: cell.value} if cell.written else {}
@@ -82,9 +88,9 @@ def unchanged_rerun(
         cell = _cell(cached, slot, current)
         cell = cells.setdefault(cell.entity, cell)
         if not len(variables):
-            again = _again(cached, footprint, cell, slot.index, first_steps)
+            again = _again(cached, footprint, cell, slot.index, first_steps, running)
         else:  # by the one before
-            again = apart(_again, cached, footprint, cell, slot.index, first_steps)
+            again = apart(_again, cached, footprint, cell, slot.index, first_steps, running)
         if again is None:
             return None
         if not cached._path:
@@ -98,7 +104,7 @@ def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:
 
 
 def _again(
-    cached: Invocation, footprint: Footprint, cell: _Cell, slot: int, first_steps: FirstSteps
+    cached: Invocation, footprint: Footprint, cell: _Cell, slot: int, first_steps: FirstSteps, running: Running
 ) -> Invocation | None:
     if cached._share < 0 or cached._failed:
         return None
@@ -122,26 +128,29 @@ def _again(
         footprint,
     )
     coroutine: Coroutine[Any, Any, Any] | None = None
+    request: Any = None
     try:
+        running.invocation = invocation
         coroutine = start(spec, invocation, params)
         take = first_steps.take
         request = take(coroutine)
+        if request is RETURNED and not path:
+            invocation._result = encode_result(spec, first_steps.result[0], footprint.limits)
+        running.invocation = None
     except BaseException:  # noqa: BLE001 - the general way raises it again, and knows what it means
-        if coroutine is not None:
-            first_steps.renew()
-        invocation.end()
-        return None
+        running.invocation = None
+        request = None
+    if invocation._doom is not None:
+        try:
+            running.withdraw()
+        except BaseException:  # noqa: BLE001 - an interruption, which is over with that
+            pass
     if request is not RETURNED:
         invocation._coroutine = coroutine
-        abandon(invocation)
+        abandon(invocation, running)
         first_steps.renew()
         return None
     invocation._left = CLOSED
     if unfinished(invocation) is not None or invocation._calls != cached._calls:
         return None
-    if not path:
-        try:
-            invocation._result = encode_result(spec, first_steps.result[0], footprint.limits)
-        except Exception:  # noqa: BLE001 - as above
-            return None
     return invocation

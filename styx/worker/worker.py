@@ -29,12 +29,11 @@ from styx.protocol import (
     Validate,
     all_done,
 )
-from styx.sequencer import epoch_record
-from styx.sequencer.epoch_record import EpochPlan, EpochRecord
-from styx.worker import validation
+from styx.sequencer.epoch_record import EpochPlan
+from styx.worker import cuts, validation
 from styx.worker.done_report import done_report
+from styx.worker.epoch_log import EpochLog
 from styx.worker.events import (
-    AppendEpochRecord,
     CheckFurther,
     CoordinatorSaid,
     Effect,
@@ -55,8 +54,8 @@ from styx.worker.executor import Executor
 from styx.worker.external_calls import due_calls
 from styx.worker.generation_start import load_state
 from styx.worker.intake import Intake
-from styx.worker.lock_phase import SlotLockPhase
-from styx.worker.messages import ExternalDone, Failure, Frame
+from styx.worker.lock_rounds import LockRounds
+from styx.worker.messages import ExternalDone, Frame
 from styx.worker.notes import Notes
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
@@ -105,7 +104,7 @@ class Worker:
         self._early: dict[int, list[Frame]] = {}
         self._early_outcomes: list[ExternalDone] = []
         self._joined = -1
-        self._record_durable = False
+        self._log = EpochLog()
         self._reported = False
         self._new_max = 0
         self._barrier: Validate | None = None
@@ -113,9 +112,9 @@ class Worker:
         self._conflicts: list[int] | None = None
         self._alone = False
         self._locked: frozenset[int] = frozenset()
-        self._locks: dict[int, SlotLockPhase] = {}
-        self._round = 0
-        self._verdicts: dict[int, Failure | None] = {}
+        self._locks: LockRounds | None = None
+        self._lock_report: LockReport | None = None
+        self._unlocked: list[int] = []
         self._state_watch: StateWatch | None = None
 
     @property
@@ -136,6 +135,11 @@ class Worker:
     def replaying(self) -> bool:
         """Recorded epochs are ahead."""
         return self.epoch + 1 in self._plans
+
+    @property
+    def patience(self) -> int:
+        """How many times longer than usual a function may run now."""
+        return cuts.patience(self._plans.get(self.epoch))
 
     @property
     def backlog(self) -> int:
@@ -172,7 +176,7 @@ class Worker:
                 self._run_locks()
             elif self.reached is Step.HOLDING:
                 self._check(self.limits.slice_invocations)
-            else:
+            elif self.reached is Step.EXECUTING:
                 self.executor.run(self.limits.slice_invocations)
         elif isinstance(event, RequestsArrived):
             self._intake.arrive(event.slot, event.arrivals)
@@ -191,7 +195,7 @@ class Worker:
 
     def _take_answer(self, event: Event) -> None:
         if isinstance(event, RecordDurable):
-            self._record_durable |= event.epoch == self.epoch
+            self._log.undurable -= event.epoch == self.epoch
         elif isinstance(event, StateLoaded):
             self._load(event)
         elif isinstance(event, StateUnusable):
@@ -308,6 +312,7 @@ class Worker:
             self._report_done()
         if self.reached is Step.VALIDATING:
             self._report_conflicts()
+        self._report_locks()
         outbox = self.executor.outbox
         if outbox.full or not self.runnable:
             for peer, frame in outbox.take(self.generation, self.epoch, self.id):
@@ -333,10 +338,12 @@ class Worker:
         self._effects.extend(self._intake.poison)
         self._intake.poison = []
         self._new_max = max((batch.count for batch in batches), default=0)
-        self._record_durable = plan is not None
+        self._log.begin()
+        self._unlocked = [] if plan is None else plan.unlocked
         if plan is None:
-            record = EpochRecord(self.generation, epoch, self.counter, batches)
-            self._effects.append(AppendEpochRecord(self.generation, epoch, epoch_record.encode(record)))
+            self._effects.append(self._log.composition(self.generation, epoch, self.counter, batches))
+        else:
+            cuts.apply(plan.ended, roots)
         if not self._alone and self._joined < epoch:  # else nobody has to be told to join
             self._tell(EpochStarted(self.generation, epoch))
         self.executor.begin(roots)
@@ -351,6 +358,7 @@ class Worker:
         if self._reported or self.executor.open_roots:
             return
         self._reported = True
+        cuts.settle(self.executor.cut_roots, self.patience)
         roots = self.executor.roots.values()
         done = done_report(self.generation, self.epoch, self._new_max, roots, self.limits.invocations_max)
         if self._alone:
@@ -368,10 +376,12 @@ class Worker:
         self._barrier = barrier
         gone = {*barrier.aborted, *barrier.deferred}
         self._conflicts = sorted({t for slot in self.slots.values() for t in validation.conflicts(slot, gone)})
+        ended = cuts.verdicts(self.executor.cut_roots, self.executor.cut, barrier.deferred)
+        self._effects.extend(self._log.verdicts(self.generation, self.epoch, ended, []))
 
     def _report_conflicts(self) -> None:
-        """Not before the epoch record is durable: what follows barrier 2 can be seen from outside."""
-        if self._conflicts is None or not self._record_durable:
+        """Not before the epoch's records are durable: what follows barrier 2 can be seen from outside."""
+        if self._conflicts is None or self._log.undurable:
             return
         if self._done is not None:
             self._tell(self._done)
@@ -414,58 +424,45 @@ class Worker:
             self._close(barrier)
             return
         large = set(self._barrier.large)
-        self._locks = {index: SlotLockPhase(slot, locked, large, self.notes) for index, slot in self.slots.items()}
+        self._locks = LockRounds(self.slots, locked, large, self.executor.running, self._unlocked, self.notes)
         self._reach(Step.LOCKING)
-        self._begin_round(0)
+        self._begin_round()
         # Nobody has to wait for the lock phase whose end is known before it.
         self._effects.extend(self._replies.take())
 
-    def _begin_round(self, number: int) -> None:
-        self._round = number
+    def _begin_round(self) -> None:
         self._reported = False
         self._run_locks()
 
     def _run_locks(self) -> None:
         """A slice of the lock phase's round, and its report when all slots are through."""
-        invocations = self.limits.slice_invocations
-        for lock in self._locks.values():
-            invocations = lock.run(invocations)
-            if not lock.done:
-                return
-        if not self._reported:
+        assert self._locks is not None
+        if self._locks.run(self.limits.slice_invocations) and not self._reported:
             self._reported = True
-            failures = [failure for lock in self._locks.values() for failure in lock.failures()]
-            self._tell(LockReport(self.generation, self.epoch, self._round, failures))
+            cut = cuts.of_locks(self._locks.cut(), self.patience)
+            self._effects.extend(self._log.verdicts(self.generation, self.epoch, [], cut))
+            failures = self._locks.failures()
+            self._lock_report = LockReport(self.generation, self.epoch, self._locks.number, failures, cut)
+            self._report_locks()
+
+    def _report_locks(self) -> None:
+        if self._lock_report is not None and not self._log.undurable:
+            self._tell(self._lock_report)
+            self._lock_report = None
 
     def _lock_decided(self, decision: LockDecision) -> None:
         assert self.reached is Step.LOCKING, self.reached
+        assert self._locks is not None
         assert decision.epoch == self.epoch
         if not decision.final:
-            self._verdicts.update(decision.excluded)
-            for lock in self._locks.values():
-                lock.roll_back(self._verdicts)
-            self._begin_round(decision.round + 1)
+            self._locks.decided(decision)
+            self._begin_round()
             return
-        for lock in self._locks.values():
-            lock.commit()
-            if self.notes is not None:
-                self.notes.at_lock_end(lock.ended(self._verdicts))
+        self._locks.commit()
         locked = [root for root in self.executor.roots_in_order() if root.tid in self._locked]
-        self._end([root for root in locked if self._end_locked(root)], 2)
+        self._end([root for root in locked if self._locks.end(root)], 2)
+        self._intake.carried += self._locks.carried
         self._close(decision)
-
-    def _end_locked(self, root: RootTransaction) -> bool:
-        """A transaction of the lock phase has been committed or ended by its final exception, or (False) is carried."""
-        outcome = self._locks[root.slot].outcomes[root.tid]
-        failure = self._verdicts.get(root.tid, outcome.failure)
-        carried = root.tid in self._verdicts and failure is None
-        if carried or (failure is not None and failure.deviation):
-            root.sequential |= root.collided
-            self._intake.carried.append(root)
-            return False
-        root.failure = failure
-        root.result = outcome.result
-        return True
 
     def _end(self, roots: list[RootTransaction], phase: int) -> None:
         for root in roots:
@@ -485,9 +482,8 @@ class Worker:
         for done in early:
             self._intake.outcome(done)
         self._barrier = None
-        self._locks = {}
+        self._locks = None
         self._locked = frozenset()
-        self._verdicts = {}
         self._reach(Step.HOLDING if last.hold else Step.IDLE)
         if last.hold:
             self._held_at = (self.generation, self.epoch)

@@ -118,6 +118,18 @@ def test_of_one_transactions_failures_the_first_in_serial_order_counts() -> None
     assert verdicts({5: error(1)}, {5: deviation(0)}) == {5: None}, "its exception depends on a call that changed"
 
 
+def test_a_function_that_ran_too_long_begins_the_lock_phase_anew_and_the_round_is_void() -> None:
+    both = locked()
+    both.take(0, LockReport(GENERATION, EPOCH, 0, [(5, error())], [9]), nothing)
+    decision = both.take(1, LockReport(GENERATION, EPOCH, 0, [], [7, 9]), nothing)
+    assert decision == LockDecision(GENERATION, EPOCH, 0, [(7, None), (9, None)], False, False, anew=True)
+    assert not both.ended
+    both.take(0, report(1, {}), nothing)
+    last = both.take(1, report(1, {}), nothing)
+    assert isinstance(last, LockDecision)
+    assert last.final
+
+
 def test_rounds_go_on_until_nothing_fails() -> None:
     both = locked()
     for number, failures in enumerate([{5: error()}, {7: error()}, {}]):

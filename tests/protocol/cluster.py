@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from styx.app import App
+from styx.context import Context
 from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
@@ -38,9 +39,11 @@ from styx.messages import Request
 from styx.protocol import Broken, CheckState, Recover, ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.arrival import Arrival
-from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker, Verdicts
+from styx.testing import spinning
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendVerdicts,
     CheckFurther,
     CoordinatorSaid,
     EmitReplies,
@@ -198,7 +201,18 @@ class Cluster:
             return
         if isinstance(event, CoordinatorSaid):
             self._code(process.core, event.message)
-        for effect in process.core.step(event):
+
+        def ends(context: Context, endless: bool) -> bool:
+            running = process.core.executor.running
+            assert running.invocation is context
+            running.cut = True
+            self.trace.append(f"{process.name}: (the function on {context.key} runs too long)")
+            return True
+
+        spinning.watched_by(ends)
+        effects = process.core.step(event)
+        spinning.watched_by(None)
+        for effect in effects:
             self._do_worker(process, effect)
         if process.core.runnable and not process.proceeding:
             process.proceeding = True
@@ -298,10 +312,11 @@ class Cluster:
             if process.connected:
                 event = WorkerSaid(process.core.id, _to_coordinator.decode(_encode(effect.message)))
                 self.links.put(link, line, partial(self.to_coordinator, event))
-        elif isinstance(effect, AppendEpochRecord):
+        elif isinstance(effect, AppendEpochRecord | AppendVerdicts):
             record = epoch_record.decode(effect.payload)
-            assert isinstance(record, EpochRecord)
-            line = f"{name}: {narration.epoch_record(record)}"
+            assert isinstance(record, EpochRecord | Verdicts)
+            text = narration.epoch_record(record) if isinstance(record, EpochRecord) else narration.verdicts(record)
+            line = f"{name}: {text}"
             self._put(f"{name} log", line, partial(self._record, process, effect))
         elif isinstance(effect, EmitReplies):
             line = f"{name}: replies " + "; ".join(map(narration.reply, effect.replies))
@@ -334,7 +349,7 @@ class Cluster:
             event = FrameArrived(_frame.decode(_encode(frame)))
             self.links.put(link, "; ".join(lines), partial(self.to_worker, peer, event))
 
-    def _record(self, process: Process, effect: AppendEpochRecord) -> None:
+    def _record(self, process: Process, effect: AppendEpochRecord | AppendVerdicts) -> None:
         self.storage.append(Stream.EPOCHS, EPOCHS_PARTITION, effect.payload)
         self.to_worker(process, RecordDurable(effect.generation, effect.epoch))
 

@@ -38,7 +38,7 @@ from styx.protocol import (
     ToWorker,
     Validate,
 )
-from styx.sequencer.epoch_record import EpochRecord, SlotBatch
+from styx.sequencer.epoch_record import EpochRecord, SlotBatch, Verdicts
 from styx.worker import events as worker_events
 from styx.worker.messages import Ack, Call, Drop, ExternalDone, Failure, Result, WorkerMessage, decode_outcome
 from styx.worker.slot import IDEMPOTENCY_TABLE, Delta
@@ -114,7 +114,7 @@ def _ack(message: Ack) -> str:
 
 
 def _flags(message: Ack | Result) -> str:
-    return "".join(f", {flag}" for flag in ("collided", "overflow", "external") if getattr(message, flag, False))
+    return "".join(f", {flag}" for flag in ("collided", "overflow", "external", "cut") if getattr(message, flag, False))
 
 
 # Worker to coordinator -----------------------------------------------------------------------------------------
@@ -134,6 +134,8 @@ def to_coordinator(message: ToCoordinator) -> str:
         return f"epoch {message.epoch} in conflict here: {tids(message.tids) or 'none'}"
     if isinstance(message, LockReport):
         failed = "; ".join(f"t{t} {failure(f)}" for t, f in message.failures) or "no failure"
+        if message.cut:
+            failed += f"; a function of {tids(message.cut)} ran too long"
         return f"epoch {message.epoch} round {message.round}: {failed}"
     if isinstance(message, SlotsStored):
         if message.parts is None:
@@ -195,8 +197,10 @@ def _slots(numbers: list[int]) -> str:
 def _verdict(decision: LockDecision) -> str:
     if decision.final:
         return "commit the rest"
-    return "without " + ", ".join(
-        f"t{t} (carried)" if f is None else f"t{t} ({f.type}, final)" for t, f in decision.excluded
+    return (
+        ("anew " if decision.anew else "")
+        + "without "
+        + ", ".join(f"t{t} (carried)" if f is None else f"t{t} ({f.type}, final)" for t, f in decision.excluded)
     )
 
 
@@ -211,6 +215,12 @@ def snapshot(manifest: Manifest | None) -> str:
 
 def epoch_record(record: EpochRecord) -> str:
     return f"appends the record of epoch {record.epoch}: " + ", ".join(_batch(batch) for batch in record.batches)
+
+
+def verdicts(record: Verdicts) -> str:
+    told = [f"t{t} leaves it" if error is None else f"t{t} ends in {error[1]}: {error[2]}" for t, error in record.ended]
+    told += [f"{tids(record.unlocked)} not locked"] if record.unlocked else []
+    return f"appends verdicts of epoch {record.epoch}: " + ", ".join(told)
 
 
 def _batch(batch: SlotBatch) -> str:

@@ -9,6 +9,7 @@ An entity is a number. A script is steps separated by `;`, and runs on the entit
     ask KEY (script)                a synchronous call; `it` becomes its result
     if N (script) (script)          the first script if `it` is at least N, else the second
     forever KEY                     sends itself to KEY
+    spin                            never ends: the watchdog ends it
     outside WORD                    an outside function; `it` becomes its result
 
 N is a number or `it`. The function's result is `it`. Never part of the engine; knows nothing of workers or epochs.
@@ -24,6 +25,7 @@ from msgspec import Meta
 
 from styx import App, Context, Operator
 from styx.partitioning import stable_hash
+from styx.testing.spinning import spin
 
 SLOT_COUNTS = (1, 2, 3, 4)
 """Numbers of slots for which a key's digit is its slot."""
@@ -146,6 +148,8 @@ class _Interpreter:
             return int(await self.ctx.call_external(outside, words[0]))
         if name == "if":
             return await self.run(scripts[it < int(words[0])], it)
+        if name == "spin":
+            spin(self.ctx, True)
         if name == "fail":
             raise Failed(words[0])
         return await self._local(name, it if words == ["it"] else int(words[0]) if words else 0)

@@ -13,12 +13,13 @@ from styx.sequencer.epoch_record import (
     GenerationMarker,
     Resumed,
     SlotBatch,
+    Verdicts,
     decode,
     encode,
     replay_plan,
 )
 
-Records = list[EpochRecord | GenerationMarker]
+Records = list[EpochRecord | GenerationMarker | Verdicts]
 
 
 def record(generation: int, epoch: int, *slots: int, count: int = 1, counter: int = 0) -> EpochRecord:
@@ -54,7 +55,32 @@ def test_an_epoch_is_complete_when_its_records_cover_every_slot() -> None:
 def test_a_plan_has_every_slots_batch_and_the_counter() -> None:
     records: Records = [record(1, 0, 1, count=2, counter=7), record(1, 0, 0, count=3, counter=7), marker(2)]
     batches = {0: SlotBatch(0, 0, 3, 3), 1: SlotBatch(1, 0, 2, 2)}
-    assert replay_plan(records, 2, -1, -1, 2) == [EpochPlan(0, 7, batches)]
+    assert replay_plan(records, 2, -1, -1, 2) == [EpochPlan(0, 7, batches, last=True)]
+
+
+TOO_LONG = ("aborted", "FunctionTooLong", "f ran 10 s")
+
+
+def test_verdicts_are_of_their_epoch_wherever_they_stand_in_its_generation() -> None:
+    records: Records = [
+        *(record(1, 0, 0), Verdicts(1, 0, [(1, TOO_LONG)], []), record(1, 0, 1), Verdicts(1, 0, [], [3])),
+        *(record(1, 1, 0, 1), Verdicts(1, 0, [(5, None)], []), marker(2)),
+    ]
+    first, second = replay_plan(records, 2, -1, -1, 2)
+    assert (first.ended, first.unlocked, first.last) == ({1: TOO_LONG, 5: None}, [3], False)
+    assert (second.ended, second.unlocked, second.last) == ({}, [], True)
+
+
+def test_a_generation_that_ran_a_recorded_epoch_again_can_give_verdicts_of_it() -> None:
+    records: Records = [record(1, 0, 0), marker(2), Verdicts(2, 0, [(1, TOO_LONG)], []), record(2, 1, 0), marker(3)]
+    assert [plan.ended for plan in replay_plan(records, 1, -1, -1, 3)] == [{1: TOO_LONG}, {}]
+
+
+def test_verdicts_of_an_epoch_that_was_recorded_anew_are_void() -> None:
+    records: Records = [record(1, 0, 0), Verdicts(1, 0, [(1, TOO_LONG)], [3]), marker(2), record(2, 0, 0, 1), marker(3)]
+    assert replay_plan(records, 2, -1, -1, 3)[0].ended == {}
+    behind: Records = [marker(2), Verdicts(1, 0, [(1, TOO_LONG)], []), record(2, 0, 0), marker(3)]
+    assert replay_plan(behind, 1, -1, -1, 3)[0].ended == {}
 
 
 def test_records_of_an_older_generation_behind_a_newer_ones_marker_are_void() -> None:

@@ -24,6 +24,7 @@ from styx.waiting import suspend
 from styx.worker import (
     executor,
     footprint,
+    lock_rounds,
     recovery,
     replies,
     reply_memory,
@@ -106,7 +107,7 @@ def replies_do_not_wait_for_the_epoch_record(patch: pytest.MonkeyPatch) -> None:
     original = worker.Worker._report_conflicts
 
     def report_conflicts(self: worker.Worker) -> None:
-        self._record_durable = True
+        self._log.undurable = 0
         original(self)
 
     patch.setattr(worker.Worker, "_report_conflicts", report_conflicts)
@@ -267,15 +268,15 @@ def nobody_is_told_to_join(patch: pytest.MonkeyPatch) -> None:
 
 
 def collided_transactions_are_not_made_sequential(patch: pytest.MonkeyPatch) -> None:
-    original = worker.Worker._end_locked
+    original = lock_rounds.LockRounds.end
 
-    def end_locked(self: worker.Worker, root: Any) -> bool:
+    def end(self: lock_rounds.LockRounds, root: Any) -> bool:
         sequential = root.sequential
         answered = original(self, root)
         root.sequential = sequential
         return answered
 
-    patch.setattr(worker.Worker, "_end_locked", end_locked)
+    patch.setattr(lock_rounds.LockRounds, "end", end)
 
 
 def an_aborting_transaction_with_a_collision_aborts_at_once(patch: pytest.MonkeyPatch) -> None:

@@ -88,3 +88,5 @@ def test_thousands_of_seeds(first: int) -> None:
         assert tally.faults.keys() == {*FAULT_KINDS, *CLUSTER_FAULT_KINDS, *PLANNED_KINDS}, (
             "every kind of fault must have happened"
         )
+        assert tally.cut, "functions that run too long must have been met"
+        assert tally.unlocked, "in lock phases, too"

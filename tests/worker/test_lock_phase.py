@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from styx.worker.lock_phase import SlotLockPhase
+from styx.worker.running import Running
 from tests.worker.execution import OPERATOR, Execution
 
 EVERYTHING = 10**9
@@ -15,7 +16,7 @@ def locked(
     """All of them executed on `state`, then in the lock phase of one slot; the first round is over."""
     execution = Execution(2, state)
     execution.run(transactions)
-    lock = SlotLockPhase(execution.slots[slot], transactions.keys(), ())
+    lock = SlotLockPhase(execution.slots[slot], transactions.keys(), (), Running())
     lock.run(EVERYTHING)
     return execution, lock
 
@@ -40,7 +41,7 @@ def test_nothing_is_changed_before_the_commit() -> None:
 def test_only_the_conflicting_take_part() -> None:
     execution = Execution(1, {"a0": 1})
     execution.run({1: ("a0", "add 1"), 2: ("a0", "add 1"), 3: ("a0", "add 1")})
-    lock = SlotLockPhase(execution.slots[0], {2}, ())
+    lock = SlotLockPhase(execution.slots[0], {2}, (), Running())
     lock.run(EVERYTHING)
     assert lock.outcomes.keys() == {2}
 
@@ -133,7 +134,7 @@ def test_a_deletion_by_a_lower_one_is_seen() -> None:
 def test_a_round_runs_in_slices_and_ends_the_same() -> None:
     transactions = dict.fromkeys(range(1, 9), ("a0", "need 3; add -3"))
     execution, whole = locked(transactions, {"a0": 20})
-    sliced = SlotLockPhase(execution.slots[0], transactions.keys(), ())
+    sliced = SlotLockPhase(execution.slots[0], transactions.keys(), (), Running())
     assert not sliced.done
     slices = 0
     while not sliced.done:

@@ -10,6 +10,7 @@ import pytest
 from styx.codec import encode_strict
 from styx.limits import Limits
 from styx.worker.rerun import Rerun
+from styx.worker.running import Running
 from styx.worker.unchanged_rerun import Writes
 from tests.worker.execution import OPERATOR, Execution
 
@@ -24,7 +25,7 @@ def rerun(
     execution = Execution(3, before, limits)
     execution.run({1: ("a0", script)})
     current: Writes = {(OPERATOR, key): encode_strict(number) for key, number in after.items()}
-    again = Rerun(execution.footprint(1, slot), execution.slots[slot], current, may_grow=True)
+    again = Rerun(execution.footprint(1, slot), execution.slots[slot], current, may_grow=True, running=Running())
     failure = again.run()
     return (None if failure is None else "deviation" if failure.deviation else failure.type), again
 
@@ -187,7 +188,9 @@ def test_growth_is_bounded() -> None:
 def test_a_large_transaction_may_not_grow_at_all() -> None:
     execution = Execution(1, {"a0": 9})
     execution.run({1: ("a0", "get; if 5 () (send b0 (get))")})
-    again = Rerun(execution.footprint(1), execution.slots[0], {(OPERATOR, "a0"): b"\x01"}, may_grow=False)
+    again = Rerun(
+        execution.footprint(1), execution.slots[0], {(OPERATOR, "a0"): b"\x01"}, may_grow=False, running=Running()
+    )
     failure = again.run()
     assert failure is not None
     assert failure.deviation

@@ -40,6 +40,7 @@ from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.transport import Connection
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendVerdicts,
     CoordinatorSaid,
     Effect,
     EmitReplies,
@@ -111,6 +112,7 @@ class WorkerSession:
             SendFrame: self._send_frame,
             Tell: self._tell,
             AppendEpochRecord: self._append_epoch_record,
+            AppendVerdicts: self._append_record,
             EmitReplies: self._emit,
             ReplyDiffers: self._differs,
             LoadState: self._load,
@@ -329,8 +331,11 @@ class WorkerSession:
         self._watch.said(effect.message)
 
     def _append_epoch_record(self, effect: AppendEpochRecord) -> None:
+        self._current.gate.epoch_began()
+        self._append_record(effect)
+
+    def _append_record(self, effect: AppendEpochRecord | AppendVerdicts) -> None:
         generation = self._current
-        generation.gate.epoch_began()
 
         def durable(future: asyncio.Future[int]) -> None:
             if future.cancelled():

@@ -34,6 +34,7 @@ class Clients:
         self._plan = plan
         self._outside = Random(f"outside calls {plan.seed}")
         self._hidden = Random(f"hidden errors {plan.seed}")
+        self._spins = Random(f"spins of {plan.seed}")
         rng = Random(f"clients {plan.seed}")
         starts = sorted(rng.random() * plan.duration_s for _ in range(plan.bursts))
         idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
@@ -43,6 +44,8 @@ class Clients:
                 request = _with_step(request, self._outside, _outside_step)
             if self._hidden.random() < plan.hidden_errors:
                 request = _with_step(request, self._hidden, _hidden_error_step)
+            if self._spins.random() < plan.spins:
+                request = _with_step(request, self._spins, _spinning_step)
             at_s = rng.choice(starts) + rng.random() * 0.01
             if rng.random() < plan.repeats:
                 request = replace(request, idempotency_key=f"once {number}")
@@ -98,6 +101,16 @@ def _hidden_error_step(rng: Random) -> list[Any]:
     failing = [["read"], ["if", rng.randint(1, 5), [["raise"]], [["mix", 1]]]]
     called = ["call", "sync", ["at", rng.randrange(3), rng.randrange(2)], failing]
     return ["if", 7, [["read"], hidden, called], []]
+
+
+def _spinning_step(rng: Random) -> list[Any]:
+    """Too long, always or depending on the state: it may be that only the lock phase meets it, or a branch that another
+    one writes for.
+    """
+    spin = ["spin", rng.choice(["endless", "endless", "slow", "hidden"])]
+    if rng.random() < 0.2:
+        return spin
+    return ["if", 7, [["read"], ["if", rng.randint(1, 5), [spin], []]], []]
 
 
 def _with_step(request: Request, rng: Random, step: Callable[[Random], list[Any]]) -> Request:

@@ -56,7 +56,8 @@ class Fault(msgspec.Struct, frozen=True):
 class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
     `outside`: share of requests that call an outside function; `hidden_errors`: share that hide an error of the
-    engine's now and then; `loads`: chunks of bulk loads beside the requests, as a share of them.
+    engine's now and then; `spins`: share that run too long now and then; `loads`: chunks of bulk loads beside
+    the requests, as a share of them.
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
@@ -74,6 +75,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     outside: float
     hidden_errors: float
     loads: float
+    spins: float
     epoch_transactions_max: int
     slice_invocations: int
     idempotency_keys_max: int
@@ -135,6 +137,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         # From a generator of its own, so that older seeds keep what else they drew.
         outside=Random(f"outside {seed}").choice([0.0, 0.0, 0.1, 0.5]),
         hidden_errors=Random(f"hidden {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
+        spins=Random(f"spins {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
         loads=Random(f"loads {seed}").choice([0.0, 0.0, 0.1, 0.4]),
         epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
         slice_invocations=rng.choice([1, 2, 5, 64]),

@@ -14,9 +14,10 @@ import msgspec
 
 from styx.app import App
 from styx.coordinator.coordinator import Phase
-from styx.errors import StyxError
+from styx.errors import FunctionTooLong, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
+from styx.sequencer.epoch_record import Verdicts, decode
 from styx.testing import chaos_app
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
 from styx.testing.simulation.clients import Clients
@@ -39,7 +40,11 @@ class SimulationFailure(AssertionError):
 
 
 class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simulation did. `faults` by kind; `state_hash` of the final state; `replies` as in the replies stream."""
+    """What a simulation did. `faults` by kind; `state_hash` of the final state; `replies` as in the replies stream.
+
+    `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
+    that it took out of a lock phase.
+    """
 
     plan: SimulationPlan
     history: HistoryReport
@@ -49,6 +54,9 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: int
     messages: int
     outside_calls: int
+    cuts: int
+    cut_replies: int
+    unlocked: int
     virtual_s: float
     state_hash: str
     replies: list[ReplyRecord]
@@ -259,6 +267,9 @@ class Simulation:
             snapshots=world.snapshots,
             messages=world.network.messages,
             outside_calls=len(world.outcomes),
+            cuts=world.cuts,
+            cut_replies=sum(r.error is not None and r.error[1] == FunctionTooLong.__name__ for r in replies),
+            unlocked=sum(len(v.unlocked) for v in map(decode, epochs) if isinstance(v, Verdicts)),
             virtual_s=world.time.now_s,
             state_hash=state_hash(state),
             replies=replies,

@@ -13,18 +13,21 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from styx.app import App
+from styx.context import Context
 from styx.limits import Limits
 from styx.log.base import LogReader, Stream
 from styx.messages import decode_reply, encode_reply
 from styx.protocol import Broken, CheckState, Recover, SlotPart, ToWorker
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.testing import spinning
 from styx.testing.simulation.outside_calls import run_external
 from styx.testing.simulation.peer_links import NOTICE_S
 from styx.testing.simulation.shared_log import Identity
 from styx.testing.simulation.versions import version_of_chaos
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendVerdicts,
     CheckFurther,
     CoordinatorSaid,
     Effect,
@@ -120,7 +123,10 @@ class WorkerHost:
             self._begin(event.message)
         elif isinstance(event, CoordinatorSaid) and isinstance(event.message, CheckState) and event.message.version:
             self.core.offer_app(event.message.version, version_of_chaos(event.message.version))
-        for effect in self.core.step(event):
+        spinning.watched_by(self._ends)
+        effects = self.core.step(event)
+        spinning.watched_by(None)
+        for effect in effects:
             self._do(effect)
         if self.core.runnable and not self._proceeding:
             self._proceeding = True
@@ -128,6 +134,16 @@ class WorkerHost:
         if self.core.checking and not self._checking:
             self._checking = True
             self.world.time.after(self.world.rng.random() * CHECK_S, self._check)
+
+    def _ends(self, context: Context, endless: bool) -> bool:
+        """The watchdog: ends what is endless, and what takes long now and then, but never in a replay."""
+        running = self.core.executor.running
+        assert running.invocation is context, "a function runs that the engine does not name"
+        if not endless and (self.core.patience > 1 or self.world.rng.random() < 0.5):
+            return False
+        running.cut = True
+        self.world.cuts += 1
+        return True
 
     def _begin(self, recover: Recover) -> None:
         if recover.generation > self.core.generation:
@@ -188,7 +204,7 @@ class WorkerHost:
             self._send(effect)
         elif isinstance(effect, Tell):
             world.network.send(self.name, "coordinator", world.told_by(self), _encode(effect.message))
-        elif isinstance(effect, AppendEpochRecord):
+        elif isinstance(effect, AppendEpochRecord | AppendVerdicts):
             self._append_record(effect)
         elif isinstance(effect, EmitReplies):
             self._emit(effect)
@@ -210,7 +226,7 @@ class WorkerHost:
         elif peer is not None:
             world.network.send(self.name, peer.name, peer.receive_frame, _encode(effect.frame))
 
-    def _append_record(self, effect: AppendEpochRecord) -> None:
+    def _append_record(self, effect: AppendEpochRecord | AppendVerdicts) -> None:
         log = self.world.log
 
         def arrived() -> None:

@@ -34,7 +34,8 @@ class World:
     """`workers` are the living ones by process; `zombies` are coordinators that live although there is a newer
     one. `keep_log`: nothing is released, so that everything can be replayed.
 
-    `outcomes` are the logged ones of outside calls, `outside_runs` how often each was run.
+    `outcomes` are the logged ones of outside calls, `outside_runs` how often each was run; `cuts` counts functions that
+    the watchdog ended.
     """
 
     def __init__(self, plan: SimulationPlan, app: App, seed: str, keep_log: bool) -> None:
@@ -50,6 +51,7 @@ class World:
         self.duplicating = False
         self.idle = False
         self.snapshots = 0
+        self.cuts = 0
         self.outcomes: dict[bytes, bytes] = {}
         self.outside_runs: dict[bytes, int] = {}
         self.versions = Versions()

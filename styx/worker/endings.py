@@ -1,0 +1,217 @@
+"""How invocations and chains end in the execution step: their results, calls, failures and acks.
+
+A chain that ends well sends its asynchronous calls; one that fails returns its share with the failure. Never starts a
+function; what of a user's code runs here (a result that is encoded, an exception that is described, `finally` blocks)
+is said to whoever watches. Paper sections 5.2 and 5.3.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from styx.app import App
+from styx.errors import CallLimitExceeded, FunctionTooLong, InTransactionError
+from styx.execution import encode_result, failure_of
+from styx.limits import Limits
+from styx.made_call import MadeCall
+from styx.worker.ack_share import split
+from styx.worker.external_calls import EXTERNAL_CODE
+from styx.worker.invocation import CUT_CODE, FIRST_STEP, Doomed, Invocation, abandon, cut_failure
+from styx.worker.messages import Ack, Failure, Result
+from styx.worker.notes import Notes, failure_by
+from styx.worker.outgoing_call import reported
+from styx.worker.root_accounts import RootAccounts
+
+
+class Endings(RootAccounts):
+    """`_resumptions` are invocations that wait no longer, each with what it waited for."""
+
+    def __init__(self, worker: int, app: App, limits: Limits, n_slots: int, notes: Notes | None) -> None:
+        super().__init__(worker, app, limits, n_slots)
+        self._notes = notes
+        self._resumptions: deque[tuple[Invocation, Result | bytes | None]] = deque()
+
+    def _raised(self, invocation: Invocation, error: BaseException) -> None:
+        invocation.end()
+        if type(error) is CallLimitExceeded and not invocation._footprint.sequential:
+            self._over_limit(invocation)
+            return
+        if type(error) is not FunctionTooLong or error is not invocation._doom:
+            told = self._told(invocation, error)
+            if told is not None:
+                self._failed(invocation, told)
+                return
+        doom = invocation._doom
+        assert isinstance(doom, FunctionTooLong)
+        self.cut.add(invocation._footprint.tid)
+        self._failed(invocation, cut_failure(invocation, doom))
+
+    def _told(self, invocation: Invocation, error: BaseException) -> Failure | None:
+        """The failure that an exception is; None if its own code was ended by the watchdog when it was asked."""
+        running, doom = self.running, invocation._doom
+        failure: Failure | None = None
+        try:
+            running.invocation = invocation
+            failure = failure_by(self._notes, invocation, error)
+            running.invocation = None
+        except BaseException:  # noqa: BLE001 - an interruption: describing an error raises nothing
+            running.invocation = None
+        if invocation._doom is doom:
+            return failure
+        try:
+            running.withdraw()
+        except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+            pass
+        return None
+
+    def _over_limit(self, invocation: Invocation) -> None:
+        # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.
+        footprint = invocation._footprint
+        self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, overflow=True))
+
+    def _returned(self, invocation: Invocation, value: Any) -> None:
+        share = invocation._share
+        footprint, calls = invocation._footprint, invocation._calls
+        if share < 0 or not invocation._path:
+            running = self.running
+            try:
+                running.invocation = invocation
+                result = invocation._result = encode_result(invocation._spec, value, self.limits)
+                running.invocation = None
+                if invocation._doom is not None:
+                    raise Doomed
+            except BaseException as error:
+                running.invocation = None
+                if invocation._doom is not None:
+                    try:
+                        running.withdraw()
+                    except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+                        pass
+                elif not isinstance(error, InTransactionError):
+                    raise
+                self._raised(invocation, failure_of(invocation, error))
+                return
+            if share < 0:
+                self._answer(invocation, result, invocation.asynchronous_calls(), None)
+                return
+            self.roots[footprint.tid].result = result
+        if not calls and invocation._below is None:
+            self._branch_ended(invocation)
+        else:
+            self._calls_made(invocation)
+
+    def _calls_made(self, invocation: Invocation) -> None:
+        """A chain has ended well; its asynchronous calls are made now."""
+        footprint, count, own = invocation._footprint, invocation._called, invocation._calls
+        if len(own) == 1 and invocation._below is None and not (own[0].synchronous or footprint.sequential):
+            footprint.sent += 1
+            if footprint.sent < self._invocations_max:
+                # The usual number, without lists.
+                path = invocation._path + FIRST_STEP
+                self.send_call(footprint, path, own[0], invocation._share, count, path)
+            else:
+                self._over_limit(invocation)
+            return
+        calls = invocation.asynchronous_calls()
+        if not calls:
+            self._branch_ended(invocation)
+            return
+        if footprint.sequential:
+            self._chain_ended(invocation, calls, None)
+            return
+        footprint.sent += len(calls)
+        if footprint.sent >= self._invocations_max:
+            # Each of them would run, so it is over its limit already: better told than queued.
+            self._over_limit(invocation)
+        else:
+            for share, (path, made) in zip(split(invocation._share, len(calls)), calls, strict=True):
+                # The way's count so far travels with one of the calls only, so that the root's sum is exact.
+                self.send_call(footprint, path, made, share, count, path)
+                count = 0
+
+    def _failed(self, invocation: Invocation, failure: Failure) -> None:
+        invocation.end()
+        invocation._failed = True
+        if invocation.synchronous:
+            self._answer(invocation, None, [], failure)
+        else:
+            self._chain_ended(invocation, [], failure)
+
+    def _abandon(self, invocation: Invocation, failure: Failure) -> None:
+        """Ends an invocation that is still suspended; its `finally` blocks run, on a closed context."""
+        abandon(invocation, self.running)
+        self._failed(invocation, failure)
+
+    def _answer(
+        self,
+        invocation: Invocation,
+        value: bytes | None,
+        calls: list[tuple[bytes, MadeCall]],
+        failure: Failure | None,
+    ) -> None:
+        footprint = invocation._footprint
+        result = Result(
+            footprint.tid,
+            invocation._from_slot,
+            invocation.path,
+            value,
+            invocation._called,
+            reported(calls),
+            footprint.collided,
+            failure,
+        )
+        if invocation._caller is not None:
+            self._resumptions.append((invocation._caller, result))
+        else:
+            self.outbox.send(self.owners[invocation._from_slot], result)
+
+    def _chain_ended(
+        self, invocation: Invocation, calls: list[tuple[bytes, MadeCall]], failure: Failure | None
+    ) -> None:
+        footprint = invocation._footprint
+        external = failure is not None and failure.code == EXTERNAL_CODE
+        self._acknowledge(
+            footprint,
+            Ack(
+                footprint.tid,
+                footprint.root_slot,
+                1,
+                invocation._share,
+                invocation._called,
+                footprint.collided,
+                False,
+                external,
+                None if external else failure,
+                reported(calls),
+                failure is not None and failure.code == CUT_CODE,
+            ),
+        )
+
+    def _branch_ended(self, invocation: Invocation) -> None:
+        """A chain has ended well and calls nothing more."""
+        footprint = invocation._footprint
+        root = self.roots.get(footprint.tid)
+        if root is None or footprint.sequential or footprint.collided:
+            self._acknowledge(
+                footprint,
+                Ack(
+                    footprint.tid,
+                    footprint.root_slot,
+                    1,
+                    invocation._share,
+                    invocation._called,
+                    footprint.collided,
+                ),
+            )
+            return
+        # The usual end, on the root's own worker: what an ack would do, without making one.
+        root.count += invocation._called
+        share = invocation._share
+        if root.done or ((share or root.outstanding is not None) and not root.give_back(1, share)):
+            return
+        if root.count > self._invocations_max:
+            self._drop(root)
+        else:
+            root.done = True
+            self.open_roots -= 1

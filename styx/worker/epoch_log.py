@@ -1,0 +1,35 @@
+"""What a worker appends to the log of the open epoch, and how much of it is not durable yet. Never waits for it.
+
+Paper section 7.2.
+"""
+
+from __future__ import annotations
+
+from styx.execution import ErrorTriple
+from styx.sequencer.epoch_record import EpochRecord, SlotBatch, Verdicts, encode
+from styx.worker.events import AppendEpochRecord, AppendVerdicts
+
+
+class EpochLog:
+    """`undurable` records have been appended, and their end has not been told."""
+
+    def __init__(self) -> None:
+        self.undurable = 0
+
+    def begin(self) -> None:
+        """Another epoch is open."""
+        self.undurable = 0
+
+    def composition(self, generation: int, epoch: int, counter: int, batches: list[SlotBatch]) -> AppendEpochRecord:
+        """The epoch's record."""
+        self.undurable += 1
+        return AppendEpochRecord(generation, epoch, encode(EpochRecord(generation, epoch, counter, batches)))
+
+    def verdicts(
+        self, generation: int, epoch: int, ended: list[tuple[int, ErrorTriple | None]], unlocked: list[int]
+    ) -> list[AppendVerdicts]:
+        """What time has decided, if it has decided anything: in the log before anybody hears of it."""
+        if not ended and not unlocked:
+            return []
+        self.undurable += 1
+        return [AppendVerdicts(generation, epoch, encode(Verdicts(generation, epoch, ended, unlocked)))]

@@ -1,0 +1,94 @@
+"""The lock phase of a worker's slots: its rounds, what the coordinator has decided after each, and how it ends.
+
+Begins anew without a transaction of which the watchdog ended a function: what was found beside it is void, for a replay
+will not run it there. Never talks to anybody. Paper section 6.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from styx.protocol import LockDecision
+from styx.worker.lock_phase import NOT_RUN, SlotLockPhase
+from styx.worker.messages import Failure
+from styx.worker.notes import Notes
+from styx.worker.root import RootTransaction
+from styx.worker.running import Running
+from styx.worker.slot import Slot
+
+
+class LockRounds:
+    """`number` is the present round's. Those of the `locked` that are in `unlocked` take no part, and are carried."""
+
+    def __init__(
+        self,
+        slots: Mapping[int, Slot],
+        locked: frozenset[int],
+        large: set[int],
+        running: Running,
+        unlocked: Iterable[int],
+        notes: Notes | None,
+    ) -> None:
+        self.number = 0
+        self.carried: list[RootTransaction] = []
+        self._notes = notes
+        self._slots = slots
+        self._locked = locked
+        self._large = large
+        self._running = running
+        self._unlocked = set(unlocked)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._verdicts: dict[int, Failure | None] = dict.fromkeys(self._unlocked)
+        self._locks = {
+            index: SlotLockPhase(slot, self._locked, self._large, self._running, self._unlocked, self._notes)
+            for index, slot in self._slots.items()
+        }
+
+    def run(self, invocations: int) -> bool:
+        """About so many invocations of the round; whether it is over here."""
+        for lock in self._locks.values():
+            invocations = lock.run(invocations)
+            if not lock.done:
+                return False
+        return True
+
+    def failures(self) -> list[tuple[int, Failure]]:
+        """Of the round, of transactions that other slots take part in."""
+        return [failure for lock in self._locks.values() for failure in lock.failures()]
+
+    def cut(self) -> list[int]:
+        """Transactions of which a function was ended in the round."""
+        return sorted({tid for lock in self._locks.values() for tid in lock.cut})
+
+    def decided(self, decision: LockDecision) -> None:
+        """The next round begins, without whom the coordinator has excluded."""
+        self.number = decision.round + 1
+        if decision.anew:
+            self._unlocked.update(tid for tid, _ in decision.excluded)
+            self._begin()
+            return
+        self._verdicts.update(decision.excluded)
+        for lock in self._locks.values():
+            lock.roll_back(self._verdicts)
+
+    def commit(self) -> None:
+        """Applies what the last round left."""
+        for lock in self._locks.values():
+            lock.commit()
+            if self._notes is not None:
+                self._notes.at_lock_end(lock.ended(self._verdicts))
+
+    def end(self, root: RootTransaction) -> bool:
+        """A transaction has been committed or ended by its final exception; or (False) is among the `carried`."""
+        outcome = self._locks[root.slot].outcomes.get(root.tid, NOT_RUN)
+        failure = self._verdicts.get(root.tid, outcome.failure)
+        carried = root.tid in self._verdicts and failure is None
+        if carried or (failure is not None and failure.deviation):
+            root.sequential |= root.collided
+            self.carried.append(root)
+            return False
+        root.failure = failure
+        root.result = outcome.result
+        return True

@@ -1,0 +1,76 @@
+"""What becomes of transactions of which the watchdog has ended a function, and what is recorded of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from styx.errors import EngineFailed
+from styx.sequencer.epoch_record import EpochPlan
+from styx.worker import cuts
+from styx.worker.cuts import CLOSED_PATIENCE, REPLAY_PATIENCE
+from styx.worker.invocation import CUT_CODE
+from styx.worker.messages import Failure
+from styx.worker.root import RootTransaction
+from tests.worker.execution import scripted_root
+
+TOO_LONG = Failure(b"", b"\0\1", False, CUT_CODE, "FunctionTooLong", "f ran 10 s")
+ABORTED = ("aborted", "FunctionTooLong", "f ran 10 s")
+
+
+def cut_root(tid: int = 1, failure: Failure | None = TOO_LONG) -> RootTransaction:
+    root = scripted_root(tid, "a0", "get")
+    root.begin()
+    root.cut = root.done = True
+    root.failure = failure
+    return root
+
+
+def test_it_ends_the_transaction() -> None:
+    root = cut_root()
+    cuts.settle([root], 1)
+    assert root.failure == TOO_LONG._replace(code="aborted")
+    assert cuts.verdicts([root], {1}, []) == [(1, ABORTED)]
+
+
+def test_an_exception_that_comes_first_ends_it_and_is_recorded_as_well() -> None:
+    first = Failure(b"", b"\0\0", False, "aborted", "Short", "no money")
+    root = cut_root(failure=first)
+    cuts.settle([root], 1)
+    assert root.failure == first
+    assert cuts.verdicts([root], (), []) == [(1, ("aborted", "Short", "no money"))]
+
+
+@pytest.mark.parametrize("flag", ["collided", "external"])
+def test_what_is_not_known_yet_is_found_out_in_sequential_mode(flag: str) -> None:
+    root = cut_root()
+    setattr(root, flag, True)
+    cuts.settle([root], 1)
+    assert root.overflow
+    assert cuts.verdicts([root], {1}, [1]) == [(1, None)]
+
+
+def test_one_that_left_the_epoch_is_recorded_where_its_function_was_ended() -> None:
+    assert cuts.verdicts([], {7, 3}, [3, 5, 7]) == [(3, None), (7, None)]
+    assert cuts.verdicts([], {7}, []) == [], "its own worker has recorded it"
+
+
+def test_a_recorded_outcome_is_there_before_anything_runs() -> None:
+    ended, left, other = (scripted_root(tid, "a0", "get") for tid in (1, 2, 3))
+    cuts.apply({1: ABORTED, 2: None}, [ended, left, other])
+    assert ended.done
+    assert ended.failure == Failure(b"", b"", False, *ABORTED)
+    assert left.done
+    assert left.overflow
+    assert not other.done
+
+
+def test_time_decides_nothing_that_is_known_to_have_been_decided() -> None:
+    plan = EpochPlan(4, 9, {})
+    assert cuts.patience(None) == 1
+    assert cuts.patience(EpochPlan(4, 9, {}, last=True)) == REPLAY_PATIENCE
+    assert cuts.patience(plan) == CLOSED_PATIENCE
+    with pytest.raises(EngineFailed, match=r"transaction 1 .*\(f ran 10 s\).*ended when it ran first"):
+        cuts.settle([cut_root()], CLOSED_PATIENCE)
+    left = cut_root()
+    left.overflow = True
+    cuts.settle([left], CLOSED_PATIENCE)  # whatever this branch did, it was not in the epoch
