@@ -3,10 +3,9 @@
 Plain data that travels as msgpack or JSON. It never imports, unpickles or runs an app. A version may replace another
 one only if every entity that has state is still found where it is and under the same key.
 
-State types are not compared: whether new code can read old state is decided by each value. A `get` of a value that does
-not fit the new `state_type` aborts its transaction with `UnsupportedValue`, which names the entity and the field, and
-changes nothing; the version before can be deployed again. To evolve a state type, give every new field a default, and
-leave a field that is no longer wanted out: msgspec ignores what it does not know.
+State types are not compared: whether new code can read old state is decided by each value, which `state_check` looks
+at. To evolve a state type, give every new field a default, and leave a field that is no longer wanted out: msgspec
+ignores what it does not know. `migrate=` is for everything else.
 """
 
 from __future__ import annotations
@@ -29,13 +28,15 @@ _KEY_PARTS: Final = {"str": str, "int": int}
 class OperatorDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One operator. `n_partitions` None means one for each slot; `functions` has each one's parameters as text.
 
-    `key_type` is `str`, `int` or such as `(int, str)`; `partition_key` says whether the operator has its own one.
+    `key_type` is `str`, `int` or such as `(int, str)`; `partition_key` and `migrate` say whether the operator has its
+    own one.
     """
 
     n_partitions: int | None
     key_type: str
     partition_key: bool
     functions: dict[str, list[str]]
+    migrate: bool = False
 
 
 class AppDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +129,19 @@ def refusal(old: AppDescription, new: AppDescription, operators_with_state: set[
     return None
 
 
+def refusal_to_go_back(new: AppDescription, old: AppDescription, operators_with_state: set[str]) -> str | None:
+    """Why `old` may not take the place of `new`, which came after it, or None if it may: what `new` has converted,
+    older code would take for something else.
+    """
+    for name in sorted(operators_with_state & new.operators.keys() & old.operators.keys()):
+        if new.operators[name].migrate and not old.operators[name].migrate:
+            return (
+                f"the present version's migrate= has converted the state of operator {name!r}, which the version "
+                "before does not know: deploy its code with a migrate= that converts it back"
+            )
+    return None
+
+
 def removed_functions(old: AppDescription, new: AppDescription) -> list[str]:
     """Functions, as `operator.function`, that `new` lacks: requests for them will be rejected from then on."""
     found = []
@@ -159,6 +173,7 @@ def _describe_operator(operator: Operator) -> OperatorDescription:
             name: [_described(parameter) for parameter in function.signature.parameters]
             for name, function in sorted(operator.functions.items())
         },
+        migrate=operator.migration is not None,
     )
 
 

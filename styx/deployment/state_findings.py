@@ -43,12 +43,12 @@ class StateFindings(msgspec.Struct, array_like=True, frozen=True):
 
     def notes(self) -> list[str]:
         """What an operator should know although the state fits, a line each."""
-        lines = [f"{self.checked:,} stored entities were checked, and all of them fit"] if self.checked else []
-        lines += [f"operator {name!r}: migrate= is for {count:,} of them" for name, count in self.migrated.items()]
+        lines = [f"stored entities checked: {self.checked:,}; all of them fit"] if self.checked else []
+        lines += [f"operator {name!r}: converted by migrate=: {count:,}" for name, count in self.migrated.items()]
         for name, count in self.dropping.items():
             lines.append(
-                f"operator {name!r}: {count:,} of them hold what its state_type does not have, and lose it when they "
-                f"are put next: {self.dropped[name]}"
+                f"operator {name!r}: with a part that its state_type does not have, and that is lost when they are put "
+                f"next: {count:,}, such as {self.dropped[name]}"
             )
         return lines
 

@@ -38,6 +38,7 @@ class Tally(msgspec.Struct):
     replays_elsewhere: int = 0
     cut: int = 0
     unlocked: int = 0
+    deployments: Counter[str] = msgspec.field(default_factory=Counter)
     faults: Counter[str] = msgspec.field(default_factory=Counter)
     failures: list[str] = msgspec.field(default_factory=list)
 
@@ -75,6 +76,7 @@ def run_seeds(seeds: Iterable[int]) -> Tally:
         tally.snapshots += report.snapshots
         tally.cut += report.cut_replies
         tally.unlocked += report.unlocked
+        tally.deployments.update(report.deployments)
         tally.faults.update(report.faults)
     return tally
 
@@ -102,12 +104,14 @@ def run_parallel(seeds: range, jobs: int) -> Iterator[Tally]:
 def describe(tally: Tally) -> str:
     """The tally as lines for a person."""
     faults = ", ".join(f"{count} {kind}" for kind, count in sorted(tally.faults.items()))
+    deployments = ", ".join(f"{count} {what}" for what, count in sorted(tally.deployments.items()))
     return (
         f"{tally.seeds} seeds, {tally.transactions} transactions checked against serial replay "
         f"({tally.committed} committed, {tally.aborted} aborted), {tally.repetitions} idempotent repetitions, "
         f"{tally.epochs} epochs, {tally.generations} generations, {tally.snapshots} snapshots, "
         f"{tally.replays_elsewhere} logs replayed on other numbers of workers, {tally.cut} transactions ended by the "
         f"watchdog and {tally.unlocked} taken out of a lock phase\n"
+        f"versions: {deployments or 'none'}\n"
         f"faults: {faults or 'none'}\n"
         f"{len(tally.failures)} failed"
     )

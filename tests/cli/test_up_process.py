@@ -53,18 +53,23 @@ class Ran(NamedTuple):
 class Cluster:
     """A running `styx up` of the app `shop` in its own directory."""
 
-    def __init__(self, directory: Path, kafka: RealKafka, minio: RealMinio, name: str) -> None:
+    def __init__(
+        self, directory: Path, kafka: RealKafka, minio: RealMinio | None, name: str, app: str | None = None
+    ) -> None:
         self.directory = directory
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("STYX_")},
-            "STYX_S3_ENDPOINT": f"http://{minio.endpoint}",
-            "STYX_S3_ACCESS_KEY": minio.access_key,
-            "STYX_S3_SECRET_KEY": minio.secret_key,
         }
+        store = f"file://{directory}/store"
+        if minio is not None:
+            store = f"s3://styx/{name}"
+            self.environment["STYX_S3_ENDPOINT"] = f"http://{minio.endpoint}"
+            self.environment["STYX_S3_ACCESS_KEY"] = minio.access_key
+            self.environment["STYX_S3_SECRET_KEY"] = minio.secret_key
         self.name = name
         self.port = free_port()
-        self.module(APP.format(name=name))
-        data = ["--log", f"kafka://{kafka.bootstrap}", "--store", f"s3://styx/{name}"]
+        self.module(APP.format(name=name) if app is None else app)
+        data = ["--log", f"kafka://{kafka.bootstrap}", "--store", store]
         words = [*STYX, "up", "shop:app", "--workers", "2", "--slots", "4", "--port", str(self.port), *data]
         self.process = subprocess.Popen(
             words, cwd=directory, env=self.environment, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -130,7 +135,11 @@ def until(condition: Callable[[], object]) -> None:
 @pytest.fixture
 def cluster(tmp_path: Path, kafka: RealKafka, minio: RealMinio, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     name = request.node.name.removeprefix("test_")[:40]
-    cluster = Cluster(tmp_path, kafka, minio, name)
+    yield from running(Cluster(tmp_path, kafka, minio, name))
+
+
+def running(cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster; behind it, nothing of it is there any more."""
     try:
         yield cluster
     finally:
@@ -178,12 +187,13 @@ def test_deploying(cluster: Cluster) -> None:
     assert cluster.credit(5) == 5
     assert cluster.styx("deploy", "shop:app") == Ran(0, "version 1 runs already, and is this very code", "")
     cluster.module(APP.format(name=cluster.name).replace("+ amount", "+ 100 * amount"))
-    assert cluster.styx("deploy", "shop:app") == Ran(0, "version 2 runs", "")
+    checked = "stored entities checked: 1; all of them fit"
+    assert cluster.styx("deploy", "shop:app") == Ran(0, f"version 2 runs\n{checked}", "")
     assert cluster.credit(1) == 105
     os.kill(cluster.pids()["coordinator"], signal.SIGKILL)
     until(lambda: cluster.status().get("phase") == "running")
     assert cluster.credit(1) == 205, "a coordinator that starts again does not go back to what up was started with"
-    rolled_back = "version 3 runs, with the code from before version 2"
+    rolled_back = f"version 3 runs, with the code from before version 2\n{checked}"
     assert cluster.styx("deploy", "--rollback") == Ran(0, rolled_back, "")
     assert cluster.credit(1) == 206
     cluster.module(APP.format(name=cluster.name).replace('Operator("account"', 'Operator("konto"'))

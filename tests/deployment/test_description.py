@@ -15,6 +15,7 @@ from styx.deployment.description import (
     describe,
     parse_key_type,
     refusal,
+    refusal_to_go_back,
     removed_functions,
     routing_table,
 )
@@ -47,6 +48,7 @@ def test_an_app_described() -> None:
                 "key_type": "(int, str)",
                 "partition_key": True,
                 "functions": {"transfer": ["to: str", "amount: int = 1"]},
+                "migrate": False,
             }
         },
     }
@@ -95,6 +97,20 @@ def test_the_same_app_and_more_operators_may_replace() -> None:
     new = App("bank", [*bank().operators.values(), Operator("added")])
     assert refusal(describe(old), describe(new), {"account"}) is None
     assert refusal(describe(old), describe(old), {"account"}) is None
+
+
+def test_going_back_over_a_conversion() -> None:
+    def converting(migrate: Any) -> AppDescription:
+        return describe(App("bank", [Operator("account", state_type=int, migrate=migrate)]))
+
+    old, new = converting(None), converting(lambda old: 1)
+    reason = refusal_to_go_back(new, old, {"account"})
+    assert reason is not None
+    assert "operator 'account'" in reason
+    assert refusal_to_go_back(new, old, set()) is None, "there was nothing to convert"
+    assert refusal_to_go_back(new, new, {"account"}) is None
+    assert refusal_to_go_back(old, new, {"account"}) is None
+    assert refusal(new, old, {"account"}) is None, "as a new version it may leave out what has done its work"
 
 
 def test_removed_functions_are_told() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from styx.coordinator import coordinator, membership
+from styx.coordinator import coordinator, membership, state_checks
 from styx.coordinator.events import ManifestStored, SweepObjects, WorkerLeaving
 from styx.testing.simulation import coordinator_host, shared_log, worker_host
 from styx.testing.simulation.plan import Fault
-from styx.worker import worker
+from styx.worker import generation_start, slot, state_watch, worker
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
 
@@ -72,6 +72,34 @@ def a_deployment_waits_for_no_snapshot(patch: pytest.MonkeyPatch) -> None:
         self._new_generation()
 
     patch.setattr(coordinator.Coordinator, "_deploy", deploy)
+
+
+def what_is_written_after_the_check_is_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    original = state_watch.StateWatch.snapshot
+
+    def snapshot(self: state_watch.StateWatch, epoch: int, slots: Any, hold: bool) -> None:
+        original(self, epoch, (), hold)
+
+    patch.setattr(state_watch.StateWatch, "snapshot", snapshot)
+
+
+def a_version_begins_without_converting(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(generation_start, "converts", lambda app: False)
+
+
+def converted_state_is_left_out_of_the_next_snapshot(patch: pytest.MonkeyPatch) -> None:
+    original = slot.Slot.load
+
+    def load(self: slot.Slot, tables: Any, converted: bool = False) -> None:
+        original(self, tables)
+
+    patch.setattr(slot.Slot, "load", load)
+
+
+def a_held_snapshot_waits_for_no_check(patch: pytest.MonkeyPatch) -> None:
+    checks = state_checks.StateChecks
+    patch.setattr(checks, "awaited", property(lambda self: False))
+    patch.setattr(checks, "allow", lambda self, epoch: True)
 
 
 def workers_do_not_hold(patch: pytest.MonkeyPatch) -> None:
@@ -152,6 +180,10 @@ MUTATIONS: list[Mutation] = [
     uploads_are_swept_before_there_is_a_snapshot,
     a_lost_connection_is_not_reported,
     a_deployment_waits_for_no_snapshot,
+    what_is_written_after_the_check_is_not_looked_at,
+    a_version_begins_without_converting,
+    converted_state_is_left_out_of_the_next_snapshot,
+    a_held_snapshot_waits_for_no_check,
     workers_do_not_hold,
     replies_are_searched_from_where_a_part_was_stored,
 ]
@@ -177,7 +209,18 @@ WHILE_UPLOADING = tuple(
     )
 )
 WHILE_SERVING = tuple(Fault("zombie coordinator", 0.1 + 1.2 * i, 1.0) for i in range(3))
+DEPLOYMENTS = tuple(Fault("deployment", 0.08 * i, 0.0) for i in range(30))
+DEPLOYMENTS_AND_CRASHES = tuple(
+    fault
+    for i in range(8)
+    for fault in (Fault("deployment", 0.35 * i, 0.0), Fault("crash of everything", 0.35 * i + 0.25, 0.02))
+)
+WRITING = {"duration_s": 2.5, "bursts": 50, "requests": 150, "snapshot_interval_s": 2.0, "log_delay_s": 0.0005}
 PACES: dict[Mutation, dict[str, Any]] = {
+    what_is_written_after_the_check_is_not_looked_at: {**WRITING, "faults": DEPLOYMENTS},
+    a_version_begins_without_converting: {**WRITING, "faults": DEPLOYMENTS},
+    converted_state_is_left_out_of_the_next_snapshot: {**WRITING, "faults": DEPLOYMENTS_AND_CRASHES},
+    a_held_snapshot_waits_for_no_check: {**WRITING, "faults": DEPLOYMENTS},
     whoever_joins_last_waits_for_ever: {"auto": True, "workers": 4, "slots": 4, "faults": (Fault("leave", 0.3, 0.2),)},
     workers_take_over_their_producers_themselves: {
         "duration_s": 3.0,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum, auto
 
 from styx.cluster.coordinator.links import WorkerLink
-from styx.deployment.description import refusal
+from styx.deployment.description import refusal, refusal_to_go_back
 from styx.deployment.package_format import PackageHeader
 from styx.deployment.state_findings import StateFindings
 
@@ -27,16 +27,18 @@ class Stage(Enum):
 
 class Deploying:
     """`answer(done, text)` is called once. `header` is the new package's. `only_check`: it is not to take effect, and
-    `version` is a number below 0 then. `notes` are what an operator should know of the state, a line each.
+    `version` is a number below 0 then. `back`: it ran before the present one. `notes` are what an operator should know
+    of the state, a line each.
     """
 
     def __init__(
-        self, package: bytes, header: PackageHeader, answer: Callable[[bool, str], None], only_check: bool = False
+        self, package: bytes, header: PackageHeader, answer: Callable[[bool, str], None], only_check: bool, back: bool
     ) -> None:
         self.package = package
         self.header = header
         self.answer = answer
         self.only_check = only_check
+        self._back = back
         self.stage = Stage.CHECKING
         self.version = 0
         self.notes: list[str] = []
@@ -64,7 +66,10 @@ class Deploying:
         if active is None:
             return None
         with_state = {o for link in members if link.heartbeat is not None for o in link.heartbeat.operators}
-        return refusal(active.description, self.header.description, with_state)
+        reason = refusal(active.description, self.header.description, with_state)
+        if reason is None and self._back:
+            return refusal_to_go_back(active.description, self.header.description, with_state)
+        return reason
 
     def handed_out(self, workers: Iterable[WorkerLink]) -> bool | str:
         """True if every worker can run it, False if some have not said so yet, or why one cannot."""

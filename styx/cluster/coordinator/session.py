@@ -311,8 +311,12 @@ class CoordinatorSession:
 
     # The app's versions ------------------------------------------------------------------------------------
 
-    def deploy(self, package: bytes, answer: Callable[[bool, str], None], only_check: bool = False) -> None:
-        """Begins a deployment, or (`only_check`) finds out whether it could be; or says why not."""
+    def deploy(
+        self, package: bytes, answer: Callable[[bool, str], None], only_check: bool = False, back: bool = False
+    ) -> None:
+        """Begins a deployment, or (`only_check`) finds out whether it could be; or says why not. `back`: the package
+        ran before the present one.
+        """
         if self.deploying is not None:
             answer(False, "another deployment is under way; wait for its end")
             return
@@ -330,7 +334,7 @@ class CoordinatorSession:
         if self.active is not None and self.active[1].fingerprint == header.fingerprint:
             answer(True, f"version {self.active[0]} runs already, and is this very code")
             return
-        self.deploying = Deploying(package, header, answer, only_check)
+        self.deploying = Deploying(package, header, answer, only_check, back)
         self._deploy_further(self.deploying)
 
     def _rollback(self, answer: Callable[[bool, str], None], only_check: bool) -> None:
@@ -346,6 +350,7 @@ class CoordinatorSession:
                         done, text.replace(" runs", f" runs, with the code from before version {number}", 1)
                     ),
                     only_check,
+                    back=True,
                 )
 
         self._background.submit(

@@ -40,7 +40,8 @@ class SimulationFailure(AssertionError):
 
 
 class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simulation did. `faults` by kind; `state_hash` of the final state; `replies` as in the replies stream.
+    """What a simulation did. `faults` by kind; `deployments` by what became of them; `state_hash` of the final state;
+    `replies` as in the replies stream.
 
     `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
     that it took out of a lock phase.
@@ -49,6 +50,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     plan: SimulationPlan
     history: HistoryReport
     faults: dict[str, int]
+    deployments: dict[str, int]
     generations: int
     epochs: int
     snapshots: int
@@ -262,6 +264,7 @@ class Simulation:
             plan=plan,
             history=history,
             faults=self.faults.done,
+            deployments=world.versions.counts(),
             generations=world.coordinator.core.generation,
             epochs=world.coordinator.core.epoch + 1,
             snapshots=world.snapshots,

@@ -106,6 +106,12 @@ class Versions:
             self._newest = marker.app_version
             self.began[marker.snapshot_epoch + 1] = marker.app_version
 
+    def counts(self) -> dict[str, int]:
+        """How many versions were checked, were refused for what is stored, were so after the first look, and ran."""
+        began = len(self.began) - 1
+        counts = {"checked": self.checked, "refused": self.refused, "refused late": self.late, "began": began}
+        return {what: count for what, count in counts.items() if count}
+
     def apps(self) -> dict[int, App]:
         """Apps by the first epoch that ran on them."""
         return {epoch: version_of_chaos(version) for epoch, version in self.began.items()}
