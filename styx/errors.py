@@ -127,6 +127,10 @@ class KeyExists(InTransactionError):
     """A bulk load without `replace` met a key that has a state, or has the same key twice."""
 
 
+class UnknownEntity(InTransactionError):
+    """A read met an entity that has no state."""
+
+
 class WrongPartition(BadKey):
     """A request stands in another partition of the requests stream than its key's, which ends the message."""
 

@@ -20,6 +20,7 @@ from styx.app import App
 from styx.bulk_load import load_function
 from styx.codec import encode_any, is_set
 from styx.context import Context
+from styx.entity_read import read_function
 from styx.errors import (
     BadArguments,
     CallLimitExceeded,
@@ -30,7 +31,7 @@ from styx.errors import (
     code_of,
     describe,
 )
-from styx.function_spec import LOAD_FUNCTION, FunctionSpec
+from styx.function_spec import LOAD_FUNCTION, READ_FUNCTION, FunctionSpec
 from styx.limits import Limits
 from styx.messages import Request
 from styx.partitioning import Key
@@ -79,8 +80,14 @@ def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) ->
     Arguments are left encoded: each execution decodes its own copy, in `start`.
     """
     operator = app.operator(request.operator)
-    loads = request.function == LOAD_FUNCTION
-    function = load_function(operator) if loads else operator.function(request.function)
+    name = request.function
+    loads = name == LOAD_FUNCTION
+    if loads:
+        function = load_function(operator)
+    elif name == READ_FUNCTION:
+        function = read_function(operator)
+    else:
+        function = operator.function(name)
     key = operator.check_key(request.key)
     slot = operator.slot_of(key, n_slots)
     # A load's pairs are values by themselves; together they are bounded by the size of a request.

@@ -14,6 +14,9 @@ from styx.signature import Signature
 UserFunction = Callable[..., Coroutine[Any, Any, Any]]
 LOAD_FUNCTION: Final = "<load>"
 """The built-in function behind `client.load`; no registered function can have its name."""
+READ_FUNCTION: Final = "<read>"
+"""The built-in function behind `client.entity`; likewise."""
+BUILT_IN: Final = frozenset({LOAD_FUNCTION, READ_FUNCTION})
 
 
 class FunctionSpec:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from styx.codec import TypedState, decode_plain, encode_strict, pack_strict, shown
 from styx.errors import ConfigurationError, UnknownFunction
-from styx.function_spec import LOAD_FUNCTION, FunctionSpec, UserFunction
+from styx.function_spec import BUILT_IN, FunctionSpec, UserFunction
 from styx.key_space import KeySpace
 from styx.limits import NAME_CHARS_MAX
 from styx.migration import Migration
@@ -112,7 +112,7 @@ class Operator:
             raise ConfigurationError(
                 f"{self.name}.{name} lacks the context: its first parameter must take it, as in `async def {name}(ctx)`"
             )
-        if name == LOAD_FUNCTION:
+        if name in BUILT_IN:
             raise ConfigurationError(
                 f"operator {self.name!r}: the name {name!r} is the engine's own; rename the function"
             )

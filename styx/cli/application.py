@@ -25,6 +25,7 @@ from styx.cli import (
     new,
     restore,
     scale,
+    state,
     status,
     worker,
 )
@@ -43,6 +44,7 @@ First steps:
   styx new shop && cd shop            a small project to start from
   styx dev shop:app                   serve it, durable in .styx
   styx call account ada deposit 100   send it a request
+  styx state get account ada          look at the entity
 
 A cluster on Kafka and an object store:
   styx up shop:app --log … --store …  all of it on this machine
@@ -76,7 +78,7 @@ _COMMANDS = {
     "gateway": gateway,
 }
 """Each command is the function of its name in its module, and `EXAMPLES` there ends its help."""
-_GROUPS = {"keys": keys}
+_GROUPS = {"keys": keys, "state": state}
 """Each group of commands is made by the function of its name in its module."""
 _NO_EXTRAS = sys.stdlib_module_names | {"styx"}
 """Packages that an installation without its extras has all the same."""

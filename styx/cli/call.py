@@ -25,7 +25,6 @@ Exit codes:
   2    rejected before it ran: no such operator or function, or the arguments
        do not fit
 """
-URL_DEFAULT: Final = "http://127.0.0.1:8080"
 
 
 def call(
@@ -63,16 +62,14 @@ def call(
     from styx.cli.exit_codes import usage_error
     from styx.cli.gateway_request import GatewayRequest, NoReply, post
     from styx.cli.json_arguments import json_arguments
+    from styx.cli.output import readable
+    from styx.cli.run_directory import gateway_url
 
     if not 0 < timeout <= TIMEOUT_SECONDS_MAX:
         raise usage_error(
             f"--timeout is a number of seconds above 0 and up to {TIMEOUT_SECONDS_MAX:g}, got {timeout:g}"
         )
-    if url is None:
-        from styx.cli.run_directory import local_cluster
-
-        local = local_cluster()
-        url = URL_DEFAULT if local is None else local.gateway_urls[0]
+    url = gateway_url(url)
     # A key always, so that a request without a reply can be asked for again.
     same_key = idempotency_key or _new_key()
     request = GatewayRequest(operator, key, function, json_arguments(arguments), timeout, same_key, api_key, ca)
@@ -83,7 +80,7 @@ def call(
     if outcome.complaint:
         print(outcome.complaint, file=sys.stderr)
     if outcome.output:
-        print(_readable(outcome.output))
+        print(readable(outcome.output))
     return outcome.exit_code
 
 
@@ -91,12 +88,3 @@ def _new_key() -> str:
     from secrets import token_hex
 
     return token_hex(12)
-
-
-def _readable(result: str) -> str:
-    """A result as one line for programs, and indented for people."""
-    if not sys.stdout.isatty() or result[0] not in "[{":
-        return result
-    import msgspec
-
-    return msgspec.json.format(result, indent=2)

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from styx.cli.exit_codes import FAILURE, SUCCESS, USAGE
+from styx.cli.exit_codes import ABSENT, FAILURE, SUCCESS, USAGE
 from styx.cli.gateway_request import GatewayAnswer
 from styx.codec import shown
 
@@ -41,10 +41,9 @@ class _Body(msgspec.Struct):
 
 def call_outcome(answer: GatewayAnswer, url: str, idempotency_key: str) -> CallOutcome:
     """The outcome of a request that was answered by the server at `url`."""
-    try:
-        body = msgspec.json.decode(answer.body, type=_Body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        complaint = f"status {answer.status} from {url} is no reply of a gateway: {shown(answer.body)}"
+    body = _decoded(answer)
+    if body is None:
+        complaint = _no_reply(answer, url)
         if answer.status >= INTERNAL_STATUS:
             # Such as a proxy's that has lost its server: who knows what that had done.
             return unknown_outcome(complaint, idempotency_key)
@@ -56,6 +55,34 @@ def call_outcome(answer: GatewayAnswer, url: str, idempotency_key: str) -> CallO
     if body.result_error:
         return CallOutcome("", f"styx: {body.result_error}", FAILURE)
     return CallOutcome(bytes(body.result).decode(), "", SUCCESS)
+
+
+def read_outcome(answer: GatewayAnswer, url: str) -> CallOutcome:
+    """The outcome of the read of an entity."""
+    body = _decoded(answer)
+    if body is None:
+        return CallOutcome("", f"styx: {_no_reply(answer, url)}\nCheck --url.", FAILURE)
+    error = body.error
+    if error is None:
+        if body.result_error:
+            return CallOutcome("", f"styx: {body.result_error}", FAILURE)
+        return CallOutcome(bytes(body.result).decode(), "", SUCCESS)
+    if error.code == "unknown_entity":
+        return CallOutcome("", f"absent: {error.message}", ABSENT)
+    if error.code in _MAY_HAVE_RUN:
+        return CallOutcome("", f"styx: {error.message.partition(';')[0]}; nothing was changed, ask again", FAILURE)
+    return _failed(error, "")
+
+
+def _decoded(answer: GatewayAnswer) -> _Body | None:
+    try:
+        return msgspec.json.decode(answer.body, type=_Body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _no_reply(answer: GatewayAnswer, url: str) -> str:
+    return f"status {answer.status} from {url} is no reply of a gateway: {shown(answer.body)}"
 
 
 def unknown_outcome(why: str, idempotency_key: str) -> CallOutcome:

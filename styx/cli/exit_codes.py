@@ -9,6 +9,8 @@ FAILURE: Final = 1
 """It was asked for correctly and did not happen: an abort, nobody there, no reply, an audit that does not hold."""
 USAGE: Final = 2
 """It was asked for wrongly: an option, a name or an argument has to be changed first."""
+ABSENT: Final = 3
+"""What was asked for does not exist, and everything else is well."""
 INTERRUPTED: Final = 130
 """Ended by Ctrl-C, as shells have it."""
 TERMINATED: Final = 143

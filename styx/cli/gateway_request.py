@@ -33,6 +33,16 @@ class GatewayRequest(NamedTuple):
     authority: Path | None = None
 
 
+class GatewayRead(NamedTuple):
+    """A read of one entity; `key` is its text form, which the server parses."""
+
+    operator: str
+    key: str
+    timeout_seconds: float
+    credential: str | None = None
+    authority: Path | None = None
+
+
 class GatewayAnswer(NamedTuple):
     """An HTTP status and its body."""
 
@@ -46,18 +56,35 @@ class NoReply(Exception):
 
 def post(url: str, request: GatewayRequest) -> GatewayAnswer:
     """Sends the request; raises `CommandFailed` if it could not be sent and `NoReply` if nothing came back."""
-    connection, prefix = _connection(url, request.timeout_seconds + MARGIN_SECONDS, request.authority)
+    headers = {"Content-Type": "application/json", "Idempotency-Key": request.idempotency_key}
+    path = _path(request.operator, request.key, request.function)
+    return _exchange(url, "POST", path, request.arguments, headers, request)
+
+
+def get_entity(url: str, read: GatewayRead) -> GatewayAnswer:
+    """Sends the read; raises as `post` does."""
+    return _exchange(url, "GET", _path(read.operator, read.key), None, {}, read)
+
+
+def _exchange(
+    url: str, method: str, path: str, body: bytes | None, headers: dict[str, str], sent: GatewayRequest | GatewayRead
+) -> GatewayAnswer:
+    timeout_seconds = sent.timeout_seconds
+    connection, prefix = _connection(url, timeout_seconds + MARGIN_SECONDS, sent.authority)
+    headers["Styx-Timeout"] = f"{timeout_seconds:.3f}"
+    if sent.credential is not None:
+        headers["Authorization"] = "Bearer " + bearer(sent.credential)
     try:
         try:
             connection.connect()
         except OSError as error:
             raise _unreachable(url, error) from None
         try:
-            connection.request("POST", prefix + _path(request), request.arguments, _headers(request))
+            connection.request(method, prefix + path, body, headers)
             response = connection.getresponse()
             return GatewayAnswer(response.status, response.read())
         except TimeoutError:
-            raise NoReply(f"no answer within {request.timeout_seconds:g} s") from None
+            raise NoReply(f"no answer within {timeout_seconds:g} s") from None
         except (OSError, http.client.HTTPException) as error:
             raise NoReply(f"the connection to {url} broke before the reply came ({_why(error)})") from None
     finally:
@@ -85,22 +112,11 @@ def _context(authority: Path | None) -> ssl.SSLContext:
         raise usage_error(f"{authority} holds no PEM certificate of an authority: {error}") from None
 
 
-def _path(request: GatewayRequest) -> str:
+def _path(*parts: str) -> str:
     try:
-        return "/v1/" + "/".join(quote(part, safe="") for part in (request.operator, request.key, request.function))
+        return "/v1/" + "/".join(quote(part, safe="") for part in parts)
     except UnicodeEncodeError:
         raise usage_error("the operator, key or function is not valid Unicode") from None
-
-
-def _headers(request: GatewayRequest) -> dict[str, str]:
-    headers = {
-        "Content-Type": "application/json",
-        "Styx-Timeout": f"{request.timeout_seconds:.3f}",
-        "Idempotency-Key": request.idempotency_key,
-    }
-    if request.credential is not None:
-        headers["Authorization"] = "Bearer " + bearer(request.credential)
-    return headers
 
 
 def bearer(credential: str) -> str:

@@ -18,6 +18,8 @@ from styx.cli.exit_codes import USAGE, CommandFailed
 from styx.data_directory import DataDirectory, DataDirectoryInUse
 
 ROOT: Final = Path(".styx/run")
+GATEWAY_URL: Final = "http://127.0.0.1:8080"
+"""Where `styx dev` and a gateway listen unless they are told otherwise."""
 _FACTS: Final = "cluster.json"
 _SECRET: Final = "secret"
 _LOCK: Final = "lock"
@@ -89,6 +91,14 @@ def local_cluster(root: Path | None = None) -> RunFacts | None:
         which = "\n".join(f"    {f.app}: coordinator {f.coordinator}, gateway {f.gateway_urls[0]}" for f in found)
         raise CommandFailed(f"several clusters run here; say which one with --coordinator or --url:\n{which}", USAGE)
     return found[0] if found else None
+
+
+def gateway_url(url: str | None) -> str:
+    """`url`, else the gateway of the cluster that runs here, else `GATEWAY_URL`; raises as `local_cluster`."""
+    if url is not None:
+        return url
+    local = local_cluster()
+    return GATEWAY_URL if local is None else local.gateway_urls[0]
 
 
 def cluster_at(coordinator: str, root: Path | None = None) -> RunFacts | None:

@@ -14,8 +14,9 @@ from typing import Any, Self
 from styx.bulk_load import LoadReport
 from styx.client.load import LoadTarget, load
 from styx.codec import shown
+from styx.entity_read import reply_of_read, state_in
 from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
-from styx.function_spec import UserFunction
+from styx.function_spec import READ_FUNCTION, UserFunction
 from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 from styx.messages import Reply, ReplyError
 from styx.operator import Operator
@@ -91,6 +92,23 @@ class Client(ABC):
         reply = await self.request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
         return reply.unwrap()
 
+    async def read(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `request`
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """The `Reply` of a transaction that reads one entity; its result is the state.
+
+        It sees all that was answered before. If there is no state, `error` has the code `unknown_entity`. Raises what
+        `request` raises.
+        """
+        return reply_of_read(
+            await self.request(operator, key, READ_FUNCTION, timeout=timeout, idempotency_key=idempotency_key)
+        )
+
     async def load(
         self,
         operator: OperatorLike,
@@ -117,6 +135,24 @@ class Client(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+
+class RemoteClient(Client):
+    """A client of a deployment elsewhere: it has no state at hand, and asks for it."""
+
+    async def entity(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `request`
+    ) -> Any:
+        """One entity's state as `read` gives it, in the form that results have; None if it has none.
+
+        Raises `RequestRejected`, `TransactionAborted` if the stored state does not fit its type, and what `request`
+        raises.
+        """
+        return state_in(await self.read(operator, key, timeout=timeout))
 
 
 def check_timeout(timeout: float) -> float:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from styx.app import App
-from styx.client.base import Client
+from styx.client.base import RemoteClient
 from styx.client.credential import Credential, Token
 from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.extras import lacking
 
 if TYPE_CHECKING:
-    from styx.client.sync import SyncClient
+    from styx.client.sync import SyncRemoteClient
 
 
 def connect(
@@ -25,7 +25,7 @@ def connect(
     api_key: str | None = None,
     token: Token | None = None,
     ca_file: str | os.PathLike[str] | None = None,
-) -> Client:
+) -> RemoteClient:
     """A client of the deployment at `url`; use it as `async with connect(...) as client`.
 
     `http://` and `https://` go through a gateway, which serves one app, so `app` may be left out. `kafka://` goes
@@ -54,18 +54,20 @@ def connect_sync(
     api_key: str | None = None,
     token: Token | None = None,
     ca_file: str | os.PathLike[str] | None = None,
-) -> SyncClient[Client]:
+) -> SyncRemoteClient:
     """The same as `connect`, blocking; use it as `with connect_sync(...) as client`."""
-    from styx.client.sync import SyncClient
+    from styx.client.sync import SyncRemoteClient
 
-    def make() -> Client:
+    def make() -> RemoteClient:
         return connect(url, app, api_key=api_key, token=token, ca_file=ca_file)
 
     make()  # a wrong URL, or a missing extra, fails here rather than on the client's thread
-    return SyncClient(make)
+    return SyncRemoteClient(make)
 
 
-def _http(url: str, app: App | str | None, credential: Credential, ca_file: str | os.PathLike[str] | None) -> Client:
+def _http(
+    url: str, app: App | str | None, credential: Credential, ca_file: str | os.PathLike[str] | None
+) -> RemoteClient:
     try:
         from styx.client.http import HttpClient
     except ImportError as error:
@@ -73,7 +75,7 @@ def _http(url: str, app: App | str | None, credential: Credential, ca_file: str 
     return HttpClient(url, credential, ca_file)
 
 
-def _kafka(url: str, app: App | str | None, *_: object) -> Client:
+def _kafka(url: str, app: App | str | None, *_: object) -> RemoteClient:
     if app is None:
         raise ConfigurationError(f"connecting to {shown(url)} needs the app or its name: connect(url, app=...)")
     try:
@@ -83,7 +85,7 @@ def _kafka(url: str, app: App | str | None, *_: object) -> Client:
     return KafkaClient(url, app)
 
 
-_CLIENTS: Final[dict[str, Callable[..., Client]]] = {
+_CLIENTS: Final[dict[str, Callable[..., RemoteClient]]] = {
     "http": _http,
     "https": _http,
     "kafka": _kafka,

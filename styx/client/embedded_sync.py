@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from styx.app import App
+from styx.client.base import KeyLike, OperatorLike
 from styx.client.embedded import EmbeddedClient, embedded
 from styx.client.sync import SyncClient
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
@@ -51,6 +52,10 @@ def embedded_sync(
 
 class SyncEmbeddedClient(SyncClient[EmbeddedClient]):
     """An `EmbeddedClient` for any thread."""
+
+    def entity(self, operator: OperatorLike, key: KeyLike) -> Any:
+        """As `EmbeddedClient.entity`."""
+        return self._start(_on_loop(partial(self._client.entity, operator, key))).result()
 
     def state(self) -> dict[tuple[str, Any], Any]:
         """As `EmbeddedClient.state`."""

@@ -20,10 +20,10 @@ import msgspec
 import yarl
 
 from styx.client.base import (
-    Client,
     FunctionLike,
     KeyLike,
     OperatorLike,
+    RemoteClient,
     check_idempotency_key,
     check_key,
     check_timeout,
@@ -37,6 +37,7 @@ from styx.client.home import Home
 from styx.client.http_load import HttpLoadTarget, no_reply_in
 from styx.client.load import LoadTarget
 from styx.codec import shown
+from styx.entity_read import UNKNOWN_ENTITY
 from styx.errors import (
     BadArguments,
     ConfigurationError,
@@ -59,7 +60,7 @@ SENDS_MAX: Final = 3
 """How often a request with an idempotency key is sent before its caller hears of broken connections."""
 
 _WRITTEN_AT_ONCE_BYTES_MAX: Final = 64 * 1024
-_CODES_OF_REPLIES = REJECTION_CODES | {"aborted"}
+_CODES_OF_REPLIES = REJECTION_CODES | {"aborted", UNKNOWN_ENTITY}
 _SKIPPED_HEADERS = ("User-Agent", "Accept", "Accept-Encoding")
 _IDEMPOTENCY_KEY = "Idempotency-Key"
 _FROM_THREADS: Final = "styx.connect_sync(url)"
@@ -91,7 +92,7 @@ class _Body(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Body).decode
 
 
-class HttpClient(Client):
+class HttpClient(RemoteClient):
     """A client of the gateway at `url`, such as `http://127.0.0.1:8080`; use it as `async with`.
 
     Raises `ConfigurationError` for a URL that is none.
@@ -177,17 +178,20 @@ class HttpClient(Client):
         self,
         operator: OperatorLike,
         key: KeyLike,
-        function: FunctionLike,
+        function: FunctionLike | None,
         *args: Any,
         timeout: float,  # noqa: ASYNC109 - as in `Client.request`
         idempotency_key: str | None,
     ) -> Reply:
+        """Without a `function` it reads the entity."""
         try:
             path, key_type = _path(operator, key, function)
-            headers = {"Content-Type": "application/json", "Styx-Key-Type": key_type}
+            headers = {"Styx-Key-Type": key_type}
+            if function is not None:
+                headers["Content-Type"] = "application/json"
             if idempotency_key is not None:
                 headers[_IDEMPOTENCY_KEY] = check_idempotency_key(idempotency_key)
-            body = _arguments(args)
+            body = None if function is None else _arguments(args)
             if self._in_flight >= self._in_flight_max:
                 raise RequestRejected("overloaded", f"{self._in_flight_max} requests of this client are in flight")
         except (InTransactionError, RequestRejected) as error:
@@ -197,6 +201,19 @@ class HttpClient(Client):
             return _reply(*await self._post(path, headers, body, timeout))
         finally:
             self._in_flight -= 1
+
+    async def read(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `Client.request`
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """As `Client.read`."""
+        check_timeout(timeout)
+        self._check_open()
+        return await self._request(operator, key, None, timeout=timeout, idempotency_key=idempotency_key)
 
     def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
         """As `Client.load_target`; the gateway sorts the pairs by slot.
@@ -211,8 +228,17 @@ class HttpClient(Client):
             raise not_open("async with")
         self._home.check(_FROM_THREADS)
 
-    async def _post(self, path: str, headers: dict[str, str], body: bytes, timeout: float) -> tuple[int, bytes, str]:  # noqa: ASYNC109 - as in `request`
-        """(status, body, request id) of the answer; raises `TimeoutError`, `NotSent`, `OutcomeUnknown`."""
+    async def _post(
+        self,
+        path: str,
+        headers: dict[str, str],
+        body: bytes | None,
+        timeout: float,  # noqa: ASYNC109 - as in `request`
+    ) -> tuple[int, bytes, str]:
+        """(status, body, request id) of the answer to a POST, or to a GET if there is no `body`.
+
+        Raises `TimeoutError`, `NotSent` or `OutcomeUnknown`.
+        """
         if self._session is None:
             raise NotSent("the client was closed before the request was sent")
         headers |= self._credential.headers()
@@ -224,14 +250,17 @@ class HttpClient(Client):
             raise TimeoutError(str(error) or f"no answer within {timeout:g} s; the request may still commit") from None
 
     async def _exchange(
-        self, session: aiohttp.ClientSession, url: yarl.URL, headers: dict[str, str], body: bytes
+        self, session: aiohttp.ClientSession, url: yarl.URL, headers: dict[str, str], body: bytes | None
     ) -> tuple[int, bytes, str]:
         broke: aiohttp.ClientError | None = None
         for _ in range(SENDS_MAX if _IDEMPOTENCY_KEY in headers else 1):
             # As a stream, a large body is written in pieces and other requests have their turns in between.
-            data_out = body if len(body) <= _WRITTEN_AT_ONCE_BYTES_MAX else io.BytesIO(body)
+            data_out = body if body is None or len(body) <= _WRITTEN_AT_ONCE_BYTES_MAX else io.BytesIO(body)
+            method = "GET" if body is None else "POST"
             try:
-                async with session.post(url, data=data_out, headers=headers, allow_redirects=False) as response:
+                async with session.request(
+                    method, url, data=data_out, headers=headers, allow_redirects=False
+                ) as response:
                     data = await response.read()
                 return response.status, data, response.headers.get("Styx-Request-Id", "")
             except aiohttp.ClientConnectorError as error:
@@ -255,11 +284,12 @@ class HttpClient(Client):
         raise OutcomeUnknown(f"the connection to {self._url} broke before the reply came ({broke})")
 
 
-def _path(operator: OperatorLike, key: Any, function: FunctionLike) -> tuple[str, str]:
+def _path(operator: OperatorLike, key: Any, function: FunctionLike | None) -> tuple[str, str]:
     checked = check_key(operator, key)
     text = checked if isinstance(checked, str) else _encode(checked).decode()
     try:
-        segments = [quote(part, safe="") for part in (operator_name(operator), text, function_name(function))]
+        names = [operator_name(operator), text, *([] if function is None else [function_name(function)])]
+        segments = [quote(part, safe="") for part in names]
     except UnicodeEncodeError as error:
         raise BadArguments(f"an operator, key or function is not valid Unicode: {error}") from None
     return "/v1/" + "/".join(segments), _KEY_TYPES[type(checked)]

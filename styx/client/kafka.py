@@ -14,10 +14,10 @@ import msgspec
 
 from styx.app import App
 from styx.client.base import (
-    Client,
     FunctionLike,
     KeyLike,
     OperatorLike,
+    RemoteClient,
     check_idempotency_key,
     check_key,
     check_timeout,
@@ -46,7 +46,7 @@ _FROM_THREADS: Final = "styx.connect_sync(url, app)"
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
-class KafkaClient(Client):
+class KafkaClient(RemoteClient):
     """A client of the app behind the brokers at `url`, such as `kafka://127.0.0.1:9092`; use it as `async with`.
 
     `app`: the app, or only its name; then the routing table that its deployment has published is used.

@@ -20,11 +20,13 @@ from styx.client.base import (
     KeyLike,
     OperatorLike,
     Pairs,
+    RemoteClient,
     check_timeout,
     not_open,
 )
 from styx.client.home import check_process
 from styx.client.loop_thread import LoopThread
+from styx.entity_read import state_in
 from styx.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.messages import Reply
 
@@ -109,6 +111,18 @@ class SyncClient(Generic[C]):
         check_timeout(timeout)
         return self._start(self._client.load(operator, pairs, replace=replace, timeout=timeout)).result()
 
+    def read(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        *,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """The `Reply` of a transaction that reads one entity, as `Client.read`."""
+        check_timeout(timeout)
+        return self._start(self._client.read(operator, key, timeout=timeout, idempotency_key=idempotency_key)).result()
+
     def close(self) -> None:
         """Closes the client and ends its thread; closing twice is harmless. A fork of its process does nothing."""
         with self._opening:
@@ -147,6 +161,14 @@ class SyncClient(Generic[C]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+class SyncRemoteClient(SyncClient[RemoteClient]):
+    """The blocking client of a deployment elsewhere."""
+
+    def entity(self, operator: OperatorLike, key: KeyLike, *, timeout: float = TIMEOUT_SECONDS_DEFAULT) -> Any:
+        """One entity's state, None if it has none, as `RemoteClient.entity`."""
+        return state_in(self.read(operator, key, timeout=timeout))
 
 
 class _Opened(Generic[C]):

@@ -1,5 +1,5 @@
-"""The path of a request, `/v1/{operator}/{key}/{function}`, as the names and the key that it stands for; and that of a
-bulk load, `/v1/{operator}`.
+"""The path of a request, `/v1/{operator}/{key}/{function}`, as the names and the key that it stands for; and those of
+a read, `/v1/{operator}/{key}`, and of a bulk load, `/v1/{operator}`.
 
 Works on the path as it was sent, because a key may hold an encoded slash. Never looks anything up.
 """
@@ -19,6 +19,7 @@ PREFIX: Final = "/v1/"
 
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _SEGMENTS: Final = 5  # an empty one before the first slash, v1, operator, key, function
+_READ_SEGMENTS: Final = 4
 _LOAD_SEGMENTS: Final = 3
 _KEY_KINDS: Final = {b"str": str, b"int": int, b"tuple": None}
 
@@ -56,6 +57,12 @@ def parse_load(path: str) -> str | None:
     """The operator's name in a bulk load's path, `/v1/{operator}`, or None; raises as `parse`."""
     segments = path.split("/")
     return decoded(segments[2]) if len(segments) == _LOAD_SEGMENTS and segments[2] else None
+
+
+def parse_read(path: str) -> tuple[str, str] | None:
+    """The operator's name and the key's text form in a read's path, `/v1/{operator}/{key}`, or None; as `parse`."""
+    segments = path.split("/")
+    return (decoded(segments[2]), decoded(segments[3])) if len(segments) == _READ_SEGMENTS else None
 
 
 def key_of(text: str, operator: Operator, kind: bytes | None) -> Key:

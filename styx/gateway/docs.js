@@ -44,12 +44,10 @@ const run = async (form) => {
   const { operator, function: name } = form.dataset;
   const key = form.querySelector("input[data-part=key]").value;
   if (key === "." || key === "..") throw new Error("a browser cannot send this key: it takes it for a directory");
-  const path = ["v1", operator, key, name].map(encodeURIComponent).join("/");
-  const response = await fetch(path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: bodyOf(form),
-  });
+  const reads = name === undefined;
+  const path = (reads ? ["v1", operator, key] : ["v1", operator, key, name]).map(encodeURIComponent).join("/");
+  const request = { method: "POST", headers: { "content-type": "application/json" }, body: bodyOf(form) };
+  const response = await fetch(path, reads ? { method: "GET" } : request);
   return { ok: response.ok, text: `${response.status} ${response.statusText}\n${pretty(await response.text())}` };
 };
 

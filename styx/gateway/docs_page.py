@@ -60,7 +60,19 @@ def _operator(operator: Operator) -> str:
     name = escape(operator.name)
     functions = "".join(_function(operator, spec) for spec in operator.functions.values())
     key = escape(operator.key_type.name)
-    return f'<section id="{name}"><h2>{name}</h2><p class="about">Keys: <code>{key}</code></p>{functions}</section>'
+    return (
+        f'<section id="{name}"><h2>{name}</h2><p class="about">Keys: <code>{key}</code></p>'
+        f"{_read(operator)}{functions}</section>"
+    )
+
+
+def _read(operator: Operator) -> str:
+    state = "" if operator.state_type is None else f" → {_type_name(operator.state_type)}"
+    return (
+        f"<details><summary><code>{escape(f'GET{state}')}</code> <span>Reads one entity: its state, in the serial "
+        f'order.</span></summary><form data-operator="{escape(operator.name)}">{_key_field(operator.key_type)}'
+        '<button>Read</button><output aria-live="polite"></output></form></details>'
+    )
 
 
 def _function(operator: Operator, spec: FunctionSpec) -> str:

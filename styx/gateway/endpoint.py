@@ -1,4 +1,5 @@
-"""`POST /v1/{operator}/{key}/{function}`: one request from its headers to its answer; and bulk loads, passed on.
+"""`POST /v1/{operator}/{key}/{function}`, `GET /v1/{operator}/{key}`: one request from its headers to its answer; and
+bulk loads, passed on.
 
 A bare ASGI application, since this is where every transaction passes: no task, no routing table and no request
 object of its own. It decides what a request asks for; the engine decides what comes of it.
@@ -15,6 +16,7 @@ from itertools import count
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from styx.entity_read import read_request
 from styx.errors import (
     EngineFailed,
     InTransactionError,
@@ -95,6 +97,14 @@ class RequestEndpoint:
                 submitted = True
                 query = scope.get("query_string", b"")
                 return await answer_load(self._engine, operator, query, headers, body, seconds, request_id)
+            reads = address.parse_read(address.raw_path(scope)) if scope["method"] == "GET" else None
+            if reads is not None:
+                seconds = request_options.timeout_seconds(headers, seconds)
+                request = self._resolve_read(reads, headers, request_id)
+                self._admit()
+                submitted = True
+                async with asyncio.timeout(seconds):
+                    return status.answer_of_read(await self._engine.submit_request(request))
             route, key = self._resolve(scope, headers)
             idempotency_key = request_options.idempotency_key(headers)
             seconds = request_options.timeout_seconds(headers, seconds)
@@ -134,7 +144,9 @@ class RequestEndpoint:
         wanted = address.parse(path)
         if wanted is None:
             raise _Refused(
-                "not_found", f"requests go to {address.PREFIX}OPERATOR/KEY/FUNCTION; write a / inside a key as %2F"
+                "not_found",
+                f"requests go to {address.PREFIX}OPERATOR/KEY/FUNCTION with POST, and to {address.PREFIX}OPERATOR/KEY "
+                "with GET; write a / inside a key as %2F",
             )
         _check_method(scope)
         if self._engine.app is not self._app:
@@ -151,6 +163,11 @@ class RequestEndpoint:
         route = _Route(operator, spec.name, ArgumentReader(spec.signature))
         self._routes[wanted.operator, wanted.function] = route
         return route
+
+    def _resolve_read(self, reads: tuple[str, str], headers: Mapping[bytes, bytes], request_id: str) -> Request:
+        operator = self._engine.app.operator(reads[0])
+        key = address.key_of(reads[1], operator, headers.get(b"styx-key-type"))
+        return read_request(request_id, operator.name, key, request_options.idempotency_key(headers))
 
     def _resolve_load(self, into: str, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[Operator, float]:
         """The operator of a bulk load, and how many seconds each of its chunks may take."""

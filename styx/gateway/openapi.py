@@ -25,7 +25,7 @@ _REF: Final = "#/components/schemas/{name}"
 _JSON_TYPES: Final = {str: "string", int: "integer"}
 _ERRORS: Final = {
     "400": ("BadRequest", "The body is neither a JSON array nor a JSON object, or a header or the path is malformed."),
-    "404": ("NotFound", "No such operator or function."),
+    "404": ("NotFound", "No such operator, function or entity."),
     "409": ("Aborted", "The function raised; nothing was changed."),
     "413": ("TooLarge", "The request, a value or the result is over its size limit."),
     "422": ("BadArguments", "The key or the arguments do not fit."),
@@ -38,6 +38,10 @@ _INFO: Final = (
     "Results are JSON: bytes are base64, times ISO 8601, NaN and the infinities null."
 )
 
+_READ: Final = (
+    "A transaction that only reads, in the serial order of all others. An entity without a state is 404 with the code "
+    "unknown_entity and the transaction's place."
+)
 _LOAD: Final = (
     "The body is read as it comes and sent in chunks; each chunk is one transaction, the load as a whole is not. Lines "
     "are JSON; msgpack is one array no larger than a request. With an idempotency key, the same body sent again loads "
@@ -66,6 +70,7 @@ def openapi(app: App) -> Json:
         for spec in operator.functions.values():
             path = f"{PREFIX}{quote(operator.name)}/{{key}}/{quote(spec.name)}"
             paths[path] = {"post": _operation(operator, spec, schemas)}
+        paths[f"{PREFIX}{quote(operator.name)}/{{key}}"] = {"get": _read_operation(operator, schemas)}
         paths[f"{PREFIX}{quote(operator.name)}"] = {"post": _load_operation(operator, schemas)}
     return {
         "openapi": "3.1.0",
@@ -129,6 +134,26 @@ def _operation(operator: Operator, spec: FunctionSpec, schemas: _Schemas) -> Jso
     if signature.parameters:
         operation["requestBody"] = _body(signature, schemas)
     return operation
+
+
+def _read_operation(operator: Operator, schemas: _Schemas) -> Json:
+    state = schemas.of(Any if operator.state_type is None else operator.state_type)
+    codes = [status for status in _ERRORS if status != "413"]
+    return {
+        "operationId": f"{operator.name}:read",
+        "tags": [operator.name],
+        "summary": f"Reads one entity of {operator.name}",
+        "description": _READ,
+        "parameters": [
+            _key_parameter(operator.key_type),
+            {"$ref": "#/components/parameters/IdempotencyKey"},
+            {"$ref": "#/components/parameters/Timeout"},
+        ],
+        "responses": {
+            "200": _committed(state),
+            **{status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in codes},
+        },
+    }
 
 
 def _load_operation(operator: Operator, schemas: _Schemas) -> Json:

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from styx.entity_read import UNKNOWN_ENTITY, found_nothing
 from styx.errors import LoadFailed, OutcomeUnknown, RequestRejected, StyxError
 from styx.gateway.result_json import ResultNotJson, result_json
 from styx.messages import ReplyRecord
@@ -18,6 +19,7 @@ STATUS_OF_CODE: Final = {
     "aborted": 409,
     "unknown_operator": 404,
     "unknown_function": 404,
+    UNKNOWN_ENTITY: 404,
     "not_found": 404,
     "method_not_allowed": 405,
     "bad_request": 400,
@@ -38,6 +40,7 @@ INTERNAL_STATUS: Final = 500
 """For a code the table does not know: a fault of the engine, never of the request."""
 
 JSON: Final = (b"content-type", b"application/json")
+_NOT_CACHED: Final = (b"cache-control", b"no-store")
 _RETRY_AFTER: Final = (b"retry-after", b"%d" % RETRY_AFTER_SECONDS)
 _HEADERS: Final = {405: (JSON, (b"allow", b"POST")), 429: (JSON, _RETRY_AFTER), 503: (JSON, _RETRY_AFTER)}
 
@@ -63,6 +66,16 @@ def answer_of(record: ReplyRecord) -> Answer:
         # It did commit, so no other status is true; who repeated it after a 5xx would run it twice.
         why = _encode(f"the transaction committed, but its result cannot be written as JSON: {error}")
         return Answer(200, b'{"result":null,"result_error":%b,%b' % (why, place))
+
+
+def answer_of_read(record: ReplyRecord) -> Answer:
+    """The answer that carries a read's reply; no cache may keep it."""
+    error = record.error
+    if error is not None and found_nothing(error[1]):
+        answer = failure(UNKNOWN_ENTITY, error[1], error[2], record)
+    else:
+        answer = answer_of(record)
+    return answer._replace(headers=(*answer.headers, _NOT_CACHED))
 
 
 def refusal(error: StyxError, code: str) -> Answer:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from styx.errors import InTransactionError, KeyExists
+from styx.errors import InTransactionError, KeyExists, UnknownEntity
 from styx.execution import aborted, rejection
 from styx.function_log import Line
 from styx.user_frames import Frame, UserFrames
@@ -113,7 +113,7 @@ class Notes:
 
     def _is_declared(self, error: BaseException) -> bool:
         if isinstance(error, InTransactionError):
-            return isinstance(error, KeyExists)
+            return isinstance(error, KeyExists | UnknownEntity)
         return self._frames.raised_on_purpose(error)
 
     # Ends --------------------------------------------------------------------------------------------------

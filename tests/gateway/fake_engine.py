@@ -12,6 +12,7 @@ import msgspec
 
 from styx import App, Context, Limits, Operator
 from styx.errors import InTransactionError, describe
+from styx.function_spec import READ_FUNCTION
 from styx.messages import ReplyRecord, Request
 
 shelf = Operator("shelf")
@@ -105,6 +106,7 @@ class FakeEngine:
         self.requests: list[Request] = []
         self.error: BaseException | None = None
         self.outcome: BaseException | None = None
+        self.state: bytes | None = None
         self.reply_error: tuple[str, str, str] | None = None
         self.held: list[asyncio.Future[None]] | None = None
         self._arrived = asyncio.Event()
@@ -157,6 +159,9 @@ class FakeEngine:
         if self.reply_error is not None:
             return b"", self.reply_error
         operator = self.app.operator(request.operator)
+        if request.function == READ_FUNCTION:
+            nothing = ("aborted", "UnknownEntity", f"{operator.name}[{request.key!r}] has no state")
+            return (b"", nothing) if self.state is None else (self.state, None)
         spec = operator.function(request.function)
         context: Any = SimpleNamespace(key=operator.check_key(request.key))
         try:

@@ -24,10 +24,18 @@ def test_valid() -> None:
     OpenAPIV31SpecValidator(json.loads(json.dumps(DOCUMENT))).validate()
 
 
-def test_one_operation_for_each_function_and_one_load_for_each_operator() -> None:
-    ids = [item["post"]["operationId"] for item in DOCUMENT["paths"].values()]
+def test_one_operation_for_each_function_and_one_load_and_one_read_for_each_operator() -> None:
+    ids = [operation["operationId"] for item in DOCUMENT["paths"].values() for operation in item.values()]
     functions = [f"{o.name}.{f}" for o in app.operators.values() for f in o.functions]
-    assert sorted(ids) == sorted([*functions, *(f"{name}:load" for name in app.operators)])
+    others = [f"{name}:{what}" for name in app.operators for what in ("load", "read")]
+    assert sorted(ids) == sorted([*functions, *others])
+
+
+def test_a_read_gives_the_state() -> None:
+    read = DOCUMENT["paths"]["/v1/paired/{key}"]["get"]
+    assert read["responses"]["200"]["content"]["application/json"]["schema"]["properties"]["result"] == {}
+    assert read["parameters"][0]["name"] == "key"
+    assert "requestBody" not in read
 
 
 def test_a_load_takes_pairs_of_key_and_state() -> None:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from styx import context
 from styx.coordinator import barrier, coordinator
 from styx.coordinator.snapshots import SnapshotLedger
+from styx.function_spec import READ_FUNCTION
 from styx.log.base import Stream
 from styx.messages import encode_reply
 from styx.protocol import Done, SlotPart
@@ -342,6 +343,15 @@ def loads_are_in_no_snapshot(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Slot, "apply_all", apply_all)
 
 
+def reads_see_no_conflict(patch: pytest.MonkeyPatch) -> None:
+    original = validation.conflicts
+
+    def conflicts(slot: Slot, gone: Any) -> list[int]:
+        return [t for t in original(slot, gone) if slot.footprints[t].invocations[0]._spec.name != READ_FUNCTION]
+
+    patch.setattr(validation, "conflicts", conflicts)
+
+
 MUTATIONS: list[Mutation] = [
     validation_ignores_reads,
     siblings_see_each_other,
@@ -376,6 +386,7 @@ MUTATIONS: list[Mutation] = [
     loads_see_no_conflict,
     a_load_run_again_does_not_look_at_the_state,
     loads_are_in_no_snapshot,
+    reads_see_no_conflict,
 ]
 
 

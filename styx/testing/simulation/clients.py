@@ -17,6 +17,7 @@ from styx.log.base import Stream
 from styx.messages import Request, encode_request
 from styx.testing.random_loads import random_load
 from styx.testing.random_programs import random_request
+from styx.testing.random_reads import random_read
 from styx.testing.simulation.plan import SimulationPlan
 from styx.testing.simulation.world import World
 
@@ -57,6 +58,7 @@ class Clients:
                     )
             self._plan_send(at_s, idle_from_s, request)
         self._plan_loads(Random(f"loads {plan.seed}"), starts, idle_from_s)
+        self._plan_reads(Random(f"reads {plan.seed}"), starts, idle_from_s)
 
     def _plan_loads(self, rng: Random, starts: list[float], idle_from_s: float) -> None:
         plan = self._plan
@@ -70,6 +72,19 @@ class Clients:
                 again = replace(load, request_id=f"l{number} again")
                 self._plan_send(at_s + rng.random() * rng.choice([0.01, 1.0]), idle_from_s, again)
             self._plan_send(at_s, idle_from_s, load)
+
+    def _plan_reads(self, rng: Random, starts: list[float], idle_from_s: float) -> None:
+        plan = self._plan
+        for number in range(plan.requests):
+            if rng.random() >= plan.reads:
+                continue
+            read = random_read(rng, plan.profile, f"g{number}")
+            at_s = rng.choice(starts) + rng.random() * 0.01
+            if rng.random() < plan.repeats:
+                read = replace(read, idempotency_key=f"read {number}")
+                again = replace(read, request_id=f"g{number} again")
+                self._plan_send(at_s + rng.random() * rng.choice([0.01, 1.0]), idle_from_s, again)
+            self._plan_send(at_s, idle_from_s, read)
 
     def _plan_send(self, at_s: float, idle_from_s: float, request: Request) -> None:
         if at_s > idle_from_s:

@@ -56,8 +56,8 @@ class Fault(msgspec.Struct, frozen=True):
 class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
     `outside`: share of requests that call an outside function; `hidden_errors`: share that hide an error of the
-    engine's now and then; `spins`: share that run too long now and then; `loads`: chunks of bulk loads beside
-    the requests, as a share of them.
+    engine's now and then; `spins`: share that run too long now and then; `loads`, `reads`: chunks of bulk loads and
+    reads of one entity beside the requests, as a share of them.
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
@@ -76,6 +76,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     hidden_errors: float
     loads: float
     spins: float
+    reads: float
     epoch_transactions_max: int
     slice_invocations: int
     idempotency_keys_max: int
@@ -139,6 +140,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         hidden_errors=Random(f"hidden {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
         spins=Random(f"spins {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
         loads=Random(f"loads {seed}").choice([0.0, 0.0, 0.1, 0.4]),
+        reads=Random(f"reads {seed}").choice([0.0, 0.0, 0.0, 0.2, 1.0]),
         epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
         slice_invocations=rng.choice([1, 2, 5, 64]),
         idempotency_keys_max=rng.choice([100_000, 100_000, 100_000]),
