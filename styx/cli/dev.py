@@ -68,6 +68,14 @@ def dev(
             negative=(),
         ),
     ] = False,
+    check: Annotated[
+        bool,
+        Parameter(
+            negative="--no-check",
+            help="Run each transaction again, in another process, and tell what differs.",
+            env_var="STYX_CHECK",
+        ),
+    ] = True,
     reload: Annotated[
         bool, Parameter(negative=(), help="Take up changes of the app's files.", env_var="STYX_RELOAD")
     ] = False,
@@ -82,6 +90,9 @@ def dev(
     Each request is shown in a line. An exception that the app did not mean is
     shown with the lines of the app that led to it, and so are warnings: styx
     errors has the last of them. STYX_LOG_FORMAT=json makes each line a JSON object.
+    Each transaction is run again, alone and in the background, in a process that
+    imported the app anew: what differs then depends on global state, random, the
+    clock or the order of a set, and is told.
     With --reload, a change of the app's files is imported first; if that works,
     and the stored state fits, the new code takes over and no request is lost.
     The current directory is on Python's path. Delete the data directory to start
@@ -110,7 +121,7 @@ def dev(
     options = ServingOptions(
         host, port, data_dir, snapshot_interval, front=before, accept_changed_replay=accept_changed_replay
     )
-    shown = DevOptions(not quiet, all_errors)
+    shown = DevOptions(not quiet, all_errors, target if check else None)
     if app is not None:
         run_dev_server(app, options, shown)
     elif sockets:

@@ -6,11 +6,12 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from styx.app import App
+from styx.cli.check.process import FINISH_SECONDS_MAX, checked
 from styx.cli.engine_facts import Start
 from styx.cli.example_call import example
 from styx.cli.request_lines import RequestLines
@@ -28,10 +29,16 @@ _log = logging.getLogger("styx.dev")
 
 
 class DevOptions(NamedTuple):
-    """What a developer wants to see: `requests`, a line for each; `all_errors`, also those that the app means."""
+    """What a developer wants to see: `requests`, a line for each; `all_errors`, also those that the app means.
+
+    `check`: the app by which transactions are run again, None if they are not, and `check_seconds` how long an end may
+    wait for that.
+    """
 
     requests: bool = True
     all_errors: bool = False
+    check: str | None = None
+    check_seconds: float = FINISH_SECONDS_MAX
 
 
 def run_dev_server(app: App, options: ServingOptions, shown: DevOptions) -> None:
@@ -63,25 +70,35 @@ async def dev_serving(
     listener: socket.socket | None = None,
 ) -> int | None:
     """As `serve_embedded`, with everything shown that a developer wants to see."""
+    begin_check: list[Callable[[], None]] = []
+
+    def started(url: str, start: Start) -> None:
+        for begin in begin_check:
+            begin()
+        on_started(url, start)
+
     return await serve_embedded(
         app,
         options,
-        on_started=on_started,
+        on_started=started,
         on_stopping=on_stopping,
         stop=stop,
         listener=listener,
         around=RequestLines if shown.requests else None,
-        beside=lambda engine: _watched(engine, shown),
+        beside=lambda engine: _watched(engine, shown, begin_check),
     )
 
 
 @contextmanager
-def _watched(engine: EmbeddedEngine, shown: DevOptions) -> Iterator[None]:
+def _watched(engine: EmbeddedEngine, shown: DevOptions, begin_check: list[Callable[[], None]]) -> Iterator[None]:
     """Meanwhile the engine tells of what a developer wants to see."""
     notes = engine.reports.notes
     notes.all_aborts = shown.all_errors
     replaying_is(lambda: notes.replaying)
-    with warnings_shown(engine.reports, origins=True):
+    with ExitStack() as beside:
+        beside.enter_context(warnings_shown(engine.reports, origins=True))
+        if shown.check is not None:
+            begin_check.append(beside.enter_context(checked(engine, shown.check, shown.check_seconds)))
         yield
 
 

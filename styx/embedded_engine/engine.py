@@ -94,6 +94,7 @@ class EmbeddedEngine:
         self.accept_changed_replay = accept_changed_replay
         self.counters = Counters()
         self.reports = FunctionReports(self._later)
+        self.worker_kind: type[Worker] = Worker  # who looks on may give another one before the start
         self._mode = Mode.CREATED
         self._unavailable: str | None = "the engine has not been started"
         self._now_us = LogClock().now_us
@@ -189,7 +190,7 @@ class EmbeddedEngine:
             self.app, self.limits, self.n_slots, storage.kept, accept=self.accept_changed_replay
         )
         self.coordinator = Coordinator(self.n_slots, 1, self.snapshot_interval)
-        self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes)
+        self.worker = self.worker_kind(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes)
         self._drive = Drive(loop, storage.log, self.worker, self.n_slots, self._after_pass, self._fail)
         storage.log.on_failure(lambda error: self._drive.on_loop(self._fail, "the log", error))
         self._background = Background(self._drive.on_loop, self._fail)

@@ -73,6 +73,12 @@ class FunctionReports:
         """Python warns of something in the app."""
         self._add("warning", function or (None, None, None), tid, None, kind, message, frames)
 
+    def difference(
+        self, function: tuple[str, Any, str], tid: int, epoch: int, kind: str, text: str, frames: tuple[Frame, ...]
+    ) -> None:
+        """A transaction came to another end when it was run again."""
+        self._add("difference", function, tid, epoch, kind, text, frames)
+
     def _abort(self, note: AbortNote) -> None:
         where = (note.operator, note.key, note.function)
         self._add("abort", where, note.tid, note.epoch, note.type, note.message, note.frames, note.replayed)
@@ -104,7 +110,7 @@ class FunctionReports:
         )
         self.mistakes.add(mistake)
         if self._allowance.passes():
-            level = logging.WARNING if kind == "warning" else logging.ERROR
+            level = logging.WARNING if kind in ("warning", "difference") else logging.ERROR
             _mistakes_log.log(level, "%s", mistake.text(), extra={FIELDS: _fields(mistake)})
         else:
             self._sum_up()

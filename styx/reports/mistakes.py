@@ -18,6 +18,7 @@ from styx.user_frames import Frame
 
 MISTAKES_MAX: Final = 1_000
 """Kept; of more the ones that were not seen for longest are forgotten."""
+_KINDS: Final = {"abort": "aborted", "outside": "failed outside", "warning": "warns", "difference": "differs"}
 SOURCE_CHARS_MAX: Final = 200
 """Of one source line."""
 
@@ -38,8 +39,8 @@ class Place(msgspec.Struct, frozen=True):
 class Mistake(msgspec.Struct, kw_only=True):
     """Seen `times`, the last time at `time` (ISO 8601, UTC), by the transaction `tid` on `key`.
 
-    `kind`: `abort`, `outside` (an outside function raised) or `warning`. What is not known is None. `replayed`: the
-    last one was seen while recorded epochs were run again.
+    `kind`: `abort`, `outside` (an outside function raised), `warning`, `difference` (run again, it ended otherwise).
+    What is not known is None. `replayed`: the last one was seen while recorded epochs were run again.
     """
 
     time: str
@@ -64,7 +65,7 @@ class Mistake(msgspec.Struct, kw_only=True):
 
     def text(self) -> str:
         """For people, with the lines of the app's code."""
-        what = {"abort": "aborted", "outside": "failed outside", "warning": "warns"}[self.kind]
+        what = _KINDS[self.kind]
         head = f"{self.where} {what}" if self.where else what
         place = ", ".join(
             [f"{name} {value}" for name, value in (("tid", self.tid), ("epoch", self.epoch)) if value is not None]

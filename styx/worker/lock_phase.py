@@ -11,7 +11,7 @@ and 6.3.
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -151,6 +151,11 @@ class SlotLockPhase:
             if failure is None or not failure.deviation:
                 found.append((footprint, failure))
         return found
+
+    @property
+    def written(self) -> Collection[tuple[str, Any]]:
+        """(operator, key) of what the last round left."""
+        return self._current.keys()
 
     def commit(self) -> None:
         """Applies what the last round left."""

@@ -6,7 +6,8 @@ will not run it there. Never talks to anybody. Paper section 6.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from styx.protocol import LockDecision
 from styx.worker.lock_phase import NOT_RUN, SlotLockPhase
@@ -72,6 +73,10 @@ class LockRounds:
         self._verdicts.update(decision.excluded)
         for lock in self._locks.values():
             lock.roll_back(self._verdicts)
+
+    def written(self, slot: int) -> Collection[tuple[str, Any]]:
+        """(operator, key) of what the last round left on a slot."""
+        return self._locks[slot].written
 
     def commit(self) -> None:
         """Applies what the last round left."""

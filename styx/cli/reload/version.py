@@ -16,6 +16,7 @@ from pathlib import Path
 
 from styx.app import App
 from styx.cli.app_target import load_app
+from styx.cli.check.process import SWITCH_SECONDS_MAX
 from styx.cli.dev_server import DevOptions, closing_line, dev_serving, opening_lines, say, set_up_terminal
 from styx.cli.engine_facts import Start
 from styx.cli.exit_codes import CommandFailed
@@ -28,6 +29,7 @@ from styx.user_frames import UserFrames
 def run_version(target: str, options: ServingOptions, shown: DevOptions, sockets: str) -> None:
     """The whole life of a version's process; `sockets` is what `control.VARIABLE` says."""
     set_up_terminal()
+    shown = shown._replace(check_seconds=SWITCH_SECONDS_MAX)
     # Compiled files are found by a source's second and size: two edits within a second could be the same to Python.
     sys.dont_write_bytecode = True
     control, listening = (socket.socket(fileno=int(number)) for number in sockets.split(","))

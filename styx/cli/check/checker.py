@@ -1,0 +1,162 @@
+"""Compares what an engine answered and stored with a serial execution, an epoch at a time.
+
+Each transaction is run twice, one run after the other, so that a function that changes what it later looks at shows
+itself. What differs is told once an epoch, and the engine's state is taken over, so that nothing follows from it. Runs
+no outside function: it takes the logged outcomes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any, Final
+
+import msgspec
+
+from styx.app import App
+from styx.cli.check.messages import Difference, Ended, Epoch, State
+from styx.codec import shown
+from styx.execution import Outcome
+from styx.limits import Limits
+from styx.messages import Request, decode_request
+from styx.testing.serial import Entity, ExternalResult, MissingExternal, SerialReference
+from styx.worker.messages import decode_outcome
+
+NOT_AGAIN: Final = frozenset({"FunctionTooLong"})
+"""Types of errors that end a transaction from outside: its functions may never end by themselves."""
+
+
+class _Reference(SerialReference):
+    """Keeps what a transaction wrote apart, until it is wanted."""
+
+    def __init__(self, app: App, limits: Limits, n_slots: int) -> None:
+        super().__init__(app, limits, n_slots)
+        self.writes: dict[Entity, bytes | None] = {}
+
+    def _commit(self, writes: dict[Entity, bytes | None]) -> None:
+        self.writes = writes
+
+    def keep(self) -> None:
+        """What the last transaction wrote holds."""
+        super()._commit(self.writes)
+
+
+class Checker:
+    """`state` must come before the first epoch."""
+
+    def __init__(self, app: App, limits: Limits, n_slots: int) -> None:
+        self._app = app
+        self._reference = _Reference(app, limits, n_slots)
+
+    @property
+    def entities(self) -> int:
+        """How many it holds."""
+        return len(self._reference.state)
+
+    def state(self, state: State) -> None:
+        """Begins anew from there."""
+        self._reference.state = {
+            (each.operator, _key(each.key)): each.value for each in state.entities if each.value is not None
+        }
+
+    def epoch(self, epoch: Epoch) -> Difference | None:
+        """Runs what ended in an epoch; gives the first difference."""
+        state, found = self._reference.state, None
+        before: dict[Entity, bytes | None] = {}
+        writers: dict[Entity, tuple[Ended, Request]] = {}
+        for ended in epoch.ended:
+            if ended.error is not None and ended.error[1] in NOT_AGAIN:
+                continue
+            request = decode_request(ended.payload)
+            text, writes = self._again(ended, request)
+            if text is not None and found is None:
+                found = self._difference(epoch.epoch, ended, request, text)
+            for entity in writes:
+                before.setdefault(entity, state.get(entity))
+                writers[entity] = (ended, request)
+            self._reference.keep()
+        theirs = {(each.operator, _key(each.key)): each.value for each in epoch.written}
+        for entity, value in {**before, **theirs}.items():
+            mine = state.get(entity)
+            if mine == value:
+                continue
+            if found is None and entity in writers:
+                ended, request = writers[entity]
+                found = self._difference(epoch.epoch, ended, request, self._stored(entity, value, mine))
+            if value is None:
+                state.pop(entity, None)
+            else:
+                state[entity] = value
+        return found
+
+    def _again(self, ended: Ended, request: Request) -> tuple[str | None, dict[Entity, bytes | None]]:
+        """(what differs in words, what it writes) of two more runs of a transaction."""
+        reference = self._reference
+        reference.externals = {key: _external(outcome) for key, outcome in (ended.externals or {}).items()}
+        told = Outcome(ended.result, ended.error)
+        text = None
+        first: dict[Entity, bytes | None] | None = None
+        for _ in range(2):
+            reference.writes = {}
+            try:
+                outcome = reference.run(ended.tid, ended.timestamp_us, request)
+            except MissingExternal as missing:
+                text = text or f"it called an outside function as it does not when it is run again: {missing}"
+                continue
+            if text is None and outcome != told:
+                text = f"{_said(told)}, and when it was run again, alone, {_said(outcome)}"
+            if text is None and first is not None and first != reference.writes:
+                text = next(self._twice(first, reference.writes), None)
+            first = reference.writes
+        return text, reference.writes
+
+    def _twice(self, first: dict[Entity, bytes | None], second: dict[Entity, bytes | None]) -> Iterator[str]:
+        for entity in first.keys() | second.keys():
+            if first.get(entity) != second.get(entity):
+                yield self._stored(entity, first.get(entity), second.get(entity))
+
+    def _stored(self, entity: Entity, one: bytes | None, other: bytes | None) -> str:
+        name = f"{entity[0]}[{shown(entity[1])}]"
+        values = (self._value(entity, one), self._value(entity, other))
+        return f"it stored {values[0]} in {name}, and when it was run again, alone, {values[1]}"
+
+    def _value(self, entity: Entity, data: bytes | None) -> str:
+        if data is None:
+            return "nothing"
+        try:
+            return shown(self._app.operator(entity[0]).decode_state(data))
+        except Exception:  # noqa: BLE001 - what is not readable is shown as it is
+            return shown(data)
+
+    def _difference(self, epoch: int, ended: Ended, request: Request, text: str) -> Difference:
+        func = inspect.unwrap(self._app.operator(request.operator).function(request.function).func)
+        code = func.__code__
+        key = list(request.key) if isinstance(request.key, tuple) else request.key
+        place = (code.co_filename, _first_line(code))
+        return Difference(request.operator, key, request.function, ended.tid, epoch, text, *place)
+
+
+def _said(outcome: Outcome) -> str:
+    if outcome.error is not None:
+        _, kind, message = outcome.error
+        return f"it raised {kind}: {shown(message)}"
+    try:
+        return f"it gave {shown(msgspec.msgpack.decode(outcome.result or b''))}"
+    except msgspec.DecodeError:
+        return f"it gave {shown(outcome.result)}"
+
+
+def _first_line(code: CodeType) -> int:
+    """That of the function's first statement, or of its `def`: not of what decorates it."""
+    lines = sorted({line for *_, line in code.co_lines() if line is not None and line > code.co_firstlineno})
+    return lines[0] if lines else code.co_firstlineno
+
+
+def _external(outcome: bytes) -> ExternalResult:
+    decoded = decode_outcome(outcome)
+    return decoded.error if decoded.error is not None else decoded.value or b""
+
+
+def _key(key: Any) -> Any:
+    return tuple(key) if isinstance(key, list) else key

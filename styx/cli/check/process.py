@@ -1,0 +1,139 @@
+"""The checking process beside an engine: started with it, fed by it, and what it finds is told as a mistake.
+
+It never disturbs the engine: if it ends, or falls behind, requests are served as ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from styx.cli.check.checked_worker import CheckedWorker
+from styx.cli.check.feed import Feed
+from styx.cli.check.messages import Begin, Checked, Difference, from_checker, read, write
+from styx.user_frames import Frame
+
+if TYPE_CHECKING:
+    from styx.embedded_engine.engine import EmbeddedEngine
+
+FINISH_SECONDS_MAX: Final = 2.0
+"""How long an end waits for what was not checked yet."""
+SWITCH_SECONDS_MAX: Final = 0.1
+"""The same, where requests wait for it."""
+TOLD_TYPE: Final = "NotDeterministic"
+_HINT: Final = (
+    "a function must not depend on global state, random, the clock or the order of a set, but on ctx and its arguments"
+)
+
+_log = logging.getLogger("styx.dev")
+
+
+@contextmanager
+def checked(
+    engine: EmbeddedEngine, target: str, finish_seconds: float = FINISH_SECONDS_MAX
+) -> Iterator[Callable[[], None]]:
+    """Meanwhile a process checks what the engine does, from when the given function is called: when it serves.
+
+    At the end it has `finish_seconds` for what was not checked yet.
+    """
+    engine.worker_kind = CheckedWorker
+    process = _Process(engine)
+    try:
+        yield lambda: process.begin(target)
+    finally:
+        process.end(finish_seconds)
+
+
+class _Process:
+    def __init__(self, engine: EmbeddedEngine) -> None:
+        self._engine = engine
+        self._loop = asyncio.get_running_loop()
+        self._feed = Feed()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "styx.cli.check.main"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # Another order of sets than here.
+            env={**os.environ, "PYTHONHASHSEED": str(1 + secrets.randbelow(2**32 - 1))},
+            start_new_session=True,
+        )
+        self._threads = [
+            threading.Thread(target=self._send, name="styx-check-send", daemon=True),
+            threading.Thread(target=self._hear, name="styx-check-hear", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def begin(self, target: str) -> None:
+        engine, feed = self._engine, self._feed
+        worker = engine.worker
+        assert isinstance(worker, CheckedWorker)
+        feed.give(Begin(target, engine.n_slots, engine.limits))
+        worker.begin(feed)
+        if feed.problem is not None:
+            self._not_checked(feed.problem)
+
+    def end(self, finish_seconds: float) -> None:
+        self._feed.listens = False
+        if self._process.poll() is None:
+            self._feed.wait_until_checked(finish_seconds)
+        self._feed.stop()
+        self._process.kill()
+        self._process.wait()
+        for thread in self._threads:
+            thread.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                pass
+
+    def _send(self) -> None:
+        pipe = self._process.stdin
+        assert pipe is not None
+        while (data := self._feed.take()) is not None:
+            try:
+                write(pipe, data)  # type: ignore[arg-type]
+            except (BrokenPipeError, ValueError):
+                return
+
+    def _hear(self) -> None:
+        pipe = self._process.stdout
+        assert pipe is not None
+        while (data := read(pipe)) is not None:  # type: ignore[arg-type]
+            message = from_checker(data)
+            if isinstance(message, Difference):
+                self._on_loop(self._tell, message)
+            else:
+                assert isinstance(message, Checked)
+                if message.problem:
+                    self._on_loop(self._not_checked, message.problem)
+                self._feed.checked()
+        if not self._feed.stopped:
+            self._feed.stop()
+            self._on_loop(self._not_checked, "the process that did it has ended")
+
+    def _on_loop(self, callback: Callable[..., None], *args: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback, *args)
+        except RuntimeError:
+            pass  # the loop is closed: nobody looks any more
+
+    def _tell(self, found: Difference) -> None:
+        where = (found.operator, found.key, found.function)
+        frames = (Frame(found.file, found.line, found.function),)
+        text = f"{found.text}: {_HINT}"
+        self._engine.reports.difference(where, found.tid, found.epoch, TOLD_TYPE, text, frames)
+
+    def _not_checked(self, why: str) -> None:
+        _log.warning("Transactions are not run again to check them: %s", why)
