@@ -15,6 +15,7 @@ from styx.cli.serving import run_loop
 from styx.cli.supervised import end_with_supervisor
 from styx.garbage import tune_collector
 from styx.reports.log_setup import set_up_logging
+from styx.watchdog.ending import notice
 
 
 def run_process(name: str, main: Coroutine[Any, Any, None]) -> None:
@@ -45,6 +46,7 @@ async def until_told(
     told: asyncio.Queue[None] = asyncio.Queue()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.put_nowait, None)
+    notice()
     first = asyncio.ensure_future(told.get())
     try:
         await asyncio.wait([working, first], return_when=asyncio.FIRST_COMPLETED)

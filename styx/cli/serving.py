@@ -6,6 +6,7 @@ It prints nothing and decides nothing about requests; who calls it says what to 
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import sys
 from collections.abc import Callable, Coroutine
@@ -19,6 +20,7 @@ from styx.cli.engine_facts import Start, snapshot_epoch, start_of
 from styx.errors import EngineFailed
 from styx.garbage import tune_collector
 from styx.gateway.server import serve
+from styx.watchdog import ending
 
 if TYPE_CHECKING:
     from styx.embedded_engine.engine import EmbeddedEngine
@@ -67,6 +69,7 @@ async def serve_embedded(
     Raises what `styx.embedded` and `serve` raise, and `EngineFailed` as soon as the engine has failed.
     """
     stop = asyncio.Event() if stop is None else stop
+    ending.notice([signal.SIGINT])  # until the gateway handles signals; a function that is replayed may never end
 
     async def stopping() -> None:
         on_stopping()

@@ -29,7 +29,9 @@ class Shell(Protocol):
 
 
 class Drive:
-    """`after_pass` is called when both cores are quiet; `failed` with what a pass could not survive."""
+    """`after_pass` is called when both cores are quiet; `failed` with what a pass could not survive. `turn` is
+    odd within a pass, and another number in each.
+    """
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class Drive:
     ) -> None:
         self.durable = DurableWaiters()
         self.stopped = False
+        self.turn = 0
         self._loop = loop
         self._log = log
         self._worker = worker
@@ -121,6 +124,7 @@ class Drive:
         if self.stopped:
             return
         self._passing = True
+        self.turn += 1
         try:
             self._deliver()
             if self._worker.runnable:
@@ -136,11 +140,13 @@ class Drive:
                 self._after_pass()
         except BaseException as error:
             self._passing = False
+            self.turn += 1
             self._failed("the engine's pass", error)
             if not isinstance(error, Exception):
                 raise
             return
         self._passing = False
+        self.turn += 1
         if self._worker.runnable or self._events or log.lsn != flushed or self.durable.due(log.durable_lsn):
             self.wake()
 

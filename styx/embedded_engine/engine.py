@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from enum import Enum
@@ -40,6 +41,8 @@ from styx.limits import Limits
 from styx.log.base import Stream
 from styx.messages import Reply, ReplyRecord, Request
 from styx.reports.function_reports import FunctionReports
+from styx.watchdog.watchdog import Watchdog
+from styx.watchdog.watched import Watched
 from styx.worker.events import ReportPoison
 from styx.worker.step import Step
 from styx.worker.worker import Worker
@@ -175,6 +178,7 @@ class EmbeddedEngine:
         self._unavailable = "the engine is starting; try again soon"
         self._started: asyncio.Future[None] = self._loop.create_future()
         self._background.start()
+        self._watchdog.start()
         reading = "reading the metadata"
         self._background.submit(reading, self._read_metadata, self._boot, lambda error: self._fail(reading, error))
         try:
@@ -230,6 +234,8 @@ class EmbeddedEngine:
             self.worker.run_app,
         )
         self._drive.connect(self._coordinator_shell, self._worker_shell)
+        watched = Watched(self.worker, self._drive, threading.get_ident())
+        self._watchdog = Watchdog(watched, self.limits.function_seconds_max)
         self._snapshot_timer: asyncio.TimerHandle | None = None
         self._awaited: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
@@ -468,6 +474,7 @@ class EmbeddedEngine:
             self.worker.executor.end()
         except Exception:  # noqa: BLE001 - logged; the engine is ending, maybe because of this very fault
             _log.exception("functions that were waiting could not be ended")
+        self._watchdog.stop()
         return True
 
 

@@ -28,6 +28,7 @@ from styx.gateway.tls import GatewayTls
 from styx.http.limits import DESCRIPTORS_KEPT, HttpLimits
 from styx.http.room import Room, allow_descriptors, serving
 from styx.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.watchdog import ending
 
 GRACE_SECONDS: Final = 20
 """How long requests in flight may take to finish at shutdown; below the 30 s that Kubernetes gives by default."""
@@ -207,6 +208,7 @@ def _signals(server: _Server, told: Callable[[], None]) -> Iterator[None]:
     loop.add_signal_handler(signal.SIGINT, on_interrupt)
     # Supervisors often send it twice, to the group and to the process; that must not cut off anything.
     loop.add_signal_handler(signal.SIGTERM, told)
+    ending.notice()
     try:
         yield
     finally:

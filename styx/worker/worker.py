@@ -70,6 +70,7 @@ class Worker:
     """One worker; `step` is its whole interface. Reading its fields is fine, changing them is not.
 
     `epoch` is the last closed epoch while idle, else the open one. `counter` is every slot's TID counter at its start.
+    `recorded_until` is the last epoch that was to be replayed, -1 if there was none.
     What is worth telling of transactions that end goes to `notes`, from where its host takes it, if there are any.
     """
 
@@ -101,6 +102,7 @@ class Worker:
         self._memories: dict[int, ReplyMemory] = {}
         self._replies = Replies(self._memories)
         self._plans: dict[int, EpochPlan] = {}
+        self.recorded_until = -1
         self._early: dict[int, list[Frame]] = {}
         self._early_outcomes: list[ExternalDone] = []
         self._joined = -1
@@ -296,7 +298,8 @@ class Worker:
         self._hold()
         self._reach(Step.LOADED)
         converted = any(slot.converted for slot in self.slots.values())
-        self._tell(Loaded(self.generation, max(self._plans, default=-1), converted))
+        self.recorded_until = max(self._plans, default=-1)
+        self._tell(Loaded(self.generation, self.recorded_until, converted))
 
     def _hold(self) -> None:
         """The state is that of a snapshot until the next epoch begins: a generation that starts from it loads less."""

@@ -1,0 +1,54 @@
+"""Signals that end a process, also one whose event loop a function holds up: then its watchdog ends it.
+
+The event loop's own handlers stay what they are, and do the rest whenever the loop runs. Nothing is lost by an end
+without them: it is what a crash is.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterable
+from types import FrameType
+from typing import Final
+
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+_told: list[int] = []
+
+
+def told() -> int | None:
+    """The last signal that told this process to end."""
+    return _told[-1] if _told else None
+
+
+def notice(numbers: Iterable[signal.Signals] = SIGNALS) -> None:
+    """From here on these are noticed, besides what is done about them now. In the main thread; elsewhere it does
+    nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in numbers:
+        before = signal.getsignal(number)
+        if isinstance(before, _Noticed):
+            continue
+        signal.signal(number, _Noticed(before))
+        signal.siginterrupt(number, False)
+
+
+class _Noticed:
+    """A handler that notices, and does what the one before it does; that may raise, so it does it once."""
+
+    def __init__(self, before: object) -> None:
+        self._before = before
+        self._done = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        _told.append(number)
+        if self._before == signal.SIG_DFL:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        elif callable(self._before) and not self._done:
+            self._done = number == signal.SIGINT
+            self._before(number, frame)

@@ -1,0 +1,228 @@
+"""A thread that names what holds up an engine, and ends a function that runs longer than the deployment's limit.
+
+It samples whose code runs (`styx.worker.running`) a few times a second, so that a function costs nothing but the saying
+of its name. Time is counted in its own turns: a process that was stopped, or a machine that slept, is no function that
+ran. What only C code holds up (`time.sleep`, a regular expression) is named, and ends when it returns to Python.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+from styx.codec import shown
+from styx.errors import FunctionTooLong
+from styx.user_frames import UserFrames
+from styx.watchdog import ending
+from styx.watchdog.interruption import Interruption
+from styx.watchdog.watched import Watched
+from styx.worker.invocation import Invocation
+
+TURN_SECONDS: Final = 0.25
+"""Between two looks, unless functions may run for a few of these only."""
+NAMED_SECONDS: Final = 1.0
+"""What runs for longer is named; again after twice as long each time."""
+NAMED_AGAIN_SECONDS_MAX: Final = 60.0
+"""At least so often."""
+INSIST_SECONDS: Final = 1.0
+"""A function that goes on for so long behind its interruption, whatever it caught, is ended in earnest."""
+STUCK_SECONDS: Final = 2.0
+"""What still runs so long after a signal to end holds up the process for good: it ends without."""
+DEBUGGERS: Final = frozenset({"bdb", "pdb", "pydevd", "debugpy", "_pydevd_bundle"})
+"""Modules in whose frames a person thinks: what they hold up is not ended."""
+DEPTH_MAX: Final = 10_000
+"""Frames looked at."""
+
+_log = logging.getLogger("styx.watchdog")
+
+
+class Watchdog:
+    """`busy` is told at each turn what runs, and for how many seconds, as long as it is a function of the app's.
+
+    `seconds_max` is `Limits.function_seconds_max`. `clock` gives seconds.
+    """
+
+    def __init__(
+        self,
+        watched: Watched,
+        seconds_max: float,
+        busy: Callable[[str, float], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        exit_now: Callable[[int], object] = os._exit,
+    ) -> None:
+        self._watched = watched
+        self.seconds_max = seconds_max
+        self._busy = busy
+        self._exit_now = exit_now
+        self._stuck_s = 0.0
+        self._clock = clock
+        self._interruption = Interruption(watched.thread_id)
+        self._frames = UserFrames()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._before_s = clock()
+        self._seen: tuple[Any, ...] = ()
+        self._seconds = 0.0
+        self._told_s = 0.0
+        self._error: FunctionTooLong | None = None
+        self._error_s = 0.0
+        self._name = ""
+        self._doing_s = 0.0
+
+    @property
+    def turn_s(self) -> float:
+        """Between two looks."""
+        return min(TURN_SECONDS, self.seconds_max / 4)
+
+    def start(self) -> None:
+        """Watches until `stop`; the process may end meanwhile."""
+        self._thread = threading.Thread(target=self._run, name="styx-watchdog", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Looks no more; from any thread."""
+        self._ended.set()
+
+    def _run(self) -> None:
+        while not self._ended.wait(self.turn_s):
+            try:
+                self.look()
+            except Exception:  # noqa: BLE001 - what is watched goes on changing; one look less is no loss
+                _log.debug("the watchdog's look failed", exc_info=True)
+
+    def look(self) -> None:
+        """One turn."""
+        now_s = self._clock()
+        passed_s, self._before_s = min(now_s - self._before_s, 2 * self.turn_s), now_s
+        watched = self._watched
+        invocation = watched.worker.executor.running.invocation
+        turn = watched.turns.turn
+        if invocation is not None:
+            seen: tuple[Any, ...] = (invocation, len(invocation._calls), invocation._externals)
+        elif turn % 2:
+            seen = (turn,)
+        else:
+            seen = ()
+        if not seen or seen != self._seen:
+            self._began(seen)
+            self._recovers(passed_s)
+            return
+        self._seconds += passed_s
+        self._told_to_end(passed_s)
+        wait_s = min(self._told_s, NAMED_AGAIN_SECONDS_MAX) or NAMED_SECONDS
+        if self._seconds >= self._told_s + wait_s:
+            self._tell(invocation)
+        if invocation is not None:
+            if self._busy is not None:
+                self._busy(name_of(invocation), self._seconds)
+            self._limit(invocation)
+
+    def _began(self, seen: tuple[Any, ...]) -> None:
+        if self._told_s:
+            _log.warning("%s has ended after %.1f s", self._name, self._seconds)
+        self._seen, self._seconds, self._told_s, self._error = seen, 0.0, 0.0, None
+        self._stuck_s = 0.0
+
+    def _told_to_end(self, passed_s: float) -> None:
+        number = ending.told()
+        if number is None:
+            return
+        self._stuck_s += passed_s
+        if self._stuck_s >= STUCK_SECONDS:
+            frame = sys._current_frames().get(self._watched.thread_id)
+            _log.error(
+                "told to end, but what runs%s has not ended: this process ends without it, as in a crash. What was "
+                "answered is kept, and what was not goes on at the next start",
+                self._place(frame),
+            )
+            self._exit_now(128 + number)
+
+    def _recovers(self, passed_s: float) -> None:
+        doing = self._watched.recovery()
+        if doing is None:
+            self._doing_s = 0.0
+            return
+        before, self._doing_s = self._doing_s, self._doing_s + passed_s
+        # After two seconds, and then each time that it has taken half as long again.
+        due, at = False, 2.0
+        while at <= self._doing_s:
+            due, at = due or at > before, at + min(NAMED_AGAIN_SECONDS_MAX, at * 0.5)
+        if due:
+            _log.warning("nothing is served yet, since %.0f s: %s", self._doing_s, doing)
+
+    # What runs -----------------------------------------------------------------------------------------------
+
+    def _tell(self, invocation: Invocation | None) -> None:
+        self._told_s = self._seconds
+        frame = sys._current_frames().get(self._watched.thread_id)
+        place = self._place(frame)
+        if invocation is None:
+            self._name = "what the engine does"
+            _log.warning("the engine has been held up for %.1f s%s", self._seconds, place)
+            return
+        self._name = name_of(invocation)
+        watched = self._watched
+        limit_s = self._limit_s(invocation)
+        ends = "when it comes back from what holds it up" if self._seconds > limit_s else f"at {limit_s:g} s"
+        if _debugged(frame):
+            ends = "not, while a debugger is at work in it"
+        _log.warning(
+            "%s has run for %.1f s%s%s; nothing else runs meanwhile. It is ended %s (Limits.function_seconds_max), as "
+            "FunctionTooLong",
+            *(self._name, self._seconds, place, watched.replaying(), ends),
+        )
+
+    def _place(self, frame: FrameType | None, short: bool = False) -> str:
+        """The app's line at which it stands, or whatever line there is; `short`: without the file's directory."""
+        while frame is not None and not self._frames.is_own(frame.f_code):
+            frame = frame.f_back
+        if frame is None:
+            return ""
+        code = frame.f_code
+        file = os.path.basename(code.co_filename) if short else code.co_filename
+        return f" at {file}:{frame.f_lineno} in {code.co_qualname}"
+
+    # The limit -----------------------------------------------------------------------------------------------
+
+    def _limit_s(self, invocation: Invocation) -> float:
+        worker = self._watched.worker
+        return self.seconds_max * (1 if worker.executor.running.harmless else worker.patience)
+
+    def _limit(self, invocation: Invocation) -> None:
+        if self._seconds < self._limit_s(invocation):
+            return
+        frame = sys._current_frames().get(self._watched.thread_id)
+        if _debugged(frame):
+            return
+        error = self._error
+        if error is None:
+            error = self._error = FunctionTooLong(
+                f"{name_of(invocation)} ran for {self._seconds:.1f} s{self._place(frame, short=True)} without coming "
+                f"back to the engine; the limit is {self.seconds_max:g} s (Limits.function_seconds_max)"
+            )
+            self._error_s = self._seconds
+        del frame
+        again = self._seconds - self._error_s >= INSIST_SECONDS
+        self._interruption.interrupt(self._watched.worker.executor.running, invocation, error, again=again)
+
+
+def name_of(invocation: Invocation) -> str:
+    """The function, its operator, and the entity that it runs on."""
+    spec = invocation._spec
+    return f"{spec.operator}.{spec.name} on {shown(invocation._key)}"
+
+
+def _debugged(frame: FrameType | None) -> bool:
+    for _ in range(DEPTH_MAX):
+        if frame is None:
+            return False
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] in DEBUGGERS:
+            return True
+        frame = frame.f_back
+    return False

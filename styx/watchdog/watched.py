@@ -1,0 +1,42 @@
+"""What a watchdog looks at: one worker's core, the thread it runs on, and whether that is within a pass.
+
+Read from another thread, so only what is a single field at a time. Decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from styx.worker.step import Step
+from styx.worker.worker import Worker
+
+
+class Turns(Protocol):
+    """Whoever gives the core its events; `turn` is odd within a pass, and another number in each."""
+
+    turn: int
+
+
+class Watched:
+    """`thread_id` as `threading.get_ident()` gives it."""
+
+    def __init__(self, worker: Worker, turns: Turns, thread_id: int) -> None:
+        self.worker = worker
+        self.turns = turns
+        self.thread_id = thread_id
+
+    def recovery(self) -> str | None:
+        """What the worker does as long as it is not there to serve; None once it is."""
+        worker = self.worker
+        if worker.reached in (Step.LOADING, Step.LOADED):
+            return "the newest snapshot and the log behind it are being read"
+        if worker.epoch < worker.recorded_until:
+            return f"recorded epochs are run again, {worker.epoch + 1} to {worker.recorded_until}"
+        return None
+
+    def replaying(self) -> str:
+        """What the present epoch is, if it was recorded; empty otherwise."""
+        worker = self.worker
+        if worker.patience == 1 or worker.reached not in (Step.EXECUTING, Step.LOCKING):
+            return ""
+        return f", in the replay of epoch {worker.epoch}"

@@ -1,0 +1,211 @@
+"""Functions that never end, in the embedded engine: each is ended, its outcome is recorded, and the others go on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import styx
+from styx import App, Context, Limits, Operator
+from styx.client.embedded import EmbeddedClient
+from styx.messages import Reply
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = Limits(function_seconds_max=0.2)
+
+entity = Operator("entity")
+started: list[str] = []
+
+
+class Spinning(Exception):
+    def __str__(self) -> str:  # noqa: PLE0307 - it never does
+        while True:
+            pass
+
+
+class SpinningArgument:
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+@entity.register
+async def add(ctx: Context) -> int:
+    total: int = await ctx.get(0) + 1
+    await ctx.put(total)
+    return total
+
+
+@entity.register
+async def spin(ctx: Context) -> None:
+    started.append(ctx.key)
+    await ctx.put(99)
+    while True:
+        pass
+
+
+@entity.register
+async def stubborn(ctx: Context) -> int:
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:  # noqa: BLE001 - what a careless author writes
+            continue
+
+
+@entity.register
+async def hide(ctx: Context) -> int:
+    await ctx.put(99)
+    try:
+        while True:
+            pass
+    except BaseException:  # noqa: BLE001 - as above
+        return 5
+
+
+@entity.register
+async def spin_in_an_exceptions_text(ctx: Context) -> None:
+    raise Spinning
+
+
+@entity.register
+async def spin_behind_a_call(ctx: Context) -> None:
+    await ctx.call(entity, add, f"{ctx.key} called")
+    while True:
+        pass
+
+
+@entity.register
+async def spin_below(ctx: Context) -> None:
+    ctx.call_async(entity, add, f"{ctx.key} called")
+    await ctx.call(entity, spin, f"{ctx.key} below")
+
+
+@entity.register
+async def spin_as_it_is_closed(ctx: Context) -> None:
+    """Its callee raises, and it is given up while it waits."""
+    try:
+        await ctx.call(entity, "fail", ctx.key)
+    finally:
+        while True:
+            pass
+
+
+@entity.register
+async def fail(ctx: Context) -> None:
+    raise LookupError("no such thing")
+
+
+@entity.register
+async def spin_later(ctx: Context) -> int:
+    """Ends on the state of an epoch's start, but not behind another transaction of the epoch."""
+    total: int = await ctx.get(0)
+    while total % 2:
+        pass
+    await ctx.put(total + 1)
+    return total + 1
+
+
+@entity.register
+async def sleep(ctx: Context, seconds: float) -> str:
+    time.sleep(seconds)  # noqa: ASYNC251 - that is what is wrong with it
+    return "slept"
+
+
+app = App("too_long", [entity])
+
+ENDED = ["spin", "stubborn", "hide", "spin_in_an_exceptions_text", "spin_behind_a_call", "spin_below"]
+
+
+def client(data_dir: Path | None = None, limits: Limits = LIMITS) -> EmbeddedClient:
+    return styx.embedded(app, data_dir, limits=limits)
+
+
+def too_long(reply: Reply) -> bool:
+    return reply.error is not None and reply.error.type == "FunctionTooLong" and reply.phase == 0
+
+
+@pytest.mark.parametrize("function", ENDED)
+async def test_it_is_ended_and_the_next_request_is_served(function: str) -> None:
+    async with client() as embedded:
+        await embedded.call(entity, "bystander", add)
+        bad = embedded.submit(entity, "a", function, timeout=300)
+        good = embedded.submit(entity, "bystander", add, timeout=300)
+        reply = await bad
+        assert too_long(reply), reply
+        assert reply.error is not None
+        assert "test_too_long.py:" in reply.error.message
+        assert "the limit is 0.2 s (Limits.function_seconds_max)" in reply.error.message
+        assert (await good).result == 2
+        assert embedded.state() == {("entity", "bystander"): 2}
+
+
+async def test_what_is_given_up_is_ended_as_well_and_its_error_is_the_first() -> None:
+    async with client() as embedded:
+        reply = await embedded.submit(entity, "a", spin_as_it_is_closed, timeout=300)
+        assert reply.error is not None
+        assert reply.error.type == "LookupError"
+        assert await embedded.call(entity, "b", add) == 1
+
+
+async def test_in_the_lock_phase_it_is_carried_and_ends_in_the_next_epoch() -> None:
+    async with client() as embedded:
+        replies = await asyncio.gather(
+            *(embedded.submit(entity, "a", function, timeout=300) for function in (add, spin_later, add))
+        )
+        first, spun, last = replies
+        assert (first.result, last.result) == (1, 2)
+        # Carried behind both, it finds an even number.
+        assert spun.result == 3
+        assert spun.epoch > last.epoch
+
+
+async def test_what_only_c_holds_up_ends_when_it_returns() -> None:
+    async with client() as embedded:
+        reply = await embedded.submit(entity, "a", sleep, 0.6, timeout=300)
+        assert too_long(reply)
+    async with client(limits=Limits(function_seconds_max=60)) as embedded:
+        assert await embedded.call(entity, "a", sleep, 0.6) == "slept"
+
+
+async def test_no_replay_runs_it_again(tmp_path: Path) -> None:
+    async with client(tmp_path) as embedded:
+        before: list[Any] = [
+            await embedded.submit(entity, f"k{n}", spin if n % 3 == 0 else add, timeout=300) for n in range(7)
+        ]
+        assert [n for n, reply in enumerate(before) if too_long(reply)] == [0, 3, 6]
+        await embedded.engine.flushed()
+        state = embedded.state()
+        embedded.engine.crash()
+    started.clear()
+    async with client(tmp_path) as embedded:
+        assert embedded.state() == state
+        assert await embedded.call(entity, "k1", add) == 2
+    assert not started
+
+
+async def test_one_that_was_crashed_amid_it_is_ended_in_the_replay(tmp_path: Path) -> None:
+    async with client(tmp_path, Limits(function_seconds_max=600)) as embedded:
+        await embedded.call(entity, "b", add)
+        await embedded.engine.flushed()
+        state = embedded.state()
+        # As it stands in the log when the process is killed while the function runs.
+        from styx.log.base import Stream
+        from styx.messages import Request, encode_request
+
+        slot = entity.slot_of("a", embedded.engine.n_slots)
+        record = encode_request(Request("r", "entity", "a", "spin", b"\x90"))
+        embedded.engine.log.append(Stream.REQUESTS, slot, 1, record)
+        embedded.engine.log.flush()
+        await embedded.engine.flushed()
+        embedded.engine.crash()
+    started.clear()
+    async with client(tmp_path) as embedded:
+        assert await embedded.call(entity, "b", add, timeout=300) == 2
+        assert state == {("entity", "b"): 1}
+    assert started == ["a"]

@@ -1,0 +1,172 @@
+"""What the watchdog says and when, by a clock of its own; and what it does not take for a function that runs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from styx.watchdog import ending
+from styx.watchdog import watchdog as watchdog_module
+from styx.watchdog.watchdog import NAMED_AGAIN_SECONDS_MAX, Watchdog
+from styx.watchdog.watched import Watched
+from styx.worker.running import Running
+from styx.worker.step import Step
+
+
+class Ran:
+    """As much of an invocation as is looked at."""
+
+    def __init__(self, spec: Any, key: str) -> None:
+        self._spec = spec
+        self._key = key
+        self._calls: list[None] = []
+        self._externals = 0
+
+
+class Bench:
+    """A watchdog of a worker that does what a test says; each `pass_s` is one look."""
+
+    def __init__(self, seconds_max: float = 10.0) -> None:
+        self.running = Running()
+        self.turn = 0
+        self.now_s = 0.0
+        self.exits: list[int] = []
+        self.busy: list[tuple[str, float]] = []
+        self.ended: list[tuple[float, bool]] = []
+        self.worker = SimpleNamespace(
+            executor=SimpleNamespace(running=self.running), patience=1, reached=Step.IDLE, epoch=-1, recorded_until=-1
+        )
+        watched = Watched(cast(Any, self.worker), cast(Any, self), threading.get_ident())
+        self.watchdog = Watchdog(
+            watched,
+            seconds_max,
+            lambda name, seconds: self.busy.append((name, seconds)),
+            lambda: self.now_s,
+            self.exits.append,
+        )
+        self.watchdog._interruption = cast(Any, self)
+
+    def interrupt(self, running: Running, invocation: Any, error: Exception, *, again: bool) -> bool:
+        self.ended.append((round(self.now_s, 2), again))
+        return True
+
+    def runs(self, key: str = "a") -> Any:
+        spec = SimpleNamespace(operator="account", name="spin")
+        invocation = Ran(spec, key)
+        self.running.invocation = cast(Any, invocation)
+        self.turn |= 1
+        return invocation
+
+    def passes(self, seconds: float) -> None:
+        for _ in range(round(seconds / self.watchdog.turn_s)):
+            self.now_s += self.watchdog.turn_s
+            self.watchdog.look()
+
+
+def test_a_function_is_named_within_two_seconds_and_less_and_less_often(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(1000.0)
+    bench.runs()
+    bench.passes(2.0)
+    assert "account.spin on 'a' has run for 1." in caplog.text
+    assert "It is ended at 1000 s (Limits.function_seconds_max)" in caplog.text
+    bench.passes(298.0)
+    told = [record for record in caplog.records if "has run for" in record.message]
+    assert len(told) <= 7 + 300 / NAMED_AGAIN_SECONDS_MAX
+    bench.running.invocation = None
+    bench.passes(0.25)
+    assert "account.spin on 'a' has ended after" in caplog.text
+
+
+def test_it_is_ended_at_its_limit_and_in_earnest_if_it_goes_on() -> None:
+    bench = Bench(10.0)
+    bench.runs()
+    bench.passes(9.75)
+    assert not bench.ended
+    bench.passes(2.5)
+    assert bench.ended[0] == (10.25, False)
+    assert bench.ended[-1][1]
+    assert bench.busy[-1][0] == "account.spin on 'a'"
+
+
+def test_another_step_of_it_begins_anew() -> None:
+    bench = Bench(1.0)
+    for _ in range(20):
+        bench.runs()._calls.append(None)
+        bench.passes(0.75)
+    assert not bench.ended
+
+
+def test_a_process_that_was_stopped_has_run_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(10.0)
+    bench.runs()
+    bench.passes(0.5)
+    bench.now_s += 3600.0
+    bench.passes(0.25)
+    assert not bench.ended
+    assert not caplog.text
+
+
+def test_a_replay_has_more_patience() -> None:
+    bench = Bench(1.0)
+    bench.worker.patience = 3
+    bench.runs()
+    bench.passes(3.0)
+    assert not bench.ended
+    bench.running.harmless = True
+    bench.passes(0.5)
+    assert bench.ended, "what no outcome depends on needs no patience"
+
+
+def test_what_a_debugger_holds_up_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(1.0)
+    bench.runs()
+    monkeypatch.setattr(watchdog_module, "DEBUGGERS", frozenset({__name__.partition(".")[0]}))
+    bench.passes(5.0)
+    assert not bench.ended
+
+
+def test_what_the_engine_does_itself_is_told_as_well(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.turn = 7
+    bench.passes(1.5)
+    assert "the engine has been held up for 1." in caplog.text
+    bench.turn = 8
+    bench.passes(100.0)
+    assert len(caplog.records) == 2
+
+
+def test_a_long_start_says_what_it_does(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    bench = Bench()
+    bench.worker.reached = Step.LOADING
+    bench.passes(2.5)
+    assert "since 2 s: the newest snapshot and the log behind it are being read" in caplog.text
+    bench.worker.reached, bench.worker.epoch, bench.worker.recorded_until = Step.EXECUTING, 3, 9
+    bench.passes(2.5)
+    assert "recorded epochs are run again, 4 to 9" in caplog.text
+    before = len(caplog.records)
+    bench.worker.epoch = 9
+    bench.passes(60.0)
+    assert len(caplog.records) == before
+
+
+def test_a_process_that_is_told_to_end_ends_although_a_function_does_not(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench(1000.0)
+    bench.runs()
+    bench.passes(5.0)
+    assert not bench.exits
+    monkeypatch.setattr(ending, "_told", [15])
+    bench.passes(1.0)
+    assert not bench.exits
+    bench.passes(1.0)
+    assert bench.exits == [143]
+    assert "told to end, but what runs" in caplog.text
+    bench.running.invocation, bench.turn = None, 2
+    bench.passes(5.0)
+    assert bench.exits == [143], "the event loop does the rest"
