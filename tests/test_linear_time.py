@@ -287,7 +287,7 @@ def test_records_of_the_requests(field: str) -> None:
 
     check_linear(admit, record)
     check_linear(
-        lambda payload: admission.admit(0, 1, Arrival(0, 0, payload), ReplyMemory(Slot(0), 10)),
+        lambda payload: admission.admit(0, 1, Arrival(0, 0, payload), ReplyMemory(Slot(0), 10, 10**9)),
         record,
     )
 

@@ -127,7 +127,7 @@ class Drive:
         self.turn += 1
         try:
             self._deliver()
-            if self._worker.runnable:
+            if self._worker.runnable or self._worker.pressure.congested:
                 self.to_worker(self._proceed)
             self._settle()
             log = self._log

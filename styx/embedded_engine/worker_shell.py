@@ -42,6 +42,7 @@ from styx.worker.events import (
     StoreSlots,
     Tell,
 )
+from styx.worker.pressure import LOG_BYTES_MAX
 from styx.worker.recovery import Unusable, load_state
 from styx.worker.snapshot_io import store_slots
 from styx.worker.worker import Worker
@@ -101,6 +102,8 @@ class WorkerShell:
 
     def step(self, event: Event) -> None:
         """As `Shell.step`."""
+        # What becomes durable causes a pass, which asks again.
+        self.core.pressure.congested = self._log.backlog_bytes > LOG_BYTES_MAX
         effects = self.core.step(event)
         if not self._reports.notes.empty:
             # Before the replies: one that is in the log is not told of again.

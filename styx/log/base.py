@@ -18,7 +18,7 @@ BACKLOG_RECORDS_MAX: Final = 1_000_000
 """Records appended but not yet durable; `append` beyond it raises. The engine holds back its input long
 before.
 """
-BACKLOG_BYTES_MAX: Final = 256 * 1024 * 1024
+BACKLOG_BYTES_MAX: Final = 4096 * 1024 * 1024
 """The same, in bytes of payload."""
 
 

@@ -16,13 +16,14 @@ from styx.sequencer.epoch_record import Resumed, SlotBatch
 class SlotSequencer:
     """`next_offset` is where the next batch starts; `expected` is the lowest offset not yet taken from the log."""
 
-    __slots__ = ("expected", "next_offset", "ready", "slot", "waiting")
+    __slots__ = ("expected", "next_offset", "ready", "slot", "waiting", "waiting_bytes")
 
     def __init__(self, slot: int, next_offset: int = 0) -> None:
         self.slot = slot
         self.next_offset = next_offset
         self.expected = next_offset
         self.waiting: deque[Arrival] = deque()
+        self.waiting_bytes = 0
         self.ready: dict[int, dict[bytes, bytes]] = {}
 
     def arrive(self, arrivals: Iterable[Arrival]) -> None:
@@ -32,6 +33,7 @@ class SlotSequencer:
             offset = arrival.offset
             if offset >= self.expected:
                 self.expected = offset + 1
+                self.waiting_bytes += len(arrival.payload)
                 append(arrival)
 
     def batch(self, limit: int, outcome_bytes_max: int) -> tuple[SlotBatch, list[Arrival]]:
@@ -41,6 +43,7 @@ class SlotSequencer:
         popleft = self.waiting.popleft
         taken = [popleft() for _ in range(count)]
         if taken:
+            self.waiting_bytes -= sum([len(arrival.payload) for arrival in taken])
             self.next_offset = taken[-1].offset + 1
         resumed = []
         for tid, outcomes in list(self.ready.items()):
@@ -61,6 +64,7 @@ class SlotSequencer:
         taken = []
         while self.waiting and self.waiting[0].offset < batch.next:
             taken.append(self.waiting.popleft())
+        self.waiting_bytes -= sum([len(arrival.payload) for arrival in taken])
         assert len(taken) == batch.count, "the log gave other requests than the epoch record counts"
         self.next_offset = batch.next
         for resumed in batch.resumed:

@@ -16,6 +16,7 @@ from styx.sequencer.sequencer import SlotSequencer
 from styx.worker.admission import Admission
 from styx.worker.events import ReportPoison
 from styx.worker.messages import ExternalDone
+from styx.worker.pressure import Pressure
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 
@@ -33,6 +34,7 @@ class Intake:
         self.carried: list[RootTransaction] = []
         self.parked: dict[int, RootTransaction] = {}
         self.poison: list[ReportPoison] = []
+        self.pressure = Pressure()
         self._limits = limits
         self._n_slots = n_slots
         self._admission = Admission(app, limits, n_slots)
@@ -86,9 +88,9 @@ class Intake:
         """Requests that have arrived and are in no epoch yet."""
         return sum(len(sequencer.waiting) for sequencer in self._sequencers.values())
 
-    def waiting(self) -> dict[int, int]:
-        """The same by slot."""
-        return {slot: len(sequencer.waiting) for slot, sequencer in self._sequencers.items()}
+    def waiting(self) -> dict[int, tuple[int, int]]:
+        """The same by slot, and their bytes."""
+        return {slot: (len(each.waiting), each.waiting_bytes) for slot, each in self._sequencers.items()}
 
     @property
     def has_work(self) -> bool:
@@ -96,7 +98,8 @@ class Intake:
         if self.carried or self._unstarted:
             return True
         full = self._full_slots() if self.parked else frozenset()
-        return any(s.ready or (s.waiting and s.slot not in full) for s in self._sequencers.values())
+        takes = not self.pressure.congested
+        return any(s.ready or (takes and s.waiting and s.slot not in full) for s in self._sequencers.values())
 
     def _full_slots(self) -> frozenset[int]:
         """Slots that take no new requests, because too many of theirs wait for outside functions."""
@@ -119,7 +122,9 @@ class Intake:
         slots = sorted(self._sequencers)
         # At least one fits, so that every one has its turn.
         outcome_bytes = max(OUTCOME_BYTES_MAX, 2 * self._limits.value_bytes_max)
-        room = max(0, self._limits.epoch_transactions_max - len(roots))
+        room = max(0, self.pressure.room(self._limits.epoch_transactions_max) - len(roots))
+        if self.pressure.congested:
+            room = 0
         turn = epoch % len(slots) if slots else 0
         for left, slot in zip(range(len(slots), 0, -1), slots[turn:] + slots[:turn], strict=True):
             batch, arrivals = self._sequencers[slot].batch(0 if slot in full else -(-room // left), outcome_bytes)

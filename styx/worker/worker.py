@@ -58,7 +58,7 @@ from styx.worker.lock_rounds import LockRounds
 from styx.worker.messages import ExternalDone, Frame
 from styx.worker.notes import Notes
 from styx.worker.replies import Replies
-from styx.worker.reply_memory import ReplyMemory
+from styx.worker.reply_memory import ReplyMemory, memory_of
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot, Table, holdings
 from styx.worker.slot_content import content_of
@@ -100,7 +100,8 @@ class Worker:
         self.counter = 0
         self._intake = Intake(self.app, self.limits, self.n_slots)
         self._memories: dict[int, ReplyMemory] = {}
-        self._replies = Replies(self._memories)
+        self.pressure = self._intake.pressure
+        self._replies = Replies(self._memories, self.pressure)
         self._plans: dict[int, EpochPlan] = {}
         self.recorded_until = -1
         self._early: dict[int, list[Frame]] = {}
@@ -148,8 +149,8 @@ class Worker:
         """Requests that have arrived and are in no epoch yet."""
         return self._intake.backlog
 
-    def waiting(self) -> dict[int, int]:
-        """The same by slot."""
+    def waiting(self) -> dict[int, tuple[int, int]]:
+        """The same by slot, and their bytes."""
         return self._intake.waiting()
 
     def holdings(self) -> tuple[int, list[str]]:
@@ -292,7 +293,7 @@ class Worker:
         for index, part in loaded.slots.items():
             slot = self.slots[index] = Slot(index)
             slot.load(part.tables if part.converted else self._held.get(index, part.tables), part.converted)
-            memory = self._memories[index] = ReplyMemory(slot, self.limits.idempotency_keys_max)
+            memory = self._memories[index] = memory_of(slot, self.limits)
             self._intake.add_slot(index, part.next_offset, part.pending, memory)
         self.executor.slots = self.slots
         self._hold()

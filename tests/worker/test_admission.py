@@ -29,7 +29,7 @@ class Door:
 
     def __init__(self, **limits: int) -> None:
         self.admission = Admission(app, Limits(**limits), 2)
-        self.memory = ReplyMemory(Slot(0), 10)
+        self.memory = ReplyMemory(Slot(0), 10, 10**9)
         self.tids = iter(range(1, 100))
 
     def admit(self, request: Request | bytes) -> RootTransaction | ReportPoison | None:

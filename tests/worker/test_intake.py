@@ -14,6 +14,7 @@ from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan, Resumed, SlotBatch
 from styx.worker.intake import Intake
 from styx.worker.messages import ExternalDone
+from styx.worker.pressure import REPLY_BYTES
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.slot import Slot
 from tests.protocol.cluster import script_request
@@ -26,7 +27,7 @@ def intake(n_slots: int, limits: Limits | None = None, pending: Sequence[Pending
     """All slots of a deployment; `pending` are slot 0's."""
     made = Intake(app, limits or Limits(), n_slots)
     for slot in range(n_slots):
-        made.add_slot(slot, 0, list(pending) if slot == 0 else [], ReplyMemory(Slot(slot), 10))
+        made.add_slot(slot, 0, list(pending) if slot == 0 else [], ReplyMemory(Slot(slot), 10, 10**9))
     return made
 
 
@@ -60,6 +61,38 @@ def test_room_that_one_slot_does_not_use_is_anothers() -> None:
     three.arrive(2, arrivals(2, 9))
     assert counts(three.form(0, 0)[1]) == {0: 0, 1: 0, 2: 4}
     assert three.backlog == 5
+
+
+def test_a_log_that_is_behind_takes_no_new_requests() -> None:
+    one = intake(1, pending=[carried(1)])
+    one.arrive(0, arrivals(0, 5))
+    one.pressure.congested = True
+    assert one.has_work, "what was carried goes on"
+    roots, batches = one.form(0, 0)
+    assert ([root.tid for root in roots], counts(batches)) == ([1], {0: 0})
+    assert not one.has_work
+    one.pressure.congested = False
+    assert one.has_work
+    assert counts(one.form(1, 0)[1]) == {0: 5}
+
+
+def test_large_replies_make_the_next_epoch_smaller() -> None:
+    one = intake(1)
+    one.arrive(0, arrivals(0, 400))
+    one.pressure.epoch_ended(250, 250 * 1024 * 1024)
+    assert counts(one.form(0, 0)[1]) == {0: 32}
+
+
+def test_the_bytes_that_wait() -> None:
+    one = intake(1)
+    sent = arrivals(0, 9)
+    size = len(sent[0].payload)
+    one.arrive(0, sent)
+    one.arrive(0, sent)
+    assert one.waiting() == {0: (9, 9 * size)}
+    one.pressure.epoch_ended(1, REPLY_BYTES + 1)
+    one.form(0, 0)
+    assert one.waiting() == {0: (8, 8 * size)}
 
 
 def test_carried_transactions_take_room() -> None:

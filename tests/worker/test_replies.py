@@ -7,6 +7,7 @@ import pytest
 from styx.messages import ReplyRecord, decode_reply
 from styx.worker.events import EmitReplies, ReplyDiffers
 from styx.worker.messages import Failure
+from styx.worker.pressure import Pressure
 from styx.worker.replay_difference import digest_of
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
@@ -19,8 +20,8 @@ class Epoch:
     """Replies of epoch 7 over two slots, with their memories."""
 
     def __init__(self, *answered: ReplyRecord) -> None:
-        self.memories = {index: ReplyMemory(Slot(index), 10) for index in (0, 1)}
-        self.replies = Replies(self.memories)
+        self.memories = {index: ReplyMemory(Slot(index), 10, 10**9) for index in (0, 1)}
+        self.replies = Replies(self.memories, Pressure())
         self.replies.answered = {reply.sequence: digest_of(reply) for reply in answered}
         self.replies.begin(7)
 

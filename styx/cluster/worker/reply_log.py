@@ -12,17 +12,20 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from styx.log.kafka.appender import Appender
-from styx.log.kafka.batch import NewRecord
+from styx.log.kafka.batch import NewRecord, size_of
 from styx.log.kafka.topics import TID_HEADER
 from styx.messages import ReplyRecord, encode_reply
 
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""While more than this waits in the appender, replies are held back here, as many as their epoch has."""
+"""While more bytes of replies than this wait in the appender, others are held back here, as many as their epoch has."""
+APPEND_BYTES: Final = 4 * 1024 * 1024
+"""Replies are appended in pieces of about this size."""
 
 
 class _Held(NamedTuple):
     partition: int
     records: list[NewRecord]
+    size: int
     durable: asyncio.Future[None]
 
 
@@ -40,6 +43,13 @@ class ReplyLog:
         self._loop = asyncio.get_running_loop()
         self._held: deque[_Held] = deque()
         self._under_way: set[asyncio.Future[None]] = set()
+        self._queued_bytes = 0
+        self._held_bytes = 0
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of replies that are not durable yet."""
+        return self._queued_bytes + self._held_bytes
 
     def emit(self, replies: list[ReplyRecord]) -> None:
         """Appends replies, in order within each partition."""
@@ -53,11 +63,24 @@ class ReplyLog:
             )
             by_partition.setdefault(reply.reply_to % partitions, []).append(record)
         for partition, records in by_partition.items():
-            durable: asyncio.Future[None] = self._loop.create_future()
-            self._under_way.add(durable)
-            durable.add_done_callback(self._under_way.discard)
-            self._held.append(_Held(partition, records, durable))
+            piece: list[NewRecord] = []
+            size = 0
+            for record in records:
+                piece.append(record)
+                size += size_of(record)
+                if size >= APPEND_BYTES:
+                    self._hold(partition, piece, size)
+                    piece, size = [], 0
+            if piece:
+                self._hold(partition, piece, size)
         self._append_held()
+
+    def _hold(self, partition: int, records: list[NewRecord], size: int) -> None:
+        durable: asyncio.Future[None] = self._loop.create_future()
+        self._under_way.add(durable)
+        durable.add_done_callback(self._under_way.discard)
+        self._held.append(_Held(partition, records, size, durable))
+        self._held_bytes += size
 
     def when_durable(self, then: Callable[[], None]) -> None:
         """Calls `then` once every reply emitted so far is durable; never, if one is not."""
@@ -77,16 +100,23 @@ class ReplyLog:
     def end(self) -> None:
         """What is not durable by now will not be told to be: what waits for it, a snapshot maybe, is freed."""
         self._held.clear()
+        self._held_bytes = 0
         for durable in list(self._under_way):
             durable.cancel()
 
     def _append_held(self) -> None:
         held = self._held
-        while held and self._appender.queued_bytes <= QUEUED_BYTES_MAX:
-            partition, records, durable = held.popleft()
+        # Only replies count, whatever else waits in the appender: else nobody would look here again when that is gone.
+        while held and self._queued_bytes <= QUEUED_BYTES_MAX:
+            partition, records, size, durable = held.popleft()
+            self._held_bytes -= size
+            self._queued_bytes += size
 
-            def appended(future: asyncio.Future[int], partition: int = partition, durable: object = durable) -> None:
+            def appended(
+                future: asyncio.Future[int], partition: int = partition, size: int = size, durable: object = durable
+            ) -> None:
                 assert isinstance(durable, asyncio.Future)
+                self._queued_bytes -= size
                 self._appended(partition, future, durable)
 
             self._appender.append(self._topic, partition, records).add_done_callback(appended)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -46,6 +47,7 @@ from styx.worker.events import (
     EmitReplies,
     FrameArrived,
     LoadState,
+    Proceed,
     RecordDurable,
     ReplyDiffers,
     ReportPoison,
@@ -57,9 +59,12 @@ from styx.worker.events import (
     Tell,
 )
 from styx.worker.messages import Frame
+from styx.worker.pressure import LOG_BYTES_MAX
 from styx.worker.snapshot_io import store_slots
 from styx.worker.step import Step
 
+WAITING_BYTES_MAX: Final = 32 * 1024 * 1024
+"""The same in bytes, unless epochs are replayed: an epoch waits until all that it had is there."""
 WAITING_RECORDS_MAX: Final = 20_000
 """Requests of one slot that have arrived and are in no epoch; beyond, that slot is fetched no further for a while."""
 
@@ -274,13 +279,24 @@ class WorkerSession:
         generation = self._generation
         if generation is None or generation.feed is None:
             return
-        for slot, waiting in core.waiting().items():
-            if waiting > WAITING_RECORDS_MAX and slot not in self._paused:
+        self._look_at_log(generation)
+        bytes_max = sys.maxsize if core.replaying else WAITING_BYTES_MAX
+        for slot, (waiting, n_bytes) in core.waiting().items():
+            many = waiting > WAITING_RECORDS_MAX or n_bytes > bytes_max
+            if many and slot not in self._paused:
                 self._paused.add(slot)
                 generation.feed.pause(slot)
-            elif slot in self._paused and waiting < WAITING_RECORDS_MAX // 2:
+            elif slot in self._paused and waiting < WAITING_RECORDS_MAX // 2 and n_bytes < bytes_max // 2:
                 self._paused.discard(slot)
                 generation.feed.resume(slot)
+
+    def _look_at_log(self, generation: Generation) -> None:
+        """No new requests while the log is behind; who looks next, with a sign of life at the latest, asks again."""
+        pressure, replies = self.core.pressure, generation.replies
+        congested = replies.waiting_bytes > LOG_BYTES_MAX
+        if pressure.congested and not congested:
+            self._passes.give(Proceed())
+        pressure.congested = congested
 
     def _beat(self) -> None:
         self._beat_due = True

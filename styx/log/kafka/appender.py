@@ -25,7 +25,7 @@ from styx.log.kafka.session import REQUEST_SECONDS, RETRY_SECONDS, KafkaSession
 from styx.log.kafka.transaction import ProducerIdentity, Transaction, initialize
 from styx.log.kafka.wire import Produce
 
-QUEUED_BYTES_MAX: Final = 256 * 1024 * 1024
+QUEUED_BYTES_MAX: Final = 4096 * 1024 * 1024
 """Appended but not yet acknowledged; `append` beyond it raises. Who appends holds back its input long before."""
 REQUEST_BYTES_MAX: Final = 512 * 1024
 """No more batches are built for a request that has this much, so that building one takes milliseconds."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import urllib.request
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +16,6 @@ from styx.testing.large.run import Outcome, run_case
 from styx.testing.patience import PATIENCE_SECONDS
 
 APP: Final = "styx.testing.large.app:app"
-KILL_AFTER_SECONDS: Final = 1.5
 SNAPSHOT_SECONDS: Final = 2.0
 
 
@@ -35,7 +33,7 @@ async def on_embedded(case: Case, directory: Path, kill: bool) -> Outcome:
 
     try:
         await ready(url, children[-1])
-        return await _run(case, url, lambda: {"engine": children[-1].pid}, killed if kill else None)
+        return await run_case(case, url, lambda: {"engine": children[-1].pid}, case.name, killed if kill else None)
     finally:
         await children[-1].kill()
 
@@ -59,20 +57,10 @@ async def on_cluster(case: Case, directory: Path, kill: bool, kafka: str, name: 
             for place in range(len(cluster.workers)):
                 await cluster.start_worker(place)
 
-        outcome = await _run(case, cluster.http_url, pids, killed if kill else None)
+        outcome = await run_case(case, cluster.http_url, pids, case.name, killed if kill else None)
         for child in cluster.children:
             child.check()
         return outcome
-
-
-async def _run(
-    case: Case, url: str, pids: Callable[[], dict[str, int]], killed: Callable[[], Awaitable[None]] | None
-) -> Outcome:
-    running = asyncio.create_task(run_case(case, url, pids, case.name))
-    if killed is not None:
-        await asyncio.sleep(KILL_AFTER_SECONDS)
-        await killed()
-    return await running
 
 
 async def ready(url: str, child: ChildProcess) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,6 +17,8 @@ import aiohttp
 from styx.testing.large.cases import HOLDERS, Case
 
 RETRY_SECONDS: Final = 0.2
+MIDDLE_SECONDS: Final = 0.3
+"""Of a run: what is to happen in its middle happens so long after its requests were sent."""
 SMALL_PAUSE_SECONDS: Final = 0.05
 TIMEOUT_SECONDS: Final = 600
 _TRY_AGAIN: Final = frozenset(
@@ -82,8 +84,16 @@ class Sender:
             self.problems.append(f"{what}: {got} instead of {expected}")
 
 
-async def run_case(case: Case, url: str, pids: Callable[[], dict[str, int]], name: str) -> Outcome:
-    """`name` is new for each run: the keys of its entities begin with it. `pids` are those whose memory is measured."""
+async def run_case(
+    case: Case,
+    url: str,
+    pids: Callable[[], dict[str, int]],
+    name: str,
+    middle: Callable[[], Awaitable[None]] | None = None,
+) -> Outcome:
+    """`name` is new for each run: the keys of its entities begin with it. `pids` are those whose memory is measured;
+    `middle` is done while the requests are under way.
+    """
     async with Sender(url) as sender:
         for number in range(HOLDERS if case.before else 0):
             await sender.call(f"{name}h{number}", "hold", (case.before,), case.before)
@@ -91,6 +101,7 @@ async def run_case(case: Case, url: str, pids: Callable[[], dict[str, int]], nam
         before = watch.memory()
         watching = asyncio.create_task(watch.run())
         began_s = time.monotonic()
+        disturbing = asyncio.create_task(_soon(middle))
         await asyncio.gather(
             *(
                 sender.call(
@@ -103,6 +114,7 @@ async def run_case(case: Case, url: str, pids: Callable[[], dict[str, int]], nam
             )
         )
         took_s = time.monotonic() - began_s
+        await disturbing
         watch.stop = True
         await watching
         return Outcome(
@@ -115,6 +127,12 @@ async def run_case(case: Case, url: str, pids: Callable[[], dict[str, int]], nam
             watch.peak,
             watch.memory(),
         )
+
+
+async def _soon(middle: Callable[[], Awaitable[None]] | None) -> None:
+    if middle is not None:
+        await asyncio.sleep(MIDDLE_SECONDS)
+        await middle()
 
 
 class _Watch:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 from weakref import ref
 
 import pytest
 
-from styx.cluster.worker.reply_log import ReplyLog
+from styx.cluster.worker.reply_log import APPEND_BYTES, QUEUED_BYTES_MAX, ReplyLog
 from styx.log.kafka.appender import Appender
 from styx.messages import ReplyRecord
 
@@ -24,8 +24,10 @@ class FakeAppender:
 
     def __init__(self) -> None:
         self.appended: list[asyncio.Future[int]] = []
+        self.counts: list[int] = []
 
-    def append(self, *_: object) -> asyncio.Future[int]:
+    def append(self, _: object, __: object, records: Sequence[object]) -> asyncio.Future[int]:
+        self.counts.append(len(records))
         self.appended.append(asyncio.get_running_loop().create_future())
         return self.appended[-1]
 
@@ -100,3 +102,33 @@ async def test_what_waits_when_the_generation_ends_is_freed_and_never_begins(no_
     await some_passes()
     assert freed() is None
     assert Snapshot.begun == 0
+
+
+async def test_what_else_waits_in_the_appender_holds_up_no_reply() -> None:
+    """Nobody would look for them again when it is gone, and a snapshot would wait for them for ever."""
+    appender = FakeAppender()
+    appender.queued_bytes = 10**12
+    emitting(appender)
+
+
+def large(count: int, size: int) -> list[ReplyRecord]:
+    return [ReplyRecord(f"r{number}", number, number, 0, 1, bytes(size)) for number in range(count)]
+
+
+async def test_large_replies_are_appended_in_pieces_and_held_back() -> None:
+    appender = FakeAppender()
+    log = ReplyLog(cast(Appender, appender), "replies", 2, _never)
+    at_once = QUEUED_BYTES_MAX // APPEND_BYTES
+    log.emit(large(2 * at_once + 7, APPEND_BYTES // 2))
+    Snapshot.begun = 0
+    log.when_durable(Snapshot().begin)
+    assert appender.counts == [2] * at_once
+    assert log.waiting_bytes > (at_once + 3) * APPEND_BYTES
+    done = 0
+    while done < len(appender.appended):
+        appender.appended[done].set_result(done)
+        done += 1
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    assert appender.counts == [2] * (at_once + 3) + [1]
+    assert (log.waiting_bytes, Snapshot.begun) == (0, 1)
