@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from styx.cli.cluster_options import DataOptions
+from styx.cluster.facts_access import tokens_for
+from styx.cluster.facts_server import FactsAddress
 from styx.cluster.options import ProcessOptions
 from styx.errors import ConfigurationError
 from styx.log.kafka.address import parse_kafka_url
@@ -58,6 +60,13 @@ def secret_of(environment: Mapping[str, str]) -> bytes:
             f"the cluster's secret has {len(secret)} bytes; it needs {SECRET_BYTES_MIN} at least.\n{_HOW_TO_MAKE_ONE}"
         )
     return secret
+
+
+def facts_address(
+    host: str, port: int | None, secret: bytes, environment: Mapping[str, str] = os.environ
+) -> FactsAddress:
+    """Where a process tells its facts, and whom; raises `ConfigurationError`."""
+    return FactsAddress(host, port, tokens_for(host, secret, environment))
 
 
 def process_options(

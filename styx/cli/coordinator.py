@@ -84,9 +84,8 @@ def coordinator(
     )
 
     from styx.cli.cluster_process import run_process
-    from styx.cli.cluster_setup import process_options, security_of
+    from styx.cli.cluster_setup import facts_address, process_options, security_of
     from styx.cli.coordinator_main import coordinate
-    from styx.cluster.facts_server import FactsAddress
     from styx.cluster.options import CoordinatorOptions, cluster_limits
 
     security = security_of(cluster)
@@ -108,7 +107,7 @@ def coordinator(
         grace_s=grace,
         keep_log=keep_log,
     )
-    run_process(name, coordinate(options, wanted, loaded, FactsAddress(http_host, http_port)))
+    run_process(name, coordinate(options, wanted, loaded, facts_address(http_host, http_port, security.secret)))
 
 
 def check_numbers(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,6 +19,9 @@ Examples:
   styx errors
   styx errors --limit 1000 --json
   styx errors --url http://10.0.0.7:8082 --url http://10.0.0.8:8082
+
+A gateway with API keys is asked with STYX_API_KEY, a worker that asks for a token
+with STYX_FACTS_TOKEN, or the one that STYX_SECRET gives.
 
 Exit codes:
   0    they were told, or there are none
@@ -82,10 +86,10 @@ def _local() -> tuple[str, ...]:
 
 
 def _fetched(url: str) -> tuple[int, list[Mistake]]:
-    from styx.cli.facts_client import fetch
+    from styx.cli.facts_client import facts_token, fetch
     from styx.reports.mistakes import read_page
 
-    status, body = fetch(url.rstrip("/") + "/errors")
+    status, body = fetch(url.rstrip("/") + "/errors", os.environ.get("STYX_API_KEY") or facts_token())
     try:
         if status != 200:
             raise ValueError(f"it answers with status {status}")

@@ -69,10 +69,9 @@ def gateway(
         raise usage_error(f"--drain is a number of seconds from 0 to {DRAIN_SECONDS_MAX:g}, got {drain:g}")
 
     from styx.cli.cluster_process import run_process
-    from styx.cli.cluster_setup import default_name, security_of
+    from styx.cli.cluster_setup import default_name, facts_address, security_of
     from styx.cli.front_options import front_of
     from styx.cli.gateway_main import serve_gateway
-    from styx.cluster.facts_server import FactsAddress
     from styx.cluster.gateway_process import GatewayProcess
     from styx.log.kafka.address import parse_kafka_url
     from styx.transport.address import parse_address
@@ -80,5 +79,7 @@ def gateway(
     name = name or default_name()
     parse_address(coordinator)
     before = front_of(front or FrontOptions(), host)
-    process = GatewayProcess(name, security_of(cluster), coordinator, parse_kafka_url(log))
-    run_process(name, serve_gateway(process, host, port, FactsAddress(http_host, http_port), before, drain))
+    security = security_of(cluster)
+    told = facts_address(http_host, http_port, security.secret)
+    process = GatewayProcess(name, security, coordinator, parse_kafka_url(log))
+    run_process(name, serve_gateway(process, host, port, told, before, drain))

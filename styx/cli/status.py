@@ -61,10 +61,10 @@ def status(
 
 def _look(url: str) -> Status:
     from styx.cli.exit_codes import CommandFailed
-    from styx.cli.facts_client import fetch_status
+    from styx.cli.facts_client import facts_token, fetch_status
 
     try:
-        return fetch_status(url)
+        return fetch_status(url, facts_token())
     except OSError as error:
         raise CommandFailed(
             f"no coordinator answers at {url}: {error.strerror or error}\n"

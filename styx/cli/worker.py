@@ -72,10 +72,10 @@ def worker(
 
     from styx.cli.app_target import load_app
     from styx.cli.cluster_process import run_process
-    from styx.cli.cluster_setup import process_options, security_of
+    from styx.cli.cluster_setup import facts_address, process_options, security_of
     from styx.cli.worker_main import work
-    from styx.cluster.facts_server import FactsAddress
 
     options = process_options(name, security_of(cluster), coordinator, data, host, port, advertise)
     loaded = None if app is None else load_app(app)
-    run_process(options.name, work(options, loaded, FactsAddress(http_host, http_port), drain))
+    told = facts_address(http_host, http_port, options.security.secret)
+    run_process(options.name, work(options, loaded, told, drain))

@@ -1,7 +1,7 @@
 """A small HTTP server beside a process's work: whether it is well, what it counts, what it knows. Reads, never changes.
 
-For supervisors, scrapers and `styx status`. It listens on this machine alone unless it is told otherwise: it asks
-nobody who they are, and shows no request, no key and no state.
+For supervisors, scrapers and `styx status`. It listens on this machine alone unless it is told otherwise, and then asks
+for a token (`facts_access.py`). It shows no request, no key and no state.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import uvicorn
 
+from styx.cluster.facts_access import FactsAccess
 from styx.errors import ConfigurationError
 from styx.http.limits import HttpLimits
 from styx.http.room import Room, serving
@@ -35,10 +36,11 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class FactsAddress(NamedTuple):
-    """Where to listen; port 0 takes a free one, None: nowhere."""
+    """Where to listen; port 0 takes a free one, None: nowhere. `tokens`: one of them is asked for, if there are any."""
 
     host: str
     port: int | None
+    tokens: tuple[str, ...] = ()
 
 
 class Page(NamedTuple):
@@ -71,7 +73,7 @@ async def facts_server(address: FactsAddress, pages: Mapping[str, Callable[[], P
         yield None
         return
     listening = _listen(address.host, address.port)
-    server = _Server(_config(_Application(pages)))
+    server = _Server(_config(_Application(pages, FactsAccess(address.host, address.tokens))))
     serving = asyncio.create_task(server.serve([listening]), name="styx-facts")
     host, port = listening.getsockname()[:2]
     try:
@@ -83,16 +85,23 @@ async def facts_server(address: FactsAddress, pages: Mapping[str, Callable[[], P
 
 
 class _Application:
-    def __init__(self, pages: Mapping[str, Callable[[], Page]]) -> None:
+    def __init__(self, pages: Mapping[str, Callable[[], Page]], access: FactsAccess) -> None:
         self._pages = pages
+        self._access = access
 
     async def __call__(self, scope: MutableMapping[str, Any], _: object, send: Send) -> None:
         page = self._page(scope)
         headers = [(b"content-type", page.content_type), (b"content-length", b"%d" % len(page.body))]
+        if page.status == 401:
+            headers.append((b"www-authenticate", b'Bearer realm="styx"'))
         await send({"type": "http.response.start", "status": page.status, "headers": headers})
         await send({"type": "http.response.body", "body": page.body})
 
     def _page(self, scope: MutableMapping[str, Any]) -> Page:
+        version = scope.get("http_version", "1.1")
+        refusal = self._access.refusal(scope["method"], scope["path"], version, scope["headers"])
+        if refusal is not None:
+            return Page(msgspec.json.encode({"error": refusal[1]}), refusal[0])
         make = self._pages.get(scope["path"])
         if make is None:
             return Page(msgspec.json.encode({"error": "not found", "there is": sorted(self._pages)}), 404)

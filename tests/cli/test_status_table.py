@@ -116,7 +116,7 @@ def test_slots(slots: list[int], text: str) -> None:
 
 def test_command_prints_json_or_text_and_tells_by_its_exit_code(styx: Styx, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [RUNNING, RUNNING, Status(app="bank", waiting="no Kafka")]
-    fetch: Callable[[str], Status] = lambda _: answers.pop(0)  # noqa: E731 - typed
+    fetch: Callable[[str, str | None], Status] = lambda *_: answers.pop(0)  # noqa: E731 - typed
     monkeypatch.setattr(facts_client, "fetch_status", fetch)
     ran = styx("status", "--json", "--url", "http://h")
     assert (ran.status, json.loads(ran.out)["workers"][0]["slots"]) == (0, [0, 1, 3])

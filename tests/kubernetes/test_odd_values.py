@@ -139,7 +139,7 @@ def test_a_limit_of_memory_is_understood_in_each_way_of_writing_it(helm: Path) -
 
 def test_a_variable_that_the_chart_sets_is_not_set_again(helm: Path) -> None:
     """Of two of one name, one counts, and `kubectl apply` may drop either."""
-    files = ("external", "tls", "deployed-app", "ingress", "default")
+    files = ("external", "tls", "deployed-app", "ingress", "guarded", "anonymous", "default")
     value_sets = [("--values", str(CHARTS / "styx" / "ci" / f"{each}.yaml")) for each in files]
     servers = [each for values in value_sets for each in workloads(rendered(helm, "styx", *values))]
     containers = [server.pod["containers"][0] for server in servers if server.kind in SERVERS]

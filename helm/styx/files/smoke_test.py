@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 import sys
 import time
 import urllib.error
@@ -14,13 +15,16 @@ import urllib.request
 from typing import Any
 
 GATEWAY, COORDINATOR = os.environ["GATEWAY_URL"], os.environ["COORDINATOR_URL"]
+API_KEY, FACTS_TOKEN = os.environ.get("STYX_API_KEY", ""), os.environ.get("STYX_FACTS_TOKEN", "")
+TLS = ssl.create_default_context(cafile=os.environ["STYX_CA"]) if GATEWAY.startswith("https:") else None
 SECONDS_MAX = float(os.environ.get("SECONDS_MAX", "60"))
 
 
-def fetched(url: str) -> Any:
+def fetched(url: str, token: str) -> Any:
     """The answer as JSON; raises `OSError` or `ValueError` with what is wrong."""
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=5, context=TLS) as answer:
             return json.loads(answer.read())
     except urllib.error.HTTPError as error:
         text = error.read(1000).decode(errors="replace")
@@ -31,11 +35,11 @@ def fetched(url: str) -> Any:
 
 def found() -> str:
     """What there is, in words; raises `OSError` or `ValueError` with what is wrong."""
-    fetched(GATEWAY + "/readyz")
-    paths = [path for path in fetched(GATEWAY + "/openapi.json").get("paths", {}) if path.startswith("/v1/")]
+    fetched(GATEWAY + "/readyz", "")
+    paths = [path for path in fetched(GATEWAY + "/openapi.json", API_KEY).get("paths", {}) if path.startswith("/v1/")]
     if not paths:
         raise ValueError("the gateway's /openapi.json has no function of an app; deploy one: styx deploy MODULE:APP")
-    status = fetched(COORDINATOR + "/status")
+    status = fetched(COORDINATOR + "/status", FACTS_TOKEN)
     if status["phase"] != "running":
         raise ValueError(f"the cluster is not running: {status['phase']}: {status['waiting'] or status['phase_text']}")
     idle = [worker["name"] for worker in status["workers"] if not worker["member"]]

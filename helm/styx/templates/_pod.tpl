@@ -1,7 +1,8 @@
 {{/*
 Parts that all pods have in common. Each takes (dict "root" $ "component" NAME "values" VALUES-OF-THE-COMPONENT), and
 says by "kafka", "store" and "peer" what the pod connects to: the log, the store, other processes of the cluster; by
-"secret" that it needs the cluster's secret, and by "tmpSize" that its /tmp has another size.
+"secret" that it needs the cluster's secret, by "tmpSize" that its /tmp has another size, and by "https" that its port
+"http" speaks TLS.
 */}}
 
 {{/* Fields of the pod's spec before its containers. */}}
@@ -52,13 +53,13 @@ resources:
 
 {{- define "styx.probes" -}}
 startupProbe:
-  httpGet: {path: /healthz, port: http}
+  httpGet: {path: /healthz, port: http{{ if .https }}, scheme: HTTPS{{ end }}}
   {{- toYaml .values.probes.startup | nindent 2 }}
 readinessProbe:
-  httpGet: {path: /readyz, port: http}
+  httpGet: {path: /readyz, port: http{{ if .https }}, scheme: HTTPS{{ end }}}
   {{- toYaml .values.probes.readiness | nindent 2 }}
 livenessProbe:
-  httpGet: {path: /healthz, port: http}
+  httpGet: {path: /healthz, port: http{{ if .https }}, scheme: HTTPS{{ end }}}
   {{- toYaml .values.probes.liveness | nindent 2 }}
 {{- end -}}
 

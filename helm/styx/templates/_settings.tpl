@@ -117,6 +117,7 @@ replicas: {{ int .spec.replicas }}
 {{- fail (printf "serviceMonitor.scrapeTimeout is %s, but serviceMonitor.interval is %s: the Prometheus operator would leave the monitors out. Lower scrapeTimeout." .scrapeTimeout .interval) -}}
 {{- end -}}
 {{- end -}}
+{{- include "styx.checkAccess" . -}}
 {{- include "styx.checkService" .Values.gateway.service -}}
 {{- include "styx.checkEgress" . -}}
 {{- include "styx.checkForEver" . -}}

@@ -17,6 +17,7 @@ from styx.cli.exit_codes import usage_error
 from styx.cli.run_directory import held, secret_file, write_secret
 from styx.cli.up.plan import LOOPBACK, UpPlan, child_environment
 from styx.cli.up.supervisor import Supervisor
+from styx.cluster.facts_access import TOKEN_FILE_VARIABLE, TOKEN_VARIABLE, token_of
 from styx.cluster.options import ProcessOptions
 from styx.deployment.package import pack
 from styx.errors import ConfigurationError
@@ -39,7 +40,11 @@ def run_cluster(plan: UpPlan, app: App) -> None:
         write_secret(plan.directory, secret)
 
         async def run() -> None:
-            supervisor = Supervisor(plan, security, child_environment(secret, environment), say)
+            inherited = child_environment(secret, environment)
+            if plan.front.guarded and TOKEN_FILE_VARIABLE not in inherited:
+                # Who asks for keys at one port does not tell at another one.
+                inherited.setdefault(TOKEN_VARIABLE, token_of(security.secret))
+            supervisor = Supervisor(plan, security, inherited, say)
             await supervisor.run(package, lambda text, pids: say(*opening_lines(app, plan, text, pids)))
 
         gateways = _count(len(plan.gateway_ports), "gateway")

@@ -13,7 +13,7 @@ from styx.cli.cluster_setup import ANY_ADDRESS, SECRET_FILE_VARIABLE, SECRET_VAR
 from styx.cli.front_options import FrontOptions
 from styx.transport.address import format_address
 
-KEPT: Final = ("STYX_S3_", "STYX_KAFKA_", "STYX_TLS_", "STYX_DEBUG", "STYX_LOG_FORMAT")
+KEPT: Final = ("STYX_S3_", "STYX_KAFKA_", "STYX_TLS_", "STYX_DEBUG", "STYX_LOG_FORMAT", "STYX_FACTS_TOKEN")
 """What children inherit of this command's own variables; the rest would be taken for options of theirs."""
 LOOPBACK: Final = "127.0.0.1"
 
@@ -53,7 +53,8 @@ class UpPlan:
     def gateway_urls(self) -> list[str]:
         """Where requests go, seen from this machine."""
         host = LOOPBACK if self.host in ANY_ADDRESS else self.host
-        return [f"http://{format_address(host, port)}" for port in self.gateway_ports]
+        scheme = "http" if self.front.tls_cert is None else "https"
+        return [f"{scheme}://{format_address(host, port)}" for port in self.gateway_ports]
 
     def coordinator_words(self, workers: int) -> list[str]:
         """The coordinator's arguments."""

@@ -16,6 +16,7 @@ from styx.cli.run_directory import RunFacts, secret_file, write_facts
 from styx.cli.up.child import Child
 from styx.cli.up.plan import UpPlan
 from styx.cluster.coordinator.status import Status
+from styx.cluster.facts_access import token_of
 from styx.cluster.operator_client import ask
 from styx.cluster.wire import Deploy
 from styx.ports import free_port
@@ -37,6 +38,7 @@ class Supervisor:
     def __init__(self, plan: UpPlan, security: Security, environment: Mapping[str, str], say: Say) -> None:
         self._plan = plan
         self._security = security
+        self._token = token_of(security.secret)
         self._environment = environment
         self._say = say
         self._workers_wanted = plan.workers
@@ -112,13 +114,13 @@ class Supervisor:
 
     def _coordinator_works(self) -> str | None:
         try:
-            return fetch_status(self._plan.facts_url).waiting
+            return fetch_status(self._plan.facts_url, self._token).waiting
         except OSError as error:
             return f"it does not answer yet ({error.strerror or error})"
 
     def _cluster_runs(self) -> str | None:
         try:
-            status = fetch_status(self._plan.facts_url)
+            status = fetch_status(self._plan.facts_url, self._token)
         except OSError as error:
             return f"the coordinator does not answer ({error.strerror or error})"
         return None if status.phase == "running" else status.waiting or status.phase_text
@@ -126,7 +128,7 @@ class Supervisor:
     def _gateways_ready(self) -> str | None:
         for url in self._plan.gateway_urls:
             try:
-                status, body = fetch(f"{url}/readyz")
+                status, body = fetch(f"{url}/readyz", verified=False)
             except OSError as error:
                 return f"{url} does not answer yet ({error.strerror or error})"
             if status != 200:
@@ -135,7 +137,7 @@ class Supervisor:
 
     async def _status(self) -> Status | None:
         try:
-            return await asyncio.to_thread(fetch_status, self._plan.facts_url)
+            return await asyncio.to_thread(fetch_status, self._plan.facts_url, self._token)
         except OSError:
             return None
 

@@ -1,0 +1,82 @@
+"""Who may read a process's facts: whoever shows a token, or, on this machine alone, everybody. Decides; never listens.
+
+The cluster's secret gives a token, so that commands which have the one need no other; a scraper, which must not have
+the secret, is given one of its own. Health is told to everybody.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from styx.errors import ConfigurationError
+from styx.gateway.hosts import Hosts, is_loopback
+from styx.gateway.origin import HEALTH_PATHS, OriginRules
+
+TOKEN_VARIABLE: Final = "STYX_FACTS_TOKEN"
+TOKEN_FILE_VARIABLE: Final = "STYX_FACTS_TOKEN_FILE"
+TOKEN_CHARS_MIN: Final = 16
+"""Shorter ones could be guessed."""
+_PURPOSE: Final = b"styx facts"
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class FactsAccess:
+    """With `tokens`, one of them is asked for; without, pages of strangers and other hosts than `bound` are refused."""
+
+    def __init__(self, bound: str, tokens: tuple[str, ...] = ()) -> None:
+        self._tokens = tuple(token.encode() for token in tokens)
+        self._rules = OriginRules(Hosts(bound))
+
+    def refusal(self, method: str, path: str, http_version: str, headers: Headers) -> tuple[int, str] | None:
+        """The status and the words for a request that is not served; None for one that is."""
+        if path in HEALTH_PATHS and method in ("GET", "HEAD"):
+            return None
+        if self._tokens:
+            return None if self._shows_token(headers) else (401, "send Authorization: Bearer with the token of facts")
+        # Only reading is served, so what a body is does not matter.
+        refused = self._rules.judge("GET", path, http_version, "http", headers).refusal
+        return None if refused is None else (403, refused.message)
+
+    def _shows_token(self, headers: Headers) -> bool:
+        sent = [value for name, value in headers if name == b"authorization"]
+        scheme, _, credential = (sent[0] if len(sent) == 1 else b"").partition(b" ")
+        # All are compared, so that the time tells nothing.
+        right = [hmac.compare_digest(credential.strip(), token) for token in self._tokens]
+        return scheme.lower() == b"bearer" and any(right)
+
+
+def token_of(secret: bytes) -> str:
+    """The token that who knows the cluster's secret has; the secret cannot be had from it."""
+    return hmac.digest(secret, _PURPOSE, sha256).hex()
+
+
+def given_token(environment: Mapping[str, str]) -> str | None:
+    """The token in the environment, or in the file that it names; raises `ConfigurationError`."""
+    text, file = environment.get(TOKEN_VARIABLE), environment.get(TOKEN_FILE_VARIABLE)
+    if file and not text:
+        try:
+            text = Path(file).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"the token's file {file} cannot be read: {error}") from None
+    if not text:
+        return None
+    token = text.strip()
+    if len(token) < TOKEN_CHARS_MIN or not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigurationError(
+            f"{TOKEN_VARIABLE} is no token: it has {TOKEN_CHARS_MIN} letters, digits and signs at least, as in "
+            "openssl rand -hex 32"
+        )
+    return token
+
+
+def tokens_for(host: str, secret: bytes, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """What a process that listens on `host` asks for; nothing on this machine alone, unless a token is given."""
+    given = given_token(environment)
+    if given is not None:
+        return given, token_of(secret)
+    return () if is_loopback(host) else (token_of(secret),)

@@ -1,0 +1,89 @@
+"""Who may read a process's facts: by token beyond this machine, and no stranger's page on it."""
+
+import asyncio
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from styx import ConfigurationError
+from styx.cluster.facts_access import FactsAccess, given_token, token_of, tokens_for
+from styx.cluster.facts_server import FactsAddress, Page, facts_server, well
+
+SECRET, TOKEN = b"s" * 32, "t" * 32
+PAGES = ("/metrics", "/status", "/errors", "/other", "/", "/healthz/", "//healthz")
+
+
+def refused(access: FactsAccess, path: str, headers: Mapping[str, str], method: str = "GET") -> int | None:
+    said = [(name.encode(), value.encode()) for name, value in headers.items()]
+    found = access.refusal(method, path, "1.1", said)
+    return None if found is None else found[0]
+
+
+def test_on_this_machine_programs_are_served_and_pages_are_not() -> None:
+    access = FactsAccess("127.0.0.1")
+    for path in PAGES:
+        assert refused(access, path, {"host": "localhost:8081"}) is None
+        assert refused(access, path, {"host": "evil.example"}) == 403
+        assert refused(access, path, {"host": "localhost:8081", "origin": "http://localhost:1"}) == 403
+        assert refused(access, path, {"host": "localhost:8081", "sec-fetch-site": "cross-site"}) == 403
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1", "10.0.0.1"])
+def test_with_tokens_nothing_but_health_is_told_without(host: str) -> None:
+    access = FactsAccess(host, (TOKEN, "u" * 32))
+    for path in PAGES:
+        for token in (TOKEN, "u" * 32):
+            assert refused(access, path, {"host": "coordinator:8081", "authorization": f"Bearer {token}"}) is None
+        for wrong in ("", "Bearer", "Bearer ", f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[1:]}", TOKEN):
+            assert refused(access, path, {"host": "coordinator:8081", "authorization": wrong}) == 401
+        assert refused(access, path, {}) == 401
+    for path in ("/healthz", "/readyz"):
+        assert refused(access, path, {"host": "10.1.2.3"}) is None
+        assert refused(access, path, {"host": "10.1.2.3"}, "POST") == 401
+
+
+def test_two_headers_are_none() -> None:
+    twice = [(b"authorization", b"Bearer " + TOKEN.encode())] * 2
+    assert FactsAccess("0.0.0.0", (TOKEN,)).refusal("GET", "/metrics", "1.1", twice) is not None
+
+
+def test_which_tokens_are_asked_for(tmp_path: Path) -> None:
+    own = token_of(SECRET)
+    assert SECRET.decode() not in own
+    assert tokens_for("127.0.0.1", SECRET, {}) == tokens_for("localhost", SECRET, {}) == ()
+    assert tokens_for("0.0.0.0", SECRET, {}) == tokens_for("10.0.0.1", SECRET, {}) == (own,)
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    for environment in ({"STYX_FACTS_TOKEN": TOKEN}, {"STYX_FACTS_TOKEN_FILE": str(file)}):
+        assert tokens_for("127.0.0.1", SECRET, environment) == (TOKEN, own)
+
+
+@pytest.mark.parametrize("text", ["short", "a b" * 20, "é" * 20, "a\nb" * 20])
+def test_what_is_no_token(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="STYX_FACTS_TOKEN is no token"):
+        given_token({"STYX_FACTS_TOKEN": text})
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        given_token({"STYX_FACTS_TOKEN_FILE": "/none"})
+
+
+def test_over_http() -> None:
+    def get(url: str, token: str = "") -> tuple[int, str | None]:
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, None
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.headers["www-authenticate"]
+
+    async def main() -> None:
+        pages = {"/healthz": lambda: well(None), "/metrics": lambda: Page(b"a 1\n")}
+        async with facts_server(FactsAddress("127.0.0.1", 0, (TOKEN,)), pages) as url:
+            for path, token, status in (("/metrics", "", 401), ("/metrics", TOKEN, 200), ("/healthz", "", 200)):
+                assert (await asyncio.to_thread(get, f"{url}{path}", token))[0] == status
+            assert await asyncio.to_thread(get, f"{url}/none") == (401, 'Bearer realm="styx"')
+
+    asyncio.run(main())
