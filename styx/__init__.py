@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from styx.client.connect import connect, connect_sync
     from styx.client.embedded import embedded
     from styx.client.embedded_sync import embedded_sync
+    from styx.gateway.mounted import asgi
 
 __version__ = "0.1.0"
 
@@ -52,6 +53,7 @@ __all__ = [
     "StyxError",
     "TransactionAborted",
     "__version__",
+    "asgi",
     "connect",
     "connect_sync",
     "embedded",
@@ -68,6 +70,15 @@ def __getattr__(name: str) -> Any:
         from styx.client.embedded_sync import embedded_sync
 
         return embedded_sync
+    if name == "asgi":
+        try:
+            from styx.gateway.mounted import asgi
+        except ImportError as error:
+            from styx.extras import lacking
+
+            raise ConfigurationError(lacking("styx.asgi", error.name, "gateway")) from None
+
+        return asgi
     if name in ("connect", "connect_sync"):
         from styx.client import connect
 

@@ -28,6 +28,7 @@ NAMES = {
     "StyxError",
     "TransactionAborted",
     "__version__",
+    "asgi",
     "connect",
     "connect_sync",
     "embedded",

@@ -134,6 +134,11 @@ class EmbeddedClient(Client):
                 future.set_result(rejected(error))
             return future
 
+    def check_home(self) -> None:
+        """Raises `ConfigurationError` off the event loop that it was opened on; fine if it is not open."""
+        if self._home is not None:
+            self._home.check(_FROM_THREADS)
+
     def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
         """As `Client.load_target`: chunks by slot, straight into the engine."""
         if self._home is None:

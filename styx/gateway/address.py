@@ -32,14 +32,27 @@ class Address(NamedTuple):
     function: str
 
 
+def path(scope: Any) -> str:
+    """The request's path, decoded, below the prefix under which the application is mounted (`root_path`)."""
+    below: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return below[len(root) :] if root and below.startswith(root + "/") else below
+
+
 def raw_path(scope: Any) -> str:
-    """The request's path as it was sent, percent-encoding included."""
+    """As `path`, as it was sent: percent-encoding included."""
     sent = scope.get("raw_path")
     if sent is None:
-        return quote(scope["path"], safe="/")
+        return quote(path(scope), safe="/")
     # Bytes beyond ASCII are no URL; kept one to one here, they fail as names or keys with a message.
     text: str = sent.decode("latin-1")
-    return text
+    if not scope.get("root_path"):
+        return text
+    below = path(scope)
+    # The prefix may be encoded in another way than ours, and some servers leave it out here.
+    n_prefix = 0 if below == scope["path"] else scope["root_path"].count("/")
+    found = "/" + "/".join(text.split("/")[n_prefix + 1 :])
+    return next((raw for raw in (found, text) if unquote(raw) == below), quote(below, safe="/"))
 
 
 def parse(path: str) -> Address | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import Final
+from urllib.parse import quote
 
 import msgspec
 from starlette.applications import Starlette
@@ -17,7 +18,7 @@ from starlette.routing import Route
 
 from styx.app import App
 from styx.codec import shown
-from styx.gateway import status
+from styx.gateway import address, status
 from styx.gateway.address import PREFIX
 from styx.gateway.body import Receive
 from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
@@ -64,7 +65,7 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
         send = closing(send, lambda: self.draining)
-        if scope["type"] == "http" and scope["path"].startswith(PREFIX):
+        if scope["type"] == "http" and address.path(scope).startswith(PREFIX):
             await self._requests(scope, receive, send)
         else:
             await self._others(scope, receive, send)
@@ -97,7 +98,12 @@ class Gateway:
         return Response(reports.mistakes.page(), media_type="application/json")
 
     async def _openapi(self, request: Request) -> Response:
-        return Response(self._described.openapi_json, media_type="application/json")
+        content = self._described.openapi_json
+        prefix = request.scope.get("root_path", "")
+        if prefix:
+            servers = msgspec.json.encode([{"url": quote(prefix)}])
+            content = b'{"servers":%b,%b' % (servers, content[1:])
+        return Response(content, media_type="application/json")
 
     async def _docs(self, request: Request) -> Response:
         return HTMLResponse(self._described.docs_html, headers={"content-security-policy": CONTENT_SECURITY_POLICY})

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
-from styx.gateway import status
+from styx.gateway import address, status
 from styx.gateway.body import IncomingBody, Receive
 from styx.gateway.last_answers import CLOSE, Message, Send
 from styx.gateway.origin import OriginRules, Refusal
@@ -35,7 +35,7 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
-        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        path = address.path(scope)
         verdict = self._rules.judge(
             scope["method"], path, scope.get("http_version", "1.1"), scope.get("scheme", "http"), scope["headers"]
         )

@@ -41,11 +41,11 @@ class Action(NamedTuple):
 
 def action_of(scope: Mapping[str, Any]) -> Action | None:
     """What an ASGI request asks for; None for what is no request of ours."""
-    path = _below(scope["path"], scope)
+    path = address.path(scope)
     if not path.startswith(address.PREFIX):
         page = PAGES.get(path)
         return Action(SEE, page) if page is not None and scope["method"] in ("GET", "HEAD") else None
-    segments = _below(address.raw_path(scope), scope).split("/")
+    segments = address.raw_path(scope).split("/")
     kind = _SEGMENTS.get((scope["method"], len(segments)))
     try:
         names = [address.decoded(segment) for segment in segments[2:]]
@@ -56,8 +56,3 @@ def action_of(scope: Mapping[str, Any]) -> Action | None:
     if kind == CALL:
         return Action(CALL, f"{names[0]}.{names[2]}", names[1])
     return Action(kind, names[0], names[1] if kind == READ else None)
-
-
-def _below(path: str, scope: Mapping[str, Any]) -> str:
-    root: str = scope.get("root_path", "")
-    return path[len(root) :] if root and path.startswith(root + "/") else path

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from styx.gateway import address
 from styx.gateway.auth.actions import SEE, action_of
 from styx.gateway.auth.credentials import NoCredential, Verifier, credential_in
 from styx.gateway.auth.identity import CannotTell, Identity, NotProved, UnknownKey
@@ -45,7 +46,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
-        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        path = address.path(scope)
         if path in HEALTH_PATHS and scope["method"] in ("GET", "HEAD"):
             await self._application(scope, receive, send)
             return

@@ -1,0 +1,84 @@
+"""`styx.asgi`: an embedded client as an ASGI application, to be mounted under a path of another one or served as it is.
+
+What strangers' pages may not do is refused here as in a gateway of its own; who may do what, beyond that, is up to the
+application around it. It never opens a client that somebody else opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from styx.client.embedded import EmbeddedClient
+from styx.codec import shown
+from styx.errors import ConfigurationError
+from styx.gateway.app import Gateway
+from styx.gateway.body import Receive
+from styx.gateway.door import Application, Door
+from styx.gateway.endpoint import Scope, Send
+from styx.gateway.hosts import EVERY_HOST, Hosts
+from styx.gateway.origin import OriginRules, Refusal
+from styx.limits import TIMEOUT_SECONDS_DEFAULT
+
+_ANY_ADDRESS = "0.0.0.0"
+
+
+def asgi(
+    client: EmbeddedClient,
+    *,
+    timeout: float = TIMEOUT_SECONDS_DEFAULT,
+    allowed_hosts: Iterable[str] = (EVERY_HOST,),
+    allowed_origins: Iterable[str] = (),
+) -> Application:
+    """The HTTP interface of `client` as an ASGI application: requests, reads, docs, OpenAPI, health and metrics.
+
+    Mounted, as `web.mount("/bank", styx.asgi(client))`, the client may be opened later, on the event loop that serves:
+    until then `/readyz` and requests say so with 503. Served by itself, as `uvicorn module:application`, it opens the
+    client and closes it. `timeout`: seconds a request waits for its reply, unless it says otherwise. `allowed_hosts`:
+    names under which it answers; `*` leaves that to the application around it. `allowed_origins`: other origins whose
+    pages may use it.
+
+    Raises `ConfigurationError` for another kind of client, or a host or an origin that is none.
+    """
+    if not isinstance(client, EmbeddedClient):
+        raise ConfigurationError(
+            f"styx.asgi takes the client of styx.embedded, got {shown(client)}; a cluster has gateways of its own"
+        )
+    gateway = Gateway(client.engine, timeout)
+
+    def refused(scope: Scope, refusal: Refusal) -> None:
+        gateway.metrics.refused(refusal.code)
+
+    return _Mounted(client, Door(gateway, OriginRules(Hosts(_ANY_ADDRESS, allowed_hosts), allowed_origins), refused))
+
+
+class _Mounted:
+    def __init__(self, client: EmbeddedClient, application: Application) -> None:
+        self._client = client
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            self._client.check_home()
+            await self._application(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Served by itself: the client lives as long as the server does."""
+        await receive()
+        try:
+            await self._client.__aenter__()
+        except Exception as error:  # noqa: BLE001 - told to the server, which then ends
+            await send({"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        failure: dict[str, Any] = {"type": "lifespan.shutdown.complete"}
+        try:
+            await self._client.close()
+        except Exception as error:  # noqa: BLE001 - likewise
+            failure = {"type": "lifespan.shutdown.failed", "message": f"{type(error).__name__}: {error}"}
+        await send(failure)
