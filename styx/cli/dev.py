@@ -123,6 +123,9 @@ def dev(
     )
     shown = DevOptions(not quiet, all_errors, target if check else None)
     if app is not None:
+        from styx.cli.check.source_files import imported_files
+
+        shown = shown._replace(files=imported_files())
         run_dev_server(app, options, shown)
     elif sockets:
         from styx.cli.reload.version import run_version

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from styx.app import App
 from styx.cli.check.process import FINISH_SECONDS_MAX, checked
+from styx.cli.check.source_files import Stamps
 from styx.cli.engine_facts import Start
 from styx.cli.example_call import example
 from styx.cli.request_lines import RequestLines
@@ -31,13 +32,14 @@ _log = logging.getLogger("styx.dev")
 class DevOptions(NamedTuple):
     """What a developer wants to see: `requests`, a line for each; `all_errors`, also those that the app means.
 
-    `check`: the app by which transactions are run again, None if they are not, and `check_seconds` how long an end may
-    wait for that.
+    `check`: the app by which transactions are run again, None if they are not, `files` what it was imported from, and
+    `check_seconds` how long an end may wait for that.
     """
 
     requests: bool = True
     all_errors: bool = False
     check: str | None = None
+    files: Stamps | None = None
     check_seconds: float = FINISH_SECONDS_MAX
 
 
@@ -98,7 +100,8 @@ def _watched(engine: EmbeddedEngine, shown: DevOptions, begin_check: list[Callab
     with ExitStack() as beside:
         beside.enter_context(warnings_shown(engine.reports, origins=True))
         if shown.check is not None:
-            begin_check.append(beside.enter_context(checked(engine, shown.check, shown.check_seconds)))
+            checking = checked(engine, shown.check, shown.files or {}, shown.check_seconds)
+            begin_check.append(beside.enter_context(checking))
         yield
 
 

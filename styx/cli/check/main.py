@@ -15,7 +15,8 @@ from typing import BinaryIO, Final
 
 from styx.cli.app_target import load_app
 from styx.cli.check.checker import Checker
-from styx.cli.check.messages import Begin, Checked, Difference, Epoch, State, encode, read, to_checker, write
+from styx.cli.check.messages import CHANGED, Begin, Checked, Difference, Epoch, State, encode, read, to_checker, write
+from styx.cli.check.source_files import stamps_of
 from styx.cli.exit_codes import CommandFailed
 
 NICE: Final = 10
@@ -42,6 +43,8 @@ def main() -> None:
                 checker = Checker(load_app(message.target), message.limits, message.n_slots)
             except CommandFailed as error:
                 problem = error.message
+            if stamps_of(message.files) != message.files:
+                problem = CHANGED
         elif isinstance(message, State):
             assert checker is not None
             checker.state(message)

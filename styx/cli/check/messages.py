@@ -6,18 +6,24 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
+from styx.cli.check.source_files import Stamps
 from styx.execution import ErrorTriple
 from styx.limits import Limits
 
 LENGTH_BYTES: Final = 4
+CHANGED: Final = "the app's files have changed since it was imported"
 
 
 class Begin(msgspec.Struct, tag=1, array_like=True):
-    """Import the app that `target` names; what follows is of a deployment with these limits and slots."""
+    """Import the app that `target` names; what follows is of a deployment with these limits and slots.
+
+    `files` are those of the app that the engine runs, with their times and sizes: with others it is another app.
+    """
 
     target: str
     n_slots: int
     limits: Limits
+    files: Stamps
 
 
 class Written(msgspec.Struct, array_like=True):

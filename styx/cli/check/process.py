@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from styx.cli.check.checked_worker import CheckedWorker
 from styx.cli.check.feed import Feed
-from styx.cli.check.messages import Begin, Checked, Difference, from_checker, read, write
+from styx.cli.check.messages import CHANGED, Begin, Checked, Difference, from_checker, read, write
+from styx.cli.check.source_files import Stamps
 from styx.user_frames import Frame
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 FINISH_SECONDS_MAX: Final = 2.0
 """How long an end waits for what was not checked yet."""
-SWITCH_SECONDS_MAX: Final = 0.1
-"""The same, where requests wait for it."""
 TOLD_TYPE: Final = "NotDeterministic"
 _HINT: Final = (
     "a function must not depend on global state, random, the clock or the order of a set, but on ctx and its arguments"
@@ -38,25 +37,35 @@ _log = logging.getLogger("styx.dev")
 
 @contextmanager
 def checked(
-    engine: EmbeddedEngine, target: str, finish_seconds: float = FINISH_SECONDS_MAX
+    engine: EmbeddedEngine, target: str, files: Stamps, finish_seconds: float = FINISH_SECONDS_MAX
 ) -> Iterator[Callable[[], None]]:
     """Meanwhile a process checks what the engine does, from when the given function is called: when it serves.
 
-    At the end it has `finish_seconds` for what was not checked yet.
+    `files` are what the engine's app was imported from. At the end it has `finish_seconds` for what is not checked yet;
+    with 0, code is replaced whenever its files change, and nothing is said of a check that ends for it.
     """
     engine.worker_kind = CheckedWorker
-    process = _Process(engine)
+    begun: list[_Process] = []
     try:
-        yield lambda: process.begin(target)
+        # Not before it serves: the start of a process would delay it.
+        yield lambda: begun.append(_Process(engine, target, files, finish_seconds))
     finally:
-        process.end(finish_seconds)
+        for process in begun:
+            process.end()
 
 
 class _Process:
-    def __init__(self, engine: EmbeddedEngine) -> None:
+    def __init__(self, engine: EmbeddedEngine, target: str, files: Stamps, finish_seconds: float) -> None:
+        self._finish_s = finish_seconds
         self._engine = engine
         self._loop = asyncio.get_running_loop()
         self._feed = Feed()
+        worker = engine.worker
+        assert isinstance(worker, CheckedWorker)
+        self._feed.give(Begin(target, engine.n_slots, engine.limits, files))
+        worker.begin(self._feed)
+        if self._feed.problem is not None:
+            self._not_checked(self._feed.problem)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "styx.cli.check.main"],
             stdin=subprocess.PIPE,
@@ -73,19 +82,10 @@ class _Process:
         for thread in self._threads:
             thread.start()
 
-    def begin(self, target: str) -> None:
-        engine, feed = self._engine, self._feed
-        worker = engine.worker
-        assert isinstance(worker, CheckedWorker)
-        feed.give(Begin(target, engine.n_slots, engine.limits))
-        worker.begin(feed)
-        if feed.problem is not None:
-            self._not_checked(feed.problem)
-
-    def end(self, finish_seconds: float) -> None:
+    def end(self) -> None:
         self._feed.listens = False
-        if self._process.poll() is None:
-            self._feed.wait_until_checked(finish_seconds)
+        if self._finish_s and self._process.poll() is None:
+            self._feed.wait_until_checked(self._finish_s)
         self._feed.stop()
         self._process.kill()
         self._process.wait()
@@ -117,6 +117,7 @@ class _Process:
             else:
                 assert isinstance(message, Checked)
                 if message.problem:
+                    self._feed.stop()
                     self._on_loop(self._not_checked, message.problem)
                 self._feed.checked()
         if not self._feed.stopped:
@@ -136,4 +137,6 @@ class _Process:
         self._engine.reports.difference(where, found.tid, found.epoch, TOLD_TYPE, text, frames)
 
     def _not_checked(self, why: str) -> None:
+        if why == CHANGED and not self._finish_s:
+            return
         _log.warning("Transactions are not run again to check them: %s", why)

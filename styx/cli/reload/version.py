@@ -16,7 +16,7 @@ from pathlib import Path
 
 from styx.app import App
 from styx.cli.app_target import load_app
-from styx.cli.check.process import SWITCH_SECONDS_MAX
+from styx.cli.check.source_files import imported_files
 from styx.cli.dev_server import DevOptions, closing_line, dev_serving, opening_lines, say, set_up_terminal
 from styx.cli.engine_facts import Start
 from styx.cli.exit_codes import CommandFailed
@@ -29,7 +29,6 @@ from styx.user_frames import UserFrames
 def run_version(target: str, options: ServingOptions, shown: DevOptions, sockets: str) -> None:
     """The whole life of a version's process; `sockets` is what `control.VARIABLE` says."""
     set_up_terminal()
-    shown = shown._replace(check_seconds=SWITCH_SECONDS_MAX)
     # Compiled files are found by a source's second and size: two edits within a second could be the same to Python.
     sys.dont_write_bytecode = True
     control, listening = (socket.socket(fileno=int(number)) for number in sockets.split(","))
@@ -38,6 +37,8 @@ def run_version(target: str, options: ServingOptions, shown: DevOptions, sockets
     while (order := orders.wait()).do != "end":
         if order.do == "import":
             app = _imported(target, orders)
+            # Requests wait for a version that ends: it lets what was not checked go.
+            shown = shown._replace(files=imported_files(), check_seconds=0.0)
         elif order.do == "serve" and app is not None and _serves(app, options, shown, listening, orders, order.first):
             return
 
@@ -65,12 +66,7 @@ def _explained(error: CommandFailed) -> str:
 
 def _directories() -> list[str]:
     """Where the app's files are: those of all modules that are neither installed nor Python's own."""
-    frames, found = UserFrames(), {os.getcwd()}
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if file and file.endswith(".py") and frames.is_own_file(file):
-            found.add(str(Path(file).resolve().parent))
-    return sorted(found)
+    return sorted({os.getcwd(), *(str(Path(file).resolve().parent) for file in imported_files())})
 
 
 def _serves(

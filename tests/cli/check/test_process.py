@@ -9,6 +9,7 @@ import pytest
 import styx
 from styx.cli.app_target import load_app
 from styx.cli.check.process import checked
+from styx.cli.check.source_files import imported_files
 from styx.reports.mistakes import read_page
 from tests.cli.check.test_checker import app
 
@@ -36,7 +37,7 @@ async def test_the_order_of_a_set(
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "sets_app.py").write_text(SETS)
     client = styx.embedded(load_app("sets_app:app"))
-    with checked(client.engine, "sets_app:app", 300) as begin:
+    with checked(client.engine, "sets_app:app", imported_files(), 300) as begin:
         async with client:
             begin()
             await client.call("account", "a", "credit")
@@ -51,10 +52,29 @@ async def test_the_order_of_a_set(
 
 async def test_an_app_that_is_not_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     client = styx.embedded(app)
-    with checked(client.engine, "no_such_module_at_all:app", 300) as begin:
+    with checked(client.engine, "no_such_module_at_all:app", {}, 300) as begin:
         async with client:
             begin()
             assert await client.call("account", "a", "credit", 1) == 1
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert any("not run again to check them: there is no module" in record.getMessage() for record in caplog.records)
+
+
+async def test_other_code_is_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    file = tmp_path / "edited_app.py"
+    file.write_text(SETS)
+    client = styx.embedded(load_app("edited_app:app"))
+    with checked(client.engine, "edited_app:app", imported_files(), 300) as begin:
+        file.write_text(SETS.replace("+ 1", "+ 22"))
+        async with client:
+            begin()
+            assert await client.call("account", "a", "credit") == 1
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert read_page(client.engine.reports.mistakes.page())[1] == []
+    assert any("files have changed" in record.getMessage() for record in caplog.records)
