@@ -1,0 +1,1 @@
+"""The bank inside of web frameworks, and filled from PostgreSQL; docs/frameworks.md explains each."""
