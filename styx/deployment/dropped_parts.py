@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 _TYPES_KEPT_MAX: Final = 1_024
+_NESTED: Final = (dict, list)
 
 
 def dropped_part(plain: Any, typed: Any, path: str = "") -> str:
@@ -31,7 +32,7 @@ def _of_map(plain: dict[Any, Any], typed: Any, path: str) -> str:
                 # A type that has other keys than text may have made another key of it.
                 if type(key) is str and all(type(other) is str for other in typed):
                     return f"{path}.{key}"
-            elif part := dropped_part(value, typed[key], f"{path}.{key}"):
+            elif type(value) in _NESTED and (part := dropped_part(value, typed[key], f"{path}.{key}")):
                 return part
         return ""
     kind: Any = type(typed)
@@ -42,7 +43,11 @@ def _of_map(plain: dict[Any, Any], typed: Any, path: str) -> str:
         name = fields.get(key)
         if name is None:
             return f"{path}.{key}"
-        if name and (part := dropped_part(value, getattr(typed, name, None), f"{path}.{key}")):
+        if (
+            type(value) in _NESTED
+            and name
+            and (part := dropped_part(value, getattr(typed, name, None), f"{path}.{key}"))
+        ):
             return part
     return ""
 
@@ -60,7 +65,7 @@ def _of_list(plain: list[Any], typed: Any, path: str) -> str:
     elif not isinstance(typed, list | tuple) or len(typed) != len(plain):
         return ""
     for index, (value, other) in enumerate(zip(plain, typed, strict=True)):
-        if part := dropped_part(value, other, f"{path}[{index}]"):
+        if type(value) in _NESTED and (part := dropped_part(value, other, f"{path}[{index}]")):
             return part
     return ""
 
