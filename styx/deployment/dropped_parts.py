@@ -79,5 +79,10 @@ def _fields(kind: Any) -> dict[str, str] | None:
         return {**tag, **dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))}
     if dataclasses.is_dataclass(kind):
         return {field.name: field.name for field in dataclasses.fields(kind)}
+    models = getattr(kind, "model_fields", None)  # pydantic's
+    if isinstance(models, dict):
+        if getattr(kind, "model_config", {}).get("extra") == "allow":
+            return None
+        return {name: name for name in models} | {one.alias: name for name, one in models.items() if one.alias}
     attributes = getattr(kind, "__attrs_attrs__", None)
     return None if attributes is None else {attribute.name: attribute.name for attribute in attributes}

@@ -24,35 +24,39 @@ SLICE_ENTITIES: Final = 256
 
 
 class StateCheck:
-    """A check of the tables that are added, by `app`'s declarations. `pending` entities are still to be looked at."""
+    """A check of the tables that are added, by `app`'s declarations."""
 
     def __init__(self, app: App, n_slots: int, limits: Limits) -> None:
         self.app = app
-        self.pending = 0
         self._n_slots = n_slots
         self._readers = {name: StateReader(one, limits.value_bytes_max) for name, one in app.operators.items()}
-        self._todo: deque[tuple[int, str, Table, list[Any]]] = deque()
+        self._todo: deque[tuple[int, str, Table, list[Any] | None]] = deque()
+        self._keys: list[Any] = []
         self._position = 0
         self._forget()
 
     def add(self, slot: int, operator: str, table: Table, keys: Iterable[Any] | None = None) -> None:
-        """To check: all entities that an operator's table of a slot has now, or those of `keys` that it has then."""
-        wanted = list(table if keys is None else keys)
-        if wanted:
-            self.pending += len(wanted)
-            self._todo.append((slot, operator, table, wanted))
+        """To check: all entities that an operator's table of a slot has when it is its turn, or those of `keys`."""
+        self._todo.append((slot, operator, table, None if keys is None else list(keys)))
+
+    @property
+    def done(self) -> bool:
+        """Nothing is left."""
+        return not self._todo
 
     def run(self, entities: int) -> bool:
         """Checks so many entities more; whether nothing is left."""
         while entities > 0 and self._todo:
-            slot, operator, table, keys = self._todo[0]
+            slot, operator, table, wanted = self._todo[0]
+            if not self._position:
+                self._keys = list(table) if wanted is None else wanted
+            keys = self._keys
             now = keys[self._position : self._position + entities]
             self._position += len(now)
             if self._position == len(keys):
-                self._position = 0
+                self._position, self._keys = 0, []
                 self._todo.popleft()
             entities -= len(now)
-            self.pending -= len(now)
             present = [key for key in now if key in table]
             self._checked += len(present)
             if present:
@@ -86,7 +90,7 @@ class StateCheck:
             try:
                 reading = read(table[key])
             except Misfit as error:
-                self._offends(operator, key, str(error))
+                self._offends(operator, key, error)
                 continue
             if reading.data is not None:
                 self._migrated[operator] = self._migrated.get(operator, 0) + 1
@@ -122,10 +126,10 @@ class StateCheck:
             )
         return there == slot
 
-    def _offends(self, operator: str, key: Any, why: str) -> None:
+    def _offends(self, operator: str, key: Any, why: object) -> None:
         self._offenders += 1
         if len(self._first) < OFFENDERS_SHOWN:
-            self._first.append(entity_name(operator, key) + why)
+            self._first.append(f"{entity_name(operator, key)}{why}")
 
 
 def check_tables(app: App, n_slots: int, limits: Limits, slots: Mapping[int, Mapping[str, Table]]) -> StateFindings:

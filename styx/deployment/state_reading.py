@@ -18,7 +18,14 @@ _AT: Final = " - at `$"
 
 
 class Misfit(Exception):
-    """A stored value cannot be used; the message says why, and begins with the path to the part that is to blame."""
+    """A stored value cannot be used; its text says why, and begins with the path to the part that is to blame.
+
+    Made of a text, or of what the codec raised and what to say behind it: most of a million texts nobody reads.
+    """
+
+    def __str__(self) -> str:
+        error, *behind = self.args
+        return str(error) if isinstance(error, str) else "".join([reason_of(error), *behind])
 
 
 class Reading:
@@ -58,7 +65,7 @@ class StateReader:
             dropped = dropped_part(decode_plain(data), value)
         except Exception as error:  # noqa: BLE001 - a state type's own code runs here: it can raise anything
             if self._migration is None:
-                raise Misfit(reason_of(error)) from None
+                raise Misfit(error) from None
         else:
             if not dropped or self._migration is None:
                 return Reading(None, dropped)
@@ -88,7 +95,7 @@ class StateReader:
         try:
             old = migration.decode(data)
         except Exception as error:  # noqa: BLE001 - the old type's own code runs here
-            raise Misfit(f"{reason_of(error)} (the type of migrate='s parameter)") from None
+            raise Misfit(error, " (the type of migrate='s parameter)") from None
         try:
             new = migration.function(old)
         except Exception as error:  # noqa: BLE001 - the user's function can raise anything

@@ -7,7 +7,7 @@ held one nothing changes, so what is left then decides. It tells what it has fou
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from styx.app import App
 from styx.deployment.state_check import SLICE_ENTITIES, StateCheck
@@ -26,6 +26,7 @@ class StateWatch:
         self._check = StateCheck(app, n_slots, limits)
         self._told = False
         self._held: int | None = None
+        self._changed: list[tuple[Slot, str, list[Any]]] = []
         for slot in slots:
             for operator, table in slot.tables.items():
                 if operator != IDEMPOTENCY_TABLE:
@@ -34,7 +35,7 @@ class StateWatch:
     @property
     def pending(self) -> bool:
         """There is something to do in the background."""
-        return not self._told or self._check.pending > 0 or self._held is not None
+        return not (self._told and self._check.done) or self._held is not None
 
     @property
     def urgent(self) -> bool:
@@ -46,9 +47,16 @@ class StateWatch:
         for slot in slots:
             for operator, changes in (slot.uploading or {}).items():
                 if operator != IDEMPOTENCY_TABLE:
-                    self._check.add(slot.index, operator, slot.table(operator), changes)
-        if hold and self._told:
-            self._held = epoch
+                    self._changed.append((slot, operator, list(changes)))
+        if self._told:
+            self._look_again()
+            self._held = epoch if hold else None
+
+    def _look_again(self) -> None:
+        """Not before everything was looked at once, and told: each entity counts once there."""
+        for slot, operator, keys in self._changed:
+            self._check.add(slot.index, operator, slot.table(operator), keys)
+        self._changed = []
 
     def go_on(self) -> None:
         """The held snapshot has failed, and epochs run again."""
@@ -60,14 +68,15 @@ class StateWatch:
             return []
         epoch = _WHOLE if self._held is None else self._held
         self._told, self._held = True, None
+        self._look_again()
         return [StateChecked(generation, self._version, epoch, self._check.take())]
 
 
 def watch_of(
     wanted: CheckState, version: int, app: App, n_slots: int, limits: Limits, slots: Iterable[Slot]
 ) -> StateWatch | None:
-    """What the coordinator wants; `app` is the code of `version`, which was offered for it."""
-    if wanted.version is None:
-        return None
-    assert wanted.version == version, "the code of another version was offered"
-    return StateWatch(version, app, n_slots, limits, slots)
+    """What the coordinator wants; `app` is the code of `version`, which was offered last.
+
+    If that is another one, the coordinator has changed its mind, and says so next.
+    """
+    return StateWatch(version, app, n_slots, limits, slots) if wanted.version == version else None

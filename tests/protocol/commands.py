@@ -13,8 +13,10 @@ hold LINK / release LINK / lose LINK                 lose: what was held back ne
 kill W / start W / disconnect W / connect W          a disconnected worker lives on and does not know
 restart c                                            the coordinator, which remembers only what is stored
 break W W                                            the first worker has lost its connection to the second
-deploy N [check | below B | from B] / scale N        version N of the app shall run, or (check) its state be checked;
-                                                     it takes only numbers below B, or makes all others B larger;
+deploy N [check | below B | from B | without] / scale N
+                                                     version N of the app shall run, or (check) its state be checked;
+                                                     it takes only numbers below B, or makes all others B larger, or
+                                                     has no operator;
                                                      N workers shall share the slots
 leave W                                              the worker is to end, and asks to be let go
 stop                                                 the coordinator is to end, and takes a last snapshot
@@ -190,7 +192,7 @@ def deploy(cluster: Cluster, rest: str) -> None:
     number, *kind = rest.split()
     only_check = "check" in kind
     if kind and kind[0] != "check":
-        cluster.versions[int(number)] = version(kind[0], int(kind[1]))
+        cluster.versions[int(number)] = version(kind[0], int(*kind[1:]))
     cluster.to_coordinator(DeployWanted(int(number), only_check))
 
 

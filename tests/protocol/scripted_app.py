@@ -69,7 +69,11 @@ app = App("scripted", [entity])
 
 
 def version(kind: str, bound: int) -> App:
-    """A version that takes only numbers `below` the bound, or only those `from` it on, and adds it to all others."""
+    """A version that takes only numbers `below` the bound, or only those `from` it on, and adds it to all others; or
+    one `without` the operator.
+    """
+    if kind == "without":
+        return App("scripted", [])
     if kind == "below":
         choosy = Operator("entity", partition_key=_partition_key, state_type=Annotated[int, Meta(lt=bound)])
     else:
