@@ -7,34 +7,45 @@ name. Typed state, arguments and results go through msgspec, which converts by a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime
+from types import CoroutineType
 from typing import Any, Final
 
 import msgpack
 import msgspec
 
+from styx.custom_types import dec_hook, enc_hook
+from styx.declared_types import type_text
 from styx.errors import UnsupportedValue
+from styx.round_trip import Misfit, lost, open_places, place_of
+from styx.sets import holds_set, in_order
+from styx.steady_text import steady_text
 
 _DATETIME_EXT: Final = 1
 _SHOWN_CHARS_MAX: Final = 80
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]++")
+_PLAIN_TYPES: Final = (int, float, str, bytes, dict, list)
 
 
 def _strict_default(value: Any) -> Any:
-    if type(value) is tuple:
+    kind = type(value)
+    if kind is tuple:
         return list(value)
-    if type(value) is datetime:
+    if kind is datetime:
         return msgpack.ExtType(_DATETIME_EXT, value.isoformat().encode())
-    if type(value) is int:
+    if kind is int:
         raise UnsupportedValue(
             f"{shown(value)} has more than 64 bits and cannot be stored as an int: "
             "declare Operator(..., state_type=...) with a str or Decimal field for it"
         )
+    told = f"{shown(value)} of type {kind.__name__} cannot be stored"
+    if kind is CoroutineType:
+        raise UnsupportedValue(f"{told}: an `await` is missing")
+    plain = next((each for each in _PLAIN_TYPES if isinstance(value, each)), None)
+    if plain is not None:
+        raise UnsupportedValue(f"{told}, and would not come back as one: convert it, {plain.__name__}(…)")
     raise UnsupportedValue(
-        f"{shown(value)} of type {type(value).__name__} cannot be stored without a state_type: "
-        "declare Operator(..., state_type=...) with a type that msgspec can convert"
+        f"{told} without a state_type: declare Operator(..., state_type=...) with a type that msgspec can convert"
     )
 
 
@@ -46,29 +57,20 @@ def ext_hook(code: int, data: memoryview) -> Any:
 
 _packer = msgpack.Packer(strict_types=True, use_bin_type=True, default=_strict_default, autoreset=True)
 _decoder = msgspec.msgpack.Decoder(ext_hook=ext_hook)
-_encoder = msgspec.msgpack.Encoder()
-_ordered_encoder = msgspec.msgpack.Encoder(order="deterministic")
+_encoder = msgspec.msgpack.Encoder(enc_hook=enc_hook)
 _UNENCODABLE: Final = (TypeError, ValueError, OverflowError, RecursionError)
 """What msgspec raises for what it cannot encode."""
 
 
-def is_set(value: Any) -> bool:
-    """Whether its order differs between processes. Asks nothing of the type: it may be one that cannot be hashed."""
+def is_scalar(value: Any) -> bool:
+    """Whether there is nothing in it. Asks nothing of the type: it may be one that cannot be hashed."""
     kind = type(value)
-    return kind is set or kind is frozenset
+    return value is None or kind is str or kind is int or kind is bool or kind is float or kind is bytes
 
 
 def shown(value: Any) -> str:
-    """A short printable form of `value` for error messages; never raises.
-
-    Without memory addresses: an error is a reply, and a replay must give the same one.
-    """
-    try:
-        text = repr(value)
-    except BaseException:  # noqa: BLE001 - the object's own code: it can raise anything
-        text = f"<unprintable {type(value).__name__}>"
-    text = _ADDRESS.sub("", text[: 4 * _SHOWN_CHARS_MAX])
-    return text if len(text) <= _SHOWN_CHARS_MAX else text[:_SHOWN_CHARS_MAX] + "…"
+    """A short printable form of `value` for error messages; never raises, and is the same in every process."""
+    return steady_text(value, _SHOWN_CHARS_MAX)
 
 
 def encode_strict(value: Any) -> bytes:
@@ -79,13 +81,28 @@ def encode_strict(value: Any) -> bytes:
     _packer.reset()  # `pack_strict` may have failed
     try:
         encoded: bytes = _packer.pack(value)
-    except UnsupportedValue:
+    except UnsupportedValue as error:
         _packer.reset()
+        error.path = place_of(value, _packs)
         raise
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         _packer.reset()
-        raise UnsupportedValue(f"{shown(value)} cannot be stored: {error}") from None
+        raise UnsupportedValue(f"{shown(value)} cannot be stored: {_why(error)}") from None
     return encoded
+
+
+def _packs(value: Any) -> bool:
+    try:
+        _packer.pack(value)
+    except Exception:  # noqa: BLE001 - an object's own code can run here
+        _packer.reset()
+        return False
+    return True
+
+
+def _why(error: Exception) -> str:
+    too_deep = isinstance(error, RecursionError) or "recursion limit" in str(error)
+    return "it is nested too deeply, or contains itself" if too_deep else str(error)
 
 
 decode_plain: Final[Callable[[bytes], Any]] = _decoder.decode
@@ -98,20 +115,23 @@ which raises what is to be raised.
 """
 
 
-def encode_any(value: Any, what: str, *names: str, ordered: bool = False) -> bytes:
+def encode_any(value: Any, what: str, *names: str) -> bytes:
     """Encodes whatever msgspec can (structs, dataclasses, Decimal, …), for places where an annotation converts back.
 
-    `what`, with the dotted `names` behind it, names the thing for the error: `UnsupportedValue`. `ordered` sorts sets,
-    and with them the keys of dictionaries: a set's own order differs between processes, and a replay must not.
+    `what`, with the dotted `names` behind it, names the thing for the error: `UnsupportedValue`. Sets in it are sorted:
+    a set's own order differs between processes, and a replay must not.
     """
     try:
-        return (_ordered_encoder if ordered else _encoder).encode(value)
+        data = _encoder.encode(value)
+        if is_scalar(value) or not holds_set(value):
+            return data
+        return _encoder.encode(in_order(value))
     except _UNENCODABLE as error:
         raise _unencodable(value, " ".join([what, ".".join(names)]) if names else what, error) from None
 
 
 def _unencodable(value: Any, place: str, error: Exception) -> UnsupportedValue:
-    return UnsupportedValue(f"{place} cannot be encoded: {error} (value: {shown(value)})")
+    return UnsupportedValue(f"{place} cannot be encoded: {_why(error)} (value: {shown(value)})")
 
 
 def holds_sets(declared: Any) -> bool:
@@ -143,12 +163,15 @@ class TypedState:
     what `encode` or `pack` made; `pack` does not check what it encodes.
     """
 
-    __slots__ = ("_type", "pack", "unpack")
+    __slots__ = ("_check_open", "_type", "pack", "unpack")
 
     def __init__(self, state_type: Any) -> None:
         self._type = state_type
-        self.pack: Callable[[Any], bytes] = (_ordered_encoder if holds_sets(state_type) else _encoder).encode
-        self.unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(state_type, ext_hook=ext_hook).decode
+        self._check_open = open_places(state_type)
+        self.pack: Callable[[Any], bytes] = _pack_ordered if holds_sets(state_type) else _encoder.encode
+        self.unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(
+            state_type, ext_hook=ext_hook, dec_hook=dec_hook
+        ).decode
 
     def decode(self, data: Any) -> Any:
         """As `unpack`, also of what `encode_strict` made when no type was declared; raises what msgspec raises.
@@ -166,14 +189,44 @@ class TypedState:
                 raise error from None
 
     def encode(self, value: Any) -> bytes:
+        """The state's bytes; raises `UnsupportedValue` for what would not come back as what it is."""
         pack, unpack = self.pack, self.unpack
         try:
             data = pack(value)
         except _UNENCODABLE as error:
+            self._refuse_open(value)  # which can say where
             raise _unencodable(value, "the state", error) from None
         try:
-            unpack(data)
+            back = unpack(data)
         except msgspec.ValidationError as error:
-            name = getattr(self._type, "__name__", str(self._type))
-            raise UnsupportedValue(f"{shown(value)} does not fit the state_type {name}: {error}") from None
+            told = f"{shown(value)} does not fit the state_type {type_text(self._type)}: {error}"
+            if value is None:
+                told += f"; ctx.delete() removes a state, and `{type_text(self._type)} | None` allows None"
+            raise UnsupportedValue(told) from None
+        self._refuse_open(value)
+        if not _same(value, back):
+            _refuse(lost(value, back))
         return data
+
+    def _refuse_open(self, value: Any) -> None:
+        check = self._check_open
+        if check is not None:
+            _refuse(check(value, ""))
+
+
+def _pack_ordered(value: Any) -> bytes:
+    return _encoder.encode(in_order(value))
+
+
+def _same(value: Any, back: Any) -> bool:
+    try:
+        return type(value) is type(back) and bool(value == back)
+    except Exception:  # noqa: BLE001 - the state type's own code
+        return False
+
+
+def _refuse(misfit: Misfit | None) -> None:
+    if misfit is not None:
+        error = UnsupportedValue(misfit.message)
+        error.path = misfit.path
+        raise error

@@ -17,13 +17,14 @@ from typing import Any, Final, cast
 import msgspec
 
 from styx.app import App
-from styx.codec import encode_any, is_set, shown
+from styx.codec import encode_any, is_scalar, shown
 from styx.errors import (
     CallDepthExceeded,
     CallLimitExceeded,
     ContextClosed,
     ForgottenAwait,
     OperationLimitExceeded,
+    UnknownFunction,
     UnsupportedValue,
     ValueTooLarge,
 )
@@ -83,19 +84,20 @@ def encode_params(function: FunctionSpec, params: Any) -> bytes:
     """The msgpack of a call's arguments; raises `UnsupportedValue`."""
     if type(params) is not tuple and type(params) is not list:
         raise UnsupportedValue(
-            f"params of {function.operator}.{function.name} must be a tuple or list, got {shown(params)}"
+            f"params of {function.operator}.{function.name} must be a tuple or list, got {shown(params)}: "
+            f"write ({shown(params)},)"
         )
     if not params:
         return NO_ARGUMENTS
-    ordered = function.takes_sets
     for param in params:
-        ordered = ordered or is_set(param)
-    if not ordered:
+        if not is_scalar(param):
+            break
+    else:
         try:
             return _encode(params)
         except Exception:  # noqa: BLE001 - raised again below, and told in a way that helps
             pass
-    return encode_any(params, "params of", function.operator, function.name, ordered=ordered)
+    return encode_any(params, "params of", function.operator, function.name)
 
 
 def call_limit_error(limits: TransactionLimits) -> CallLimitExceeded:
@@ -209,6 +211,9 @@ class Context(msgspec.Struct, eq=False):
         try:
             encode = self._spec.encode_state
             return encode(value)
+        except UnsupportedValue as error:
+            entity = f"{self._spec.operator}[{shown(self._key)}]"
+            raise self._doomed(UnsupportedValue(f"{entity}{error.path}: {error}")) from None
         except BaseException as error:  # noqa: BLE001 - a state type's own code can run here: it can raise anything
             raise self._doomed(error) from None
 
@@ -282,7 +287,7 @@ class Context(msgspec.Struct, eq=False):
             try:
                 function = env.app.resolved[operator, function_name]
             except (KeyError, TypeError):
-                function = env.app.resolve(operator, function_name)
+                function = self._resolved(operator, function_name, key)
             keys = function.keys
             checked = keys.check(key)
             slot = keys.slot_of(checked, env.n_slots)
@@ -296,6 +301,17 @@ class Context(msgspec.Struct, eq=False):
             raise self._doomed(error) from None
         self._called += 1
         return MadeCall(synchronous, slot, function, checked, data)
+
+    def _resolved(self, operator: Any, function_name: Any, key: Any) -> FunctionSpec:
+        app = self._env.app
+        try:
+            return app.resolve(operator, function_name)
+        except UnknownFunction as error:
+            if not app.operator(operator).has(key):
+                raise
+            raise UnknownFunction(
+                f"{error}. Here the function comes before the key: ctx.call(operator, function, key, params)"
+            ) from None
 
     def call_external(self, function: Callable[..., Any], *args: Any) -> Coroutine[Any, Any, Any]:
         """Runs `function(*args)`, which may have outside effects, once per success; replays use the logged result.

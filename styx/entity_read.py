@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from styx.codec import holds_sets, shown
+from styx.codec import shown
 from styx.context import Context
 from styx.errors import UnknownEntity
 from styx.function_spec import READ_FUNCTION, FunctionSpec
@@ -46,8 +46,6 @@ def read_function(operator: Operator) -> FunctionSpec:
             operator.pack_state,
             operator.unpack_state,
         )
-        _ = function.signature  # resolved before what follows, which it would overwrite
-        function.returns_sets = holds_sets(operator.state_type)
         _functions[operator] = function
     return function
 

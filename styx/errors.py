@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from styx.steady_text import message_of
+
 MESSAGE_CHARS_MAX = 4096
 TYPE_CHARS_MAX = 128
 """Of the name of an exception's class, which is part of a reply and so of a record in the log."""
@@ -136,7 +138,9 @@ class WrongPartition(BadKey):
 
 
 class UnsupportedValue(InTransactionError):
-    """A value cannot be stored or sent without changing its type; declare a `state_type`."""
+    """A value cannot be stored or sent without changing its type; declare a `state_type`. `path` is where in it."""
+
+    path = ""
 
 
 class ValueTooLarge(InTransactionError):
@@ -191,8 +195,7 @@ def describe(error: BaseException) -> tuple[str, str]:
         name = "<unnamed exception>"
     try:
         # str(KeyError("no account")) is a repr with quotes; its argument is what the author wrote.
-        told = str(error.args[0]) if isinstance(error, KeyError) and len(error.args) == 1 else str(error)
-        message = str.__str__(told)
+        message = str.__str__(message_of(error, MESSAGE_CHARS_MAX))
         message.encode()
     except BaseException:  # noqa: BLE001 - the exception's own code: it can raise anything
         message = "<the exception's message could not be printed>"

@@ -18,7 +18,7 @@ import msgspec
 
 from styx.app import App
 from styx.bulk_load import load_function
-from styx.codec import encode_any, is_set
+from styx.codec import encode_any, is_scalar
 from styx.context import Context
 from styx.entity_read import read_function
 from styx.errors import (
@@ -48,10 +48,11 @@ FRAMES_MAX: Final = 1_000
 
 _STANDARD_LIBRARY = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
 _CONTEXT_MODULES = ("styx.context", "styx.waiting")
+_CLIENTS = "styx.client."
 _INSTALLED = ("site-packages", "dist-packages")
 _encode = msgspec.msgpack.Encoder().encode
-_encode_ordered = msgspec.msgpack.Encoder(order="deterministic").encode
 _AWAITED_NONE = ("object NoneType can't be used in 'await' expression", "'NoneType' object can't be awaited")
+_NO_TASK = ("cannot determine the parent task", "should be used inside a task")
 _NO_LOOP = ("no running event loop", "no current event loop")
 
 
@@ -137,11 +138,10 @@ def encode_result(function: FunctionSpec, value: Any, limits: TransactionLimits)
 
     Raises `UnsupportedValue` or `ValueTooLarge`, which count as raised by the function itself.
     """
-    ordered = function.returns_sets or is_set(value)
     try:
-        data = _encode_ordered(value) if ordered else _encode(value)
+        data = _encode(value) if is_scalar(value) else _encoded(function, value)
     except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit
-        data = _encoded(function, value, ordered)
+        data = _encoded(function, value)
     if len(data) > limits.value_bytes_max:
         raise _too_large(
             f"the result of {function.operator}.{function.name}", data, limits.value_bytes_max, "return less"
@@ -149,9 +149,9 @@ def encode_result(function: FunctionSpec, value: Any, limits: TransactionLimits)
     return data
 
 
-def _encoded(function: FunctionSpec, value: Any, ordered: bool) -> bytes:
+def _encoded(function: FunctionSpec, value: Any) -> bytes:
     try:
-        return encode_any(value, "the result of", function.operator, function.name, ordered=ordered)
+        return encode_any(value, "the result of", function.operator, function.name)
     except InTransactionError:
         raise
     except BaseException as error:  # noqa: BLE001 - an object's own code can run here
@@ -223,11 +223,12 @@ def foreign_await_error(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> No
 
 
 def _foreign(error: BaseException) -> NondeterministicFunction | None:
-    """`asyncio` refuses to wait where no loop runs: the same mistake as where one runs, so the same error."""
-    if type(error) is not RuntimeError or len(error.args) != 1 or error.args[0] not in _NO_LOOP:
+    """`asyncio` refuses to wait where no loop or task runs: the same mistake as where one runs, so the same error."""
+    if type(error) is not RuntimeError or len(error.args) != 1 or type(error.args[0]) is not str:
         return None
-    lines = list(_traceback_lines(error.__traceback__))
-    return _nondeterministic(lines, "an event loop") if lines else None
+    what = "an event loop" if error.args[0] in _NO_LOOP else "a task" if error.args[0].endswith(_NO_TASK) else ""
+    lines = list(_traceback_lines(error.__traceback__)) if what else []
+    return _nondeterministic(lines, what) if lines else None
 
 
 def _explained(error: BaseException) -> BaseException | None:
@@ -269,12 +270,17 @@ def _traceback_lines(traceback: TracebackType | None) -> Iterable[tuple[FrameTyp
 
 
 def _nondeterministic(lines: list[tuple[FrameType, int]], what: str) -> NondeterministicFunction:
-    """Names the deepest line outside the standard library, and the library function it awaits, if any."""
+    """Names the deepest line outside the standard library and our clients, and the function of those that it awaits."""
     lines = [line for line in lines if line[0].f_globals.get("__name__") not in _CONTEXT_MODULES]
-    depth = max((i for i, (frame, _) in enumerate(lines) if not _is_standard(frame.f_code)), default=0)
+    depth = max((i for i, (frame, _) in enumerate(lines) if not _is_library(frame)), default=0)
+    advice = "use ctx.call_external for outside effects and ctx.now() for time"
     if depth + 1 < len(lines):
         below = lines[depth + 1][0]
         what = f"{below.f_globals.get('__name__', '?')}.{below.f_code.co_qualname}"
+        if what.startswith(_CLIENTS):
+            advice = (
+                "to call a function use ctx.call. The request has been sent, and stays though this transaction aborts"
+            )
     where = "the function"
     if lines:
         frame, line = lines[depth]
@@ -282,10 +288,14 @@ def _nondeterministic(lines: list[tuple[FrameType, int]], what: str) -> Nondeter
         where = f"{os.path.basename(frame.f_code.co_filename)}:{line} in {frame.f_code.co_qualname}"
     error = NondeterministicFunction(
         f"{where} awaits {what}; a function may await only its context's methods, because time, I/O and "
-        "tasks differ between executions: use ctx.call_external for outside effects and ctx.now() for time"
+        f"tasks differ between executions: {advice}"
     )
     error.lines = tuple((frame.f_code.co_filename, line, frame.f_code.co_qualname) for frame, line in lines)
     return error
+
+
+def _is_library(frame: FrameType) -> bool:
+    return _is_standard(frame.f_code) or str(frame.f_globals.get("__name__", "")).startswith(_CLIENTS)
 
 
 def _is_standard(code: CodeType) -> bool:

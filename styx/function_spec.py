@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.codec import decode_plain, holds_sets
+from styx.codec import decode_plain, ext_hook
+from styx.custom_types import dec_hook
 from styx.key_space import KeySpace
 from styx.signature import Signature
 
@@ -40,8 +41,6 @@ class FunctionSpec:
         "name",
         "operator",
         "pack_state",
-        "returns_sets",
-        "takes_sets",
         "unpack_state",
         "usual",
     )
@@ -67,7 +66,6 @@ class FunctionSpec:
         self.unpack_state = unpack_state
         self._signature: Signature | None = None
         self._decode_result: Callable[[bytes], Any] = decode_plain
-        self.takes_sets = self.returns_sets = False
         self.decode: Callable[[bytes], tuple[Any, dict[str, Any]]] = self._decode_first
         self.usual: dict[int, Callable[[bytes], Any]] = {}
 
@@ -77,8 +75,6 @@ class FunctionSpec:
         if self._signature is None:
             signature = Signature(f"{self.operator}.{self.name}", self.func)
             self._decode_result = _result_decoder(signature.result_type)
-            self.takes_sets = signature.takes_sets
-            self.returns_sets = holds_sets(signature.result_type)
             self._signature = signature
             self.decode = signature.decode
             self.usual = signature.usual
@@ -96,14 +92,14 @@ def _result_decoder(annotation: Any) -> Callable[[bytes], Any]:
     if annotation is Any or annotation is None:
         return decode_plain
     try:
-        typed = msgspec.msgpack.Decoder(annotation).decode
+        typed = msgspec.msgpack.Decoder(annotation, ext_hook=ext_hook, dec_hook=dec_hook).decode
     except Exception:  # noqa: BLE001 - an annotation that msgspec has no decoder for is no error
         return decode_plain
 
     def decode(data: bytes) -> Any:
         try:
             return typed(data)
-        except msgspec.ValidationError:
+        except Exception:  # noqa: BLE001 - a type's own code can run here
             # An annotation is a wish, not a check, on results: a function annotated `-> int` may return None.
             return decode_plain(data)
 

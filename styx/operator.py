@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from styx.codec import TypedState, decode_plain, encode_strict, pack_strict, shown
+from styx.declared_types import check_declared
 from styx.errors import ConfigurationError, UnknownFunction
 from styx.function_spec import BUILT_IN, FunctionSpec, UserFunction
 from styx.key_space import KeySpace
@@ -85,6 +86,7 @@ class Operator:
             )
         if state_type is not None:
             try:
+                check_declared(state_type)
                 typed = TypedState(state_type)
             except Exception as error:  # noqa: BLE001 - whatever msgspec says is the declaration's fault
                 raise ConfigurationError(f"operator {name!r}: state_type {shown(state_type)}: {error}") from None
@@ -99,6 +101,10 @@ class Operator:
         Raises `ConfigurationError` for a plain `def`, a missing context parameter, or a name registered before.
         """
         name = getattr(func, "__name__", None)
+        if inspect.isasyncgenfunction(func):
+            raise ConfigurationError(
+                f"{self.name}.{name} has a `yield`: a function returns one result; return a list of what it yields"
+            )
         if not inspect.iscoroutinefunction(func) or name is None:
             raise ConfigurationError(
                 f"operator {self.name!r}: {shown(func)} is not an `async def` function; "
@@ -133,6 +139,13 @@ class Operator:
             known = ", ".join(sorted(self.functions)) or "none"
             raise UnknownFunction(f"operator {self.name!r} has no function {_name_of(wanted)}; it has: {known}")
         return spec
+
+    def has(self, wanted: Any) -> bool:
+        """Whether it has this function, given by name or by itself."""
+        try:
+            return wanted in self.functions or wanted in self._by_callable
+        except TypeError:  # not hashable
+            return False
 
     def check_key(self, key: Any) -> Key:
         """`key` if it is of the key type, else `BadKey`."""

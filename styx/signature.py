@@ -14,7 +14,9 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.codec import ext_hook, holds_sets, shown
+from styx.codec import ext_hook, shown
+from styx.custom_types import dec_hook
+from styx.declared_types import check_declared, check_result
 from styx.errors import BadArguments, ConfigurationError
 
 _Parameter = inspect.Parameter
@@ -47,7 +49,6 @@ class Signature:
         "required",
         "rest",
         "result_type",
-        "takes_sets",
         "usual",
         "variadic",
     )
@@ -60,7 +61,6 @@ class Signature:
         ]
         returns = inspect.signature(func).return_annotation
         self.result_type: Any = _resolved(function, func, "return", returns)
-        self.takes_sets = any(holds_sets(p.annotation) for p in self.parameters)
         self.required = sum(1 for p in self.parameters if p.kind in _POSITIONAL and p.default is p.empty)
         self.variadic = next((p for p in self.parameters if p.kind is p.VAR_POSITIONAL), None)
         self.rest = next((p for p in self.parameters if p.kind is p.VAR_KEYWORD), None)
@@ -69,16 +69,20 @@ class Signature:
         self._decoders: dict[int, Callable[[bytes], Any]] = {}
         self.usual: dict[int, Callable[[bytes], Any]] = {}
         self._map_decoder = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
-        for parameter in self.parameters:
-            self._check_type(parameter)
+        self._check_types()
 
-    def _check_type(self, parameter: inspect.Parameter) -> None:
+    def _check_types(self) -> None:
+        for parameter in self.parameters:
+            try:
+                check_declared(parameter.annotation)
+            except ConfigurationError as error:
+                raise ConfigurationError(
+                    f"{self.function}: arguments cannot be converted to {parameter.name!r}'s annotation: {error}"
+                ) from None
         try:
-            msgspec.msgpack.Decoder(parameter.annotation)
-        except Exception as error:  # noqa: BLE001 - whatever msgspec says about a type is the declaration's fault
-            raise ConfigurationError(
-                f"{self.function}: arguments cannot be converted to {parameter.name!r}'s annotation: {error}"
-            ) from None
+            check_result(self.result_type)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{self.function}: the result's annotation: {error}") from None
 
     def decode(self, data: bytes) -> tuple[Any, dict[str, Any]]:
         """(positional, keyword) arguments from their msgpack; raises `BadArguments` naming the parameter."""
@@ -96,7 +100,7 @@ class Signature:
     def _positional_decoder(self, count: int) -> Callable[[bytes], Any]:
         parameter_types = self.positional_types(count)
         decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(
-            types.GenericAlias(tuple, parameter_types), ext_hook=ext_hook
+            types.GenericAlias(tuple, parameter_types), ext_hook=ext_hook, dec_hook=dec_hook
         )
         if len(self._decoders) < _DECODERS_KEPT_MAX:
             self._decoders[count] = decoder.decode
@@ -136,7 +140,9 @@ class Signature:
         named: dict[str, Any] = {}
         for name, parameter in self.named_parameters(raw).items():
             try:
-                named[name] = msgspec.msgpack.decode(raw[name], type=parameter.annotation, ext_hook=ext_hook)
+                named[name] = msgspec.msgpack.decode(
+                    raw[name], type=parameter.annotation, ext_hook=ext_hook, dec_hook=dec_hook
+                )
             except (msgspec.DecodeError, ValueError, RecursionError) as error:
                 raise BadArguments(f"{self.function}: argument {name!r}: {error}") from None
         return self._positional_only(named), named
@@ -162,8 +168,15 @@ class Signature:
         return f"{self.function}: argument {name!r}: {message[: match.start()]}{place}"
 
     def describe(self) -> str:
-        """The parameters as a person writes them: `(to: str, amount: int)`."""
-        return "(" + ", ".join(str(p).replace("typing.", "") for p in self.parameters) + ")"
+        """The parameters as a person writes them: `(to: str, *, amount: int)`."""
+        texts = []
+        starred = self.variadic is not None
+        for parameter in self.parameters:
+            if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+                texts.append("*")
+                starred = True
+            texts.append(str(parameter).replace("typing.", ""))
+        return f"({', '.join(texts)})"
 
 
 def _resolved(function: str, func: Callable[..., Any], name: str, annotation: Any) -> Any:

@@ -37,6 +37,7 @@ from styx.client.home import Home
 from styx.client.http_load import HttpLoadTarget, no_reply_in
 from styx.client.load import LoadTarget
 from styx.codec import shown
+from styx.custom_types import enc_hook
 from styx.entity_read import UNKNOWN_ENTITY
 from styx.errors import (
     BadArguments,
@@ -67,7 +68,7 @@ _FROM_THREADS: Final = "styx.connect_sync(url)"
 _CLOSED: Final = "the client was closed before the reply came"
 _KEY_TYPES = {str: "str", int: "int", tuple: "tuple"}
 
-_encode = msgspec.json.Encoder().encode
+_encode = msgspec.json.Encoder(enc_hook=enc_hook).encode
 
 
 class _Error(msgspec.Struct):
@@ -299,7 +300,7 @@ def _arguments(args: tuple[Any, ...]) -> bytes:
     try:
         body = _encode(args)
         # The encoder writes NaN and the infinities as null, which would arrive as None.
-        if b"null" in body and not _finite(msgspec.to_builtins(args)):
+        if b"null" in body and not _finite(msgspec.to_builtins(args, enc_hook=enc_hook)):
             raise BadArguments("NaN and the infinities cannot be sent as JSON: send them as text")
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadArguments(f"the arguments cannot be sent as JSON: {error}") from None

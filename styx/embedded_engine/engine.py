@@ -91,6 +91,8 @@ class EmbeddedEngine:
         self.app = app
         self.data_dir = data_dir
         self.n_slots = n_slots
+        if limits is not None and not isinstance(limits, Limits):
+            raise ConfigurationError("limits is a styx.Limits, as in styx.Limits(in_flight_max=1_000)")
         self.limits = Limits() if limits is None else limits
         self.snapshot_interval = snapshot_interval
         self.keep_log = keep_log

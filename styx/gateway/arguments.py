@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from styx.codec import encode_any
+from styx.custom_types import dec_hook
 from styx.errors import BadArguments, RequestRejected, UnsupportedValue, describe
 from styx.gateway import json_body
 from styx.signature import NO_ARGUMENTS, Signature
@@ -48,7 +49,7 @@ class ArgumentReader:
     def _read_positional(self, body: bytes, count: int) -> tuple[Any, ...]:
         decoder = self._positional.get(count)
         if decoder is None:
-            decoder = Decoder(types.GenericAlias(tuple, self._signature.positional_types(count)))
+            decoder = self._decoder(types.GenericAlias(tuple, self._signature.positional_types(count)), "the arguments")
             if len(self._positional) < _DECODERS_KEPT_MAX:
                 self._positional[count] = decoder
         try:
@@ -64,7 +65,8 @@ class ArgumentReader:
         for name, parameter in self._signature.named_parameters(parts).items():
             decoder = self._named.get(parameter.name)
             if decoder is None:
-                decoder = self._named[parameter.name] = Decoder(parameter.annotation)
+                decoder = self._decoder(parameter.annotation, f"argument {name!r}")
+                self._named[parameter.name] = decoder
             try:
                 arguments[name] = decoder.decode(parts[name])
             except msgspec.ValidationError as error:
@@ -72,6 +74,12 @@ class ArgumentReader:
             except Exception as error:  # noqa: BLE001 - as above
                 raise self._undecodable(error, f"argument {name!r}") from None
         return arguments
+
+    def _decoder(self, declared: Any, what: str) -> Decoder:
+        try:
+            return Decoder(declared, dec_hook=dec_hook)
+        except TypeError as error:  # it is no type of msgpack's alone: a dict with keys of its own is one of these
+            raise BadArguments(f"{self._signature.function}: {what} cannot be given as JSON: {error}") from None
 
     def _undecodable(self, error: Exception, what: str) -> Exception:
         if isinstance(error, msgspec.DecodeError | UnicodeDecodeError):

@@ -47,7 +47,18 @@ def split(body: bytes) -> list[msgspec.Raw] | dict[str, msgspec.Raw]:
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
-        raise _bad(f"the body is not valid JSON: {error}") from None
+        raise _bad(f"the body is not valid JSON: {_why(body, error)}") from None
+
+
+def _why(body: bytes, error: ValueError) -> str:
+    """msgspec takes half of a pair for the end of the data; the standard library takes it as it is."""
+    if b"\\u" in body:
+        try:
+            json.loads(body, parse_int=float)
+        except (ValueError, RecursionError):
+            return str(error)
+        return "a string has half of a surrogate pair, an escape from \\ud800 to \\udfff that stands alone"
+    return str(error)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> None:

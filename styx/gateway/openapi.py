@@ -6,12 +6,14 @@ Built from declarations only; it promises what the gateway does, in the gateway'
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
 from styx.app import App
+from styx.custom_types import is_model, json_schema
 from styx.function_spec import FunctionSpec
 from styx.gateway.address import PREFIX
 from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
@@ -22,6 +24,7 @@ from styx.signature import Signature
 Json = dict[str, Any]
 
 _REF: Final = "#/components/schemas/{name}"
+_NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
 _JSON_TYPES: Final = {str: "string", int: "integer"}
 _ERRORS: Final = {
     "400": ("BadRequest", "The body is neither a JSON array nor a JSON object, or a header or the path is malformed."),
@@ -97,7 +100,9 @@ class _Schemas:
             for annotation in annotations:
                 if annotation not in wanted and _has_schema(annotation):
                     wanted.append(annotation)
-        found, self.components = msgspec.json.schema_components(wanted, ref_template=_REF)
+        models = _ModelSchemas()
+        found, self.components = msgspec.json.schema_components(wanted, ref_template=_REF, schema_hook=models.of)
+        self.components |= models.components
         self._pairs = list(zip(wanted, found, strict=True))
 
     def of(self, annotation: Any) -> Json:
@@ -105,9 +110,30 @@ class _Schemas:
         return next((dict(schema) for known, schema in self._pairs if known == annotation), {})
 
 
+class _ModelSchemas:
+    """Schemas of pydantic's models, as pydantic writes them; what they are made of stands under `components`."""
+
+    def __init__(self) -> None:
+        self.components: Json = {}
+
+    def of(self, kind: Any) -> Json:
+        """The reference to a model's schema, anything for `object`; raises `NotImplementedError` for all else."""
+        if kind is object:
+            return {}
+        if not is_model(kind):
+            raise NotImplementedError
+        schema: Json = json_schema(kind, ref_template=_REF.format(name="{model}"))
+        self.components |= schema.pop("$defs", {})
+        name = _NOT_OF_NAMES.sub("_", kind.__name__)
+        if self.components.get(name, schema) != schema:  # another module has one of the same name
+            name = _NOT_OF_NAMES.sub("_", f"{kind.__module__}.{kind.__qualname__}")
+        self.components[name] = schema
+        return {"$ref": _REF.format(name=name)}
+
+
 def _has_schema(annotation: Any) -> bool:
     try:
-        msgspec.json.schema(annotation)
+        msgspec.json.schema(annotation, schema_hook=_ModelSchemas().of)
     except Exception:  # noqa: BLE001 - a type from anywhere; without a schema it is described as anything
         return False
     return True

@@ -261,7 +261,7 @@ def large(old: Any) -> New:
     [
         (failing, ": migrate= raised ValueError: no idea"),
         (wrong, ": migrate= returned what cannot be stored"),
-        (too_much, ": what migrate= gave has .balance, which the state_type does not have"),
+        (too_much, ": migrate= returned what cannot be stored: New has no field 'balance'; it has: cents, currency"),
         (of_another_type, ": missing required field 'address' (the type of migrate='s parameter)"),
         (large, ": what migrate= gave has 2000022 bytes"),
     ],
