@@ -24,7 +24,6 @@ from benchmarks.driver.workload import Generator, Workload
 
 VARIABLE: Final = "WORKLOAD_OPTIONS"
 SEED: Final = 1
-_HEADERS: Final = {"Content-Type": "application/json"}
 _generators: dict[Workload, Generator] = {}
 
 
@@ -45,7 +44,7 @@ class WorkloadUser(FastHttpUser):
         """The next request of this process's generator."""
         planned = self._generator().next()
         with self.client.post(
-            path_of(planned), data=body_of(planned), headers=_HEADERS, name=planned.kind, catch_response=True
+            path_of(planned), data=body_of(planned), headers=_headers(), name=planned.kind, catch_response=True
         ) as response:
             verdict = verdict_of(planned.kind, response.status_code, response.content or b"", self.expected_aborts)
             response.request_meta["name"] = verdict.name
@@ -62,6 +61,11 @@ class WorkloadUser(FastHttpUser):
             worker = max(runner.worker_index, 0) if isinstance(runner, WorkerRunner) else 0
             generator = _generators[self.workload] = self.workload.generator(worker, worker + 1, SEED)
         return generator
+
+
+def _headers() -> dict[str, str]:
+    key = os.environ.get("STYX_API_KEY")
+    return {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
 
 
 def workload_of(

@@ -28,11 +28,17 @@ _NOT_OF_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
 _JSON_TYPES: Final = {str: "string", int: "integer"}
 _ERRORS: Final = {
     "400": ("BadRequest", "The body is neither a JSON array nor a JSON object, or a header or the path is malformed."),
+    "401": ("Unauthenticated", "The gateway asks who it is: an API key or a token is missing, or proves nothing."),
+    "403": ("Forbidden", "No rule allows it; or it came by a name or from an origin that is not allowed."),
     "404": ("NotFound", "No such operator, function or entity."),
     "409": ("Aborted", "The function raised; nothing was changed."),
     "413": ("TooLarge", "The request, a value or the result is over its size limit."),
+    "415": ("UnsupportedMediaType", "The body is a form, text, or anything else but JSON."),
     "422": ("BadArguments", "The key or the arguments do not fit."),
-    "429": ("Overloaded", "Too many requests are in flight; try again after the given seconds."),
+    "429": (
+        "Overloaded",
+        "Too many requests are in flight, or over a limit of who sends them; try again after the given seconds.",
+    ),
     "503": ("Unavailable", "Requests cannot be served now; try again after the given seconds."),
     "504": ("Timeout", "No reply in time, or none at all; the request may have committed, or may still."),
 }
@@ -41,6 +47,7 @@ _INFO: Final = (
     "Results are JSON: bytes are base64, times ISO 8601, NaN and the infinities null."
 )
 
+_CREDENTIAL: Final = "An API key, or a token (JWT)."
 _READ: Final = (
     "A transaction that only reads, in the serial order of all others. An entity without a state is 404 with the code "
     "unknown_entity and the transaction's place."
@@ -80,7 +87,10 @@ def openapi(app: App) -> Json:
         "info": {"title": app.name, "version": "1", "description": _INFO},
         "tags": [{"name": name} for name in app.operators],
         "paths": paths,
+        # Which of them a gateway asks for is its operator's choice: none, on loopback.
+        "security": [{}, {"Bearer": []}],
         "components": {
+            "securitySchemes": {"Bearer": {"type": "http", "scheme": "bearer", "description": _CREDENTIAL}},
             "schemas": schemas.components,
             "parameters": _header_parameters(),
             "responses": {name: _error_response(status, text) for status, (name, text) in _ERRORS.items()},

@@ -94,7 +94,7 @@ def test_keys() -> None:
 
 
 def test_all_answers_are_described() -> None:
-    statuses = {"200", "400", "404", "409", "413", "422", "429", "503", "504"}
+    statuses = {"200", "400", "401", "403", "404", "409", "413", "415", "422", "429", "503", "504"}
     assert set(operation("/v1/shelf/{key}/add")["responses"]) == statuses
 
 

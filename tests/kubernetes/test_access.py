@@ -94,6 +94,15 @@ def test_what_does_not_go_together(helm: Path, setting: str, words: str) -> None
         rendered(helm, "styx", "--set", setting)
 
 
+def test_gateways_may_fetch_signing_keys(helm: Path) -> None:
+    """If what pods connect to is limited."""
+    options = ("--set", "networkPolicy.egress.enabled=true", "--set", "networkPolicy.egress.signingKeys.ports={8443}")
+    for values, open_ports in (("guarded", [8443]), ("default", [])):
+        objects = rendered(helm, "styx", "--values", str(CHARTS / "styx" / "ci" / f"{values}.yaml"), *options)
+        rules = found(objects, "NetworkPolicy", "r1-styx-gateway")["spec"]["egress"]
+        assert [each["port"] for rule in rules for each in rule["ports"] if each["port"] == 8443] == open_ports
+
+
 def test_secrets_made_elsewhere(helm: Path) -> None:
     objects = release(helm, "existing-secret")
     assert not [each for each in objects if each["kind"] == "Secret" and "access" in each["metadata"]["name"]]

@@ -3,11 +3,17 @@
 from typing import Any
 
 import pytest
+from starlette.routing import Route
 
 from styx import ConfigurationError
+from styx.gateway.app import Gateway
 from styx.gateway.auth.actions import CALL, LOAD, READ, SEE, Action, action_of
 from styx.gateway.auth.identity import Identity
 from styx.gateway.auth.policy import parse
+from styx.gateway.openapi import openapi
+from styx.gateway.origin import HEALTH_PATHS
+from tests.gateway.fake_engine import FakeEngine
+from tests.gateway.fake_engine import app as fake_app
 
 RULES = b"""
 [[allow]]
@@ -115,6 +121,17 @@ def action(method: str, path: str, root: str = "") -> Action | None:
 
     sent = root + path
     return action_of({"method": method, "path": unquote(sent), "raw_path": sent.encode(), "root_path": root})
+
+
+def test_each_path_of_a_gateway_is_one_that_rules_know() -> None:
+    """A page that is added without a name would be one that no rule can allow."""
+    gateway = Gateway(FakeEngine())
+    paths = {route.path for route in gateway._others.routes if isinstance(route, Route)}
+    assert paths >= {"/metrics", "/docs", "/healthz"}
+    assert {path for path in paths - HEALTH_PATHS if action("GET", path) is None} == set()
+    for path, operations in openapi(fake_app)["paths"].items():
+        for method in operations:
+            assert action(method.upper(), path.replace("{key}", "a")) is not None, path
 
 
 @pytest.mark.parametrize("root", ["", "/bank"])
