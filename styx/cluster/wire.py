@@ -153,6 +153,12 @@ class StandBy(msgspec.Struct, array_like=True, tag=114):
     spare: bool
 
 
+class TurnedAway(msgspec.Struct, array_like=True, tag=118):
+    """Coordinator to worker, in place of a welcome: why it cannot register now."""
+
+    reason: str
+
+
 class Serve(msgspec.Struct, array_like=True, tag=109):
     """Coordinator to gateway: what it is to serve."""
 
@@ -172,6 +178,7 @@ WorkerHears = (
     | Code
     | Released
     | StandBy
+    | TurnedAway
 )
 CoordinatorHears = (
     Loaded

@@ -15,7 +15,7 @@ import msgspec
 from styx.coordinator.events import Started
 from styx.log.base import LogReader, Stream
 from styx.protocol import Manifest
-from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker
 from styx.sequencer.epoch_record import decode as decode_record
 from styx.store.base import NotFound, Store, StoreReader
 
@@ -41,18 +41,22 @@ class Generations(NamedTuple):
 
     markers: list[tuple[int, GenerationMarker]]
     highest: int
+    last_epoch: int = -1
+    """The last epoch of which there is a record, void or not; -1 without one."""
 
 
 def read_generations(log: LogReader) -> Generations:
     """Reads all that the log retains."""
     first, _ = log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-    markers, highest = [], 0
+    markers, highest, last_epoch = [], 0, -1
     for record in log.read(Stream.EPOCHS, EPOCHS_PARTITION, first):
         entry = decode_record(record.payload)
         highest = max(highest, entry.generation)
         if isinstance(entry, GenerationMarker):
             markers.append((record.offset, entry))
-    return Generations(markers, highest)
+        elif isinstance(entry, EpochRecord):
+            last_epoch = max(last_epoch, entry.epoch)
+    return Generations(markers, highest, last_epoch)
 
 
 def newest_first(manifests: Iterable[Manifest]) -> list[Manifest]:

@@ -11,7 +11,7 @@ from styx.embedded_engine.app_change import ACCEPT, AppChange
 from styx.log.base import LogReader, Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.worker.events import ReplyDiffers
-from styx.worker.replay_difference import CAUSES, TOLD_MAX, ReplayDiffers, contradicts, difference
+from styx.worker.replay_difference import CAUSES, TOLD_MAX, ReplayDiffers, causes, contradicts, difference
 
 _log = logging.getLogger("styx.embedded")
 
@@ -34,7 +34,8 @@ class ReplayWatch:
         self.found += 1
         if self.found <= TOLD_MAX:
             further = "; further ones are counted only" if self.found == TOLD_MAX else ""
-            _log.warning("%s; what was answered stands in the log: %s%s", words, CAUSES, further)
+            why = causes(answered, effect.reply)
+            _log.warning("%s; what was answered stands in the log: %s%s", words, why, further)
 
     def _causes(self) -> str:
         if self._change.changed and not self._change.recorded_code_ran:

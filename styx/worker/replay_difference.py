@@ -21,6 +21,12 @@ CAUSES = (
 )
 
 
+WORDED_DIFFERENTLY = (
+    "it is the same error in other words, which is harmless: another Python or another form of the engine (plain, "
+    "compiled) words some errors differently, or the function puts something into its message that changes"
+)
+
+
 class ReplayDiffers(EngineFailed):
     """A replay would contradict a reply that was given. The message names the request and both outcomes."""
 
@@ -44,6 +50,15 @@ def contradicts(answered: ReplyRecord, replayed: ReplyRecord) -> bool:
     if answered.error is not None and replayed.error is not None:
         return False
     return (answered.result, answered.error) != (replayed.result, replayed.error)
+
+
+def causes(answered: ReplyRecord | None, replayed: ReplyRecord) -> str:
+    """What can have made the difference; of the same error at the same place in the order, it is the words alone."""
+    if answered is None or answered.error is None or replayed.error is None:
+        return CAUSES
+    before, now = answered.error[:2], replayed.error[:2]
+    place, place_now = (answered.epoch, answered.phase), (replayed.epoch, replayed.phase)
+    return WORDED_DIFFERENTLY if (before, place) == (now, place_now) else CAUSES
 
 
 def difference(request: bytes, answered: ReplyRecord | None, replayed: ReplyRecord) -> str:

@@ -102,6 +102,8 @@ async def test_other_words_of_an_abort_are_told_of_and_cost_nothing(
     async with styx.embedded(app, tmp_path) as client:
         assert client.state() == {("ticket", "b"): 7}
     assert "gives 'ValueError: number 2' but 'ValueError: number 1' was answered" in caplog.text
+    assert "the same error in other words, which is harmless" in caplog.text
+    assert "have changed" not in caplog.text
 
 
 async def test_many_differences_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
-from styx.worker.replay_difference import contradicts, difference, digest_of, reply_digest
+from styx.worker.replay_difference import (
+    CAUSES,
+    WORDED_DIFFERENTLY,
+    causes,
+    contradicts,
+    difference,
+    digest_of,
+    reply_digest,
+)
 
 REQUEST = encode_request(Request("r1", "seat", [7, "12A"], "book", b"\x90"))
 FIVE = ReplyRecord("r1", 3, 3, 7, 1, b"\x05")
@@ -54,6 +62,26 @@ def test_a_request_that_cannot_be_read_is_named_by_its_id() -> None:
 def test_a_large_result_does_not_fill_the_message() -> None:
     large = ReplyRecord("r1", 3, 3, 7, 1, b"\xdb" + (10**6).to_bytes(4, "big") + b"x" * 10**6)
     assert len(difference(REQUEST, FIVE, large)) < 2000
+
+
+OTHER_TYPE = ReplyRecord("r1", 3, 3, 7, 0, b"", ("aborted", "Gone", "it is taken"))
+ELSEWHERE = ReplyRecord("r1", 3, 3, 8, 0, b"", ("aborted", "Taken", "it is gone"))
+
+
+@pytest.mark.parametrize(
+    ("answered", "replayed", "expected"),
+    [
+        (ABORT, OTHER_ABORT, WORDED_DIFFERENTLY),
+        (ABORT, OTHER_TYPE, CAUSES),
+        (ABORT, ELSEWHERE, CAUSES),
+        (ABORT, FIVE, CAUSES),
+        (FIVE, ABORT, CAUSES),
+        (None, ABORT, CAUSES),
+    ],
+    ids=["words", "type", "place", "result now", "abort now", "unknown"],
+)
+def test_other_words_alone_are_no_changed_code(answered: ReplyRecord, replayed: ReplyRecord, expected: str) -> None:
+    assert causes(answered, replayed) == expected
 
 
 def test_a_digest_is_of_the_record_in_the_log() -> None:

@@ -20,6 +20,7 @@ from styx.cluster.coordinator.counters import Counters
 from styx.cluster.coordinator.effects import Effects
 from styx.cluster.coordinator.log_reach import check_reach
 from styx.cluster.coordinator.metrics import exposition
+from styx.cluster.coordinator.runtimes import read_runtime
 from styx.cluster.coordinator.session import CoordinatorSession
 from styx.cluster.identifiers import coordinator_producer
 from styx.cluster.options import CoordinatorOptions, ProcessOptions
@@ -156,9 +157,9 @@ class CoordinatorProcess:
             )
             await self._rehearse(store, background)
             await appender.start()
-            started, void = await background.run(lambda: self._read(store))
+            started, void, recorded = await background.run(lambda: self._read(store))
             package = await self._package_of(started.app_version, store, background)
-            session = self._session(deployment, store, background, appender, failed)
+            session = self._session(deployment, store, background, appender, recorded, failed)
             session.effects.delete(void)
             self.away = None
             self.session = session
@@ -178,8 +179,8 @@ class CoordinatorProcess:
         self._package = b""
         (_log.info if done else _log.error)("the app that the coordinator was started with: %s", text)
 
-    def _read(self, store: Store) -> tuple[Started, list[str]]:
-        """(what to begin from; names of manifests that are of no use)."""
+    def _read(self, store: Store) -> tuple[Started, list[str], str]:
+        """(what to begin from; names of manifests that are of no use; what epochs ran on that may be run again)."""
         reader = KafkaReader(self._options.log, self.topics)
         try:
             generations = metadata.read_generations(reader)
@@ -189,13 +190,15 @@ class CoordinatorProcess:
         for name in damaged:
             _log.warning("the manifest %s is damaged: its checksum does not match; trying the one before it", name)
         started, void = metadata.beginning(manifests, generations)
-        return started, [metadata.manifest_name(m.generation, m.epoch) for m in void]
+        stored_epoch = max((manifest.epoch for manifest in started.manifests[:1]), default=-1)
+        recorded = read_runtime(store) if generations.last_epoch > stored_epoch else ""
+        return started, [metadata.manifest_name(m.generation, m.epoch) for m in void], recorded
 
     async def _rehearse(self, store: Store, background: Background) -> None:
         """Raises what would end this coordinator in any case, before it takes over from one that works."""
         newest = max(await background.run(lambda: versions.versions(store)), default=0)
         if not newest:
-            started, _ = await background.run(lambda: self._read(store))
+            started, _, _ = await background.run(lambda: self._read(store))
             newest = started.app_version
         await self._package_of(newest, store, background)
 
@@ -224,6 +227,7 @@ class CoordinatorProcess:
         store: Store,
         background: Background,
         appender: Appender,
+        recorded: str,
         failed: object,
     ) -> CoordinatorSession:
         assert callable(failed)
@@ -251,6 +255,7 @@ class CoordinatorProcess:
             announce,
             self.counters,
             failed,
+            recorded,
         )
 
 

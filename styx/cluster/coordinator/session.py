@@ -23,6 +23,7 @@ from styx.cluster.coordinator.deploying import Deploying, Stage
 from styx.cluster.coordinator.effects import Effects
 from styx.cluster.coordinator.links import Links, WorkerLink
 from styx.cluster.coordinator.rates import Rates
+from styx.cluster.coordinator.runtimes import Runtimes
 from styx.cluster.coordinator.snapshot_watch import SnapshotWatch
 from styx.cluster.options import CoordinatorOptions
 from styx.cluster.wire import (
@@ -43,6 +44,7 @@ from styx.cluster.wire import (
     Rollback,
     Scale,
     Serve,
+    TurnedAway,
     Welcome,
     coordinator_hears,
     encode,
@@ -93,6 +95,7 @@ class CoordinatorSession:
         announce: Callable[[PackageHeader], None],
         counters: Counters,
         failed: Callable[[BaseException], None],
+        recorded_runtime: str = "",
     ) -> None:
         self.deployment = deployment
         self.core = Coordinator(
@@ -115,6 +118,7 @@ class CoordinatorSession:
         self._background = background
         self._announce = announce
         self._failed = failed
+        self.runtimes = Runtimes(store, background, recorded_runtime, self._turn_away)
         self._checks = 0
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
@@ -202,7 +206,7 @@ class CoordinatorSession:
         """An authenticated peer."""
         role = connection.peer.role
         if role == WORKER:
-            self._accept_worker(connection)
+            self.runtimes.admit(connection, self._accept_worker)
         elif role == GATEWAY:
             self._accept_gateway(connection)
         elif role == OPERATOR:
@@ -225,6 +229,11 @@ class CoordinatorSession:
             connection.send(encode(Code(self.active[0], self.active[2])))
         if self.deploying is not None and self.deploying.handed:
             connection.send(encode(Code(self.deploying.version, self.deploying.package)))
+
+    def _turn_away(self, connection: Connection, reason: str) -> None:
+        connection.start(lambda *_: None, lambda *_: None)
+        connection.send(encode(TurnedAway(reason)))
+        connection.close()
 
     def _worker_gone(self, link: WorkerLink, reason: str) -> None:
         if self.links.workers.pop(link.number, None) is not None:

@@ -24,6 +24,7 @@ from styx.log.kafka.address import KafkaAddress
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import Topics
 from styx.reports.function_reports import FunctionReports
+from styx.runtime import FACT, RUNTIME
 from styx.store.base import Store
 from styx.transport import Hello, Security
 
@@ -70,6 +71,7 @@ class Node:
             name=self.name,
             incarnation=self.incarnation,
             address=address_of(self.listens_at, self.incarnation),
+            facts={FACT: RUNTIME},
         )
 
     def hello_to_peers(self, number: int) -> Hello:

@@ -15,7 +15,7 @@ from styx.app import App
 from styx.cluster.background import Background
 from styx.cluster.options import ProcessOptions
 from styx.cluster.reaching import reach_coordinator
-from styx.cluster.wire import Offer, Welcome, encode, worker_hears
+from styx.cluster.wire import Offer, TurnedAway, Welcome, encode, worker_hears
 from styx.cluster.worker.metrics import exposition
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.session import WorkerSession
@@ -26,6 +26,8 @@ from styx.transport.address import format_address
 
 REGISTER_RETRY_SECONDS: Final = 0.1
 """Before another attempt to reach the coordinator, or to register with one that is not ready."""
+TURNED_AWAY_RETRY_SECONDS: Final = 1.0
+"""The same after the coordinator has said that this worker does not fit."""
 PING_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 3.0
 """A coordinator that is silent for longer is gone, whatever its half of the connection says."""
@@ -50,6 +52,7 @@ class WorkerProcess:
         """Gives Prometheus' text for `/metrics`."""
         self._listener: Listener | None = None
         self._over: asyncio.Future[str] | None = None
+        self._turned_away_for = ""
 
     async def run(self) -> None:
         """Serves for as long as it is let."""
@@ -80,7 +83,7 @@ class WorkerProcess:
     def unready(self) -> str | None:
         """Why it is of no use now, None if it is."""
         if self.session is None:
-            return "it is not registered with the coordinator"
+            return self._turned_away_for or "it is not registered with the coordinator"
         return self.stuck() or self.session.unready()
 
     async def leave(self, seconds_max: float) -> str:
@@ -143,17 +146,27 @@ class WorkerProcess:
         if registered:
             _log.warning("registering anew: %s", over.result())
         else:
-            await asyncio.sleep(REGISTER_RETRY_SECONDS)
+            await asyncio.sleep(TURNED_AWAY_RETRY_SECONDS if self._turned_away_for else REGISTER_RETRY_SECONDS)
 
     def _hear(self, payload: bytes, link: Connection, ended: object) -> None:
         if self.session is not None:
             self.session.hear(payload)
             return
         message = worker_hears.decode(payload)
-        assert isinstance(message, Welcome), "the coordinator's first message is a welcome"
         assert callable(ended)
+        if isinstance(message, TurnedAway):
+            self._turned_away(message.reason)
+            ended("turned away", None)
+            return
+        assert isinstance(message, Welcome), "the coordinator's first message is a welcome"
+        self._turned_away_for = ""
         self.node.topics = topics_of(message.deployment.app)
         self.session = WorkerSession(self.node, link, message, ended)
+
+    def _turned_away(self, reason: str) -> None:
+        if reason != self._turned_away_for:
+            self._turned_away_for = reason
+            _log.error("the coordinator turns this worker away: %s. It goes on trying", reason)
 
     def _end_session(self) -> None:
         if self.session is not None:

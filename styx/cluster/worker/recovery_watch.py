@@ -18,7 +18,7 @@ from styx.messages import ReplyRecord, decode_reply
 from styx.placement import Misplaced, misplaced
 from styx.protocol import Recover
 from styx.worker.events import ReplyDiffers
-from styx.worker.replay_difference import CAUSES, TOLD_MAX, contradicts, difference
+from styx.worker.replay_difference import TOLD_MAX, causes, contradicts, difference
 from styx.worker.slot import Table
 
 KEYS_LOOKED_AT: Final = 256
@@ -61,7 +61,8 @@ class ReplayWatch:
         words = difference(effect.request, answered, effect.reply)
         level = logging.ERROR if answered is None or contradicts(answered, effect.reply) else logging.WARNING
         further = "; further ones are counted only" if self._found >= TOLD_MAX else ""
-        _log.log(level, "%s; what was answered stands, and the state is the replay's: %s%s", words, CAUSES, further)
+        why = causes(answered, effect.reply)
+        _log.log(level, "%s; what was answered stands, and the state is the replay's: %s%s", words, why, further)
 
 
 def first_lost(app: App, slots: Mapping[int, Mapping[str, Table]], n_slots: int) -> list[Misplaced]:

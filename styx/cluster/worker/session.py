@@ -25,6 +25,7 @@ from styx.cluster.wire import (
     Leave,
     Released,
     StandBy,
+    TurnedAway,
     Welcome,
     encode,
     worker_hears,
@@ -172,7 +173,7 @@ class WorkerSession:
         elif isinstance(message, Released):
             self.node.departure.let_go()
         else:
-            assert not isinstance(message, Welcome)
+            assert not isinstance(message, Welcome | TurnedAway)
             if isinstance(message, Join) and self._generation is not None:
                 self._generation.gate.open()
             self._passes.give(CoordinatorSaid(message))
