@@ -18,6 +18,8 @@ from styx.reports.current_function import Running, running
 from styx.reports.function_reports import FunctionReports
 from styx.user_frames import Frame, UserFrames
 
+OTHERS_MAX: Final = 1_000
+"""Places in libraries whose warnings are shown."""
 _CREATED_AT: Final = "\nCoroutine created at (most recent call last)\n"
 _NOT_FOR_USERS: Final = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
@@ -30,6 +32,7 @@ def warnings_shown(reports: FunctionReports, *, origins: bool) -> Iterator[None]
     """
     loop, thread = asyncio.get_running_loop(), threading.get_ident()
     frames = UserFrames()
+    others: set[tuple[type[Warning], str, int]] = set()
     before = warnings.showwarning
     depth = sys.get_coroutine_origin_tracking_depth()
 
@@ -46,7 +49,10 @@ def warnings_shown(reports: FunctionReports, *, origins: bool) -> Iterator[None]
         if not at and frames.is_own_file(filename):
             at = (Frame(filename, lineno, "the module"),)
         if not at or file is not None:
-            if not issubclass(category, _NOT_FOR_USERS):
+            # Each place once, as Python does by itself.
+            place = (category, filename, lineno)
+            if not issubclass(category, _NOT_FOR_USERS) and place not in others and len(others) < OTHERS_MAX:
+                others.add(place)
                 before(message, category, filename, lineno, file, line)
             return
         told = (category.__name__, text if len(text) < 1000 else shown(text), at, running(caller))

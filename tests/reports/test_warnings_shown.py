@@ -11,6 +11,7 @@ from styx import App, Context, Operator
 from styx.client.embedded import EmbeddedClient
 from styx.reports.mistakes import Mistake, read_page
 from styx.reports.warnings_shown import warnings_shown
+from styx.user_frames import UserFrames
 
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("default")]
 account = Operator("account")
@@ -66,3 +67,17 @@ async def test_on_another_thread() -> None:
             await asyncio.sleep(0)
         [told] = kept(client)
         assert told.message == "from a thread"
+
+
+async def test_a_library_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[int] = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, category, filename, lineno, *_: shown.append(lineno))
+    async with styx.embedded(app) as client:
+        with warnings_shown(client.engine.reports, origins=False):
+            show = warnings.showwarning
+            monkeypatch.setattr(UserFrames, "of_stack", lambda self, frame: ())
+            for line in (1, 1, 2):
+                show(UserWarning("careful"), UserWarning, "/usr/lib/python3.11/x.py", line)
+            show(DeprecationWarning("old"), DeprecationWarning, "/usr/lib/python3.11/x.py", 3)
+        assert kept(client) == []
+    assert shown == [1, 2]
