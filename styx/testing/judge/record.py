@@ -13,6 +13,7 @@ from typing import Final
 from uuid import uuid4
 
 from styx.client.base import Client
+from styx.entity_read import UNKNOWN_ENTITY
 from styx.errors import StyxError
 from styx.messages import Reply
 from styx.testing.judge.app import Refused, entity_of
@@ -73,6 +74,10 @@ async def _run(client: Client, recorder: Recorder, process: int, transaction: Tr
     reply, error = await _reply(client, transaction, key)
     if reply is None:
         recorder.lose(process, _steps(transaction), error)
+    elif transaction.shape == "read" and (reply.error is None or reply.error.code == UNKNOWN_ENTITY):
+        # That there is no state is what it has read; its place says when.
+        read = [[transaction.root, reply.result]]
+        recorder.commit(process, _steps(transaction, read), (reply.epoch, reply.phase, reply.tid))
     elif reply.error is None:
         recorder.commit(process, _steps(transaction, reply.result), (reply.epoch, reply.phase, reply.tid))
     elif reply.error.type == Refused.__name__ and transaction.fails:
@@ -90,9 +95,12 @@ async def _reply(client: Client, transaction: Transaction, key: str) -> tuple[Re
     error = ""
     while time.monotonic() < deadline:
         try:
-            reply = await client.request(
-                operator, root, "transact", *arguments, timeout=REQUEST_SECONDS_MAX, idempotency_key=key
-            )
+            if transaction.shape == "read":
+                reply = await client.read(operator, root, timeout=REQUEST_SECONDS_MAX, idempotency_key=key)
+            else:
+                reply = await client.request(
+                    operator, root, "transact", *arguments, timeout=REQUEST_SECONDS_MAX, idempotency_key=key
+                )
         except (TimeoutError, ConnectionError) as lost:
             error = f"{type(lost).__name__}: {lost}"
         else:

@@ -25,11 +25,18 @@ TRANSACTIONS_PER_KEY: Final = 25
 """After so many transactions the oldest key is left for a new one, so that lists stay short."""
 
 
+READS: Final = 0.1
+"""Share of transactions that are the engine's own read of one entity."""
+
+
 class Transaction(NamedTuple):
-    """What `styx.testing.judge.app.transact` is told; `root` is the number of the entity that it is sent to."""
+    """What `styx.testing.judge.app.transact` is told; `root` is the number of the entity that it is sent to.
+
+    One of the shape `read` is the engine's own read of `root`, its only operation.
+    """
 
     root: int
-    shape: Literal["star", "chain"]
+    shape: Literal["star", "chain", "read"]
     operations: list[Operation]
     last: list[Operation]
     fails: bool
@@ -47,14 +54,18 @@ class Workload:
         self._keys = keys
         self._first = first
         self._rng = Random(seed)
+        self._reads = Random(f"reads {seed}")
         self._values = count(1)
         self._drawn = count()
 
     def draw(self) -> Transaction:
         """The next transaction."""
-        rng = self._rng
+        rng, reads = self._rng, self._reads
         first = self._first + next(self._drawn) // TRANSACTIONS_PER_KEY
         numbers = range(first, first + self._keys)
+        if reads.random() < READS:
+            root = reads.choice(numbers)
+            return Transaction(root, "read", [["r", [root], None]], [], fails=False)
         return Transaction(
             root=rng.choice(numbers),
             shape=rng.choice(("star", "chain")),

@@ -48,6 +48,13 @@ class OneRead(Workload):
         return Transaction(0, "star", [["r", [0], None]], [], fails=False)
 
 
+class OneEngineRead(Workload):
+    """The engine's own reads of entity 0."""
+
+    def draw(self) -> Transaction:
+        return Transaction(0, "read", [["r", [0], None]], [], fails=False)
+
+
 def recorded(answer: Callable[[str], Reply], transactions: int = 1) -> tuple[Recorded, list[str]]:
     client = Scripted(answer)
     done = asyncio.run(record([client], OneRead("rw-register", 1, 0), processes=1, transactions=transactions))
@@ -97,6 +104,22 @@ def test_a_transaction_does_its_operations_in_order_and_goes_where_its_reads_say
     done, states = asyncio.run(run())
     assert done == [[1, None], [1, None], [1, [7, 8]], [5, None], [5, None], [6, None]]
     assert states == [[7, 8], None, None, [9, 10], [11]]
+
+
+def test_the_engines_own_reads_are_transactions_like_any_other() -> None:
+    async def run() -> list[Recorded]:
+        async with embedded(app) as client:
+            absent = await record([client], OneEngineRead("list-append", 1, 0), processes=1, transactions=1)
+            await client.call(*entity_of(0), "apply", "append", 7)
+            present = await record([client], OneEngineRead("list-append", 1, 0), processes=1, transactions=1)
+            return [absent, present]
+
+    assert [done.ops[1].value for done in asyncio.run(run())] == [[["r", 0, None]], [["r", 0, [7]]]]
+
+
+def test_a_tenth_of_a_workload_are_the_engines_own_reads() -> None:
+    drawn = [Workload("rw-register", 5, seed).draw() for seed in range(400)]
+    assert 20 < sum(transaction.shape == "read" for transaction in drawn) < 80
 
 
 @pytest.mark.parametrize("fault", [TimeoutError("late"), ConnectionError("gone")])
