@@ -27,6 +27,7 @@ TIMEOUT_SECONDS_MAX: Final = 600.0
 CALLS_PER_FUNCTION_MAX: Final = 65_000
 """Calls one invocation can make: a call path has two bytes for each step."""
 
+FUNCTION_SECONDS_DEFAULT: Final = 10.0
 SECONDS_MAX: Final = 86_400.0
 """A day: longer times than that are no limits."""
 
@@ -61,7 +62,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Outside calls one transaction may make, including those of attempts whose arguments changed."""
     parked_max: int = 1_000
     """Transactions per slot that wait for an external call at once."""
-    function_seconds_max: float = 10.0
+    function_seconds_max: float = FUNCTION_SECONDS_DEFAULT
     """How long one function may run without coming back to the engine, by awaiting a call or by ending; then it is
     interrupted.
     """

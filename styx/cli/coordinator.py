@@ -61,6 +61,9 @@ def coordinator(
     reply_partitions: Annotated[
         int, Parameter(help="Partitions of the replies. For ever.", env_var="STYX_REPLY_PARTITIONS")
     ] = 16,
+    function_seconds_max: Annotated[
+        float, Parameter(help="How long a function may run; then it is ended.", env_var="STYX_FUNCTION_SECONDS_MAX")
+    ] = 10.0,
     keep_log: Annotated[
         bool, Parameter(help="Release no requests and no epoch records, for audits.", env_var="STYX_KEEP_LOG")
     ] = False,
@@ -88,6 +91,10 @@ def coordinator(
     from styx.cli.coordinator_main import coordinate
     from styx.cluster.options import CoordinatorOptions, cluster_limits
 
+    try:
+        limits = cluster_limits(function_seconds_max)
+    except ValueError as error:
+        raise usage_error(f"--function-seconds-max: {error}") from None
     security = security_of(cluster)
     options = process_options(name, security, "", data, host, port)
     loaded = None
@@ -99,7 +106,7 @@ def coordinator(
         app=app_name or (loaded.name if loaded is not None else ""),
         n_slots=slots,
         workers=None if workers == "auto" else workers,
-        limits=cluster_limits(),
+        limits=limits,
         reply_partitions=reply_partitions,
         replication=replication,
         snapshot_interval_s=snapshot_interval,

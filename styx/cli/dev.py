@@ -55,6 +55,9 @@ def dev(
     snapshot_interval: Annotated[
         float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
     ] = 10.0,
+    function_seconds_max: Annotated[
+        float, Parameter(help="How long a function may run; then it is ended.", env_var="STYX_FUNCTION_SECONDS_MAX")
+    ] = 10.0,
     quiet: Annotated[bool, Parameter(negative=(), help="No line for each request.", env_var="STYX_QUIET")] = False,
     all_errors: Annotated[
         bool,
@@ -117,9 +120,20 @@ def dev(
 
     from styx.cli.dev_server import DevOptions, run_dev_server
     from styx.cli.serving import ServingOptions
+    from styx.limits import Limits
 
+    try:
+        limits = Limits(function_seconds_max=function_seconds_max)
+    except ValueError as error:
+        raise usage_error(f"--function-seconds-max: {error}") from None
     options = ServingOptions(
-        host, port, data_dir, snapshot_interval, front=before, accept_changed_replay=accept_changed_replay
+        host,
+        port,
+        data_dir,
+        snapshot_interval,
+        front=before,
+        accept_changed_replay=accept_changed_replay,
+        limits=limits,
     )
     shown = DevOptions(not quiet, all_errors, target if check else None)
     if app is not None:

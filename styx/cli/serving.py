@@ -20,6 +20,7 @@ from styx.cli.engine_facts import Start, snapshot_epoch, start_of
 from styx.errors import EngineFailed
 from styx.garbage import tune_collector
 from styx.gateway.server import serve
+from styx.limits import Limits
 from styx.watchdog import ending
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ T = TypeVar("T")
 
 
 class ServingOptions(NamedTuple):
-    """Where to listen and where to keep data; `snapshot_interval` in seconds, `keep_log` and `accept_changed_replay` as
-    in `styx.embedded`, `front` as in `serve`.
+    """Where to listen and where to keep data; `snapshot_interval` in seconds, `keep_log`, `accept_changed_replay`
+    and `limits` as in `styx.embedded`, `front` as in `serve`.
     """
 
     host: str
@@ -48,6 +49,7 @@ class ServingOptions(NamedTuple):
     keep_log: bool = False
     front: Front | None = None
     accept_changed_replay: bool = False
+    limits: Limits | None = None
 
 
 async def serve_embedded(
@@ -80,6 +82,7 @@ async def serve_embedded(
         snapshot_interval=options.snapshot_interval,
         keep_log=options.keep_log,
         accept_changed_replay=options.accept_changed_replay,
+        limits=options.limits,
     )
     engine = embedded.engine
     with beside(engine):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from styx.limits import Limits
+from styx.limits import FUNCTION_SECONDS_DEFAULT, Limits
 from styx.log.kafka.address import KafkaAddress
 from styx.store.base import Store
 from styx.transport import Security
@@ -16,9 +16,9 @@ transaction costs more again: they do not fit the cache, and more of them confli
 """
 
 
-def cluster_limits() -> Limits:
-    """The limits of a cluster that was told no others."""
-    return Limits(epoch_transactions_max=EPOCH_TRANSACTIONS_DEFAULT)
+def cluster_limits(function_seconds_max: float = FUNCTION_SECONDS_DEFAULT) -> Limits:
+    """The limits of a cluster that was told no others. Raises `ValueError`."""
+    return Limits(epoch_transactions_max=EPOCH_TRANSACTIONS_DEFAULT, function_seconds_max=function_seconds_max)
 
 
 @dataclass(frozen=True, kw_only=True)

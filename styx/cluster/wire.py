@@ -37,6 +37,9 @@ GATEWAY: Final = "gateway"
 OPERATOR: Final = "operator"
 """Roles in a `Hello`. An operator is a command of a person's: deploy, scale, drain."""
 
+BUSY_FACT: Final = "busy"
+"""In the `Hello` of a worker's second connection: the number of the registration that it tells of."""
+
 HEARTBEATS_PER_SILENCE: Final = 6
 """So often a worker gives a sign of life in the time after which its silence means death."""
 
@@ -159,6 +162,14 @@ class TurnedAway(msgspec.Struct, array_like=True, tag=118):
     reason: str
 
 
+class Busy(msgspec.Struct, array_like=True, tag=119):
+    """Worker to coordinator, over a connection of its own: a function has held up the worker for so long."""
+
+    worker: int
+    what: str
+    seconds: float
+
+
 class Serve(msgspec.Struct, array_like=True, tag=109):
     """Coordinator to gateway: what it is to serve."""
 
@@ -198,6 +209,7 @@ CoordinatorHears = (
     | Scale
     | Leave
     | Drain
+    | Busy
 )
 GatewayHears = Serve | Code
 OperatorHears = Answer

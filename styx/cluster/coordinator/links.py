@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
+from typing import Final
 
-from styx.cluster.wire import Heartbeat
+from styx.cluster.wire import Busy, Heartbeat
 from styx.transport import Connection
+
+BUSY_TOLD_SECONDS: Final = 1.0
+"""What holds up a worker for longer is told; again after twice as long each time."""
+
+_log = logging.getLogger("styx.coordinator")
 
 
 @dataclass(slots=True)
@@ -24,6 +31,7 @@ class WorkerLink:
     spare: bool | None = None
     heartbeat: Heartbeat | None = None
     heard_at_s: float = 0.0
+    busy_told_s: float = 0.0
     taken: set[int] = field(default_factory=set)
     refused: dict[int, str] = field(default_factory=dict)
 
@@ -35,6 +43,7 @@ class Links:
         self.workers: dict[int, WorkerLink] = {}
         self.gateways: list[Connection] = []
         self.operators: list[Connection] = []
+        self.lifelines: list[Connection] = []
         self._next = first
 
     def register(self, connection: Connection) -> WorkerLink:
@@ -44,11 +53,25 @@ class Links:
         self._next += 1
         return link
 
+    def busy(self, message: Busy) -> bool:
+        """A function holds up a worker; whether that is one of ours."""
+        link = self.workers.get(message.worker)
+        if link is None:
+            return False
+        if message.seconds < link.busy_told_s:
+            link.busy_told_s = 0.0
+        if message.seconds >= max(BUSY_TOLD_SECONDS, 2 * link.busy_told_s):
+            link.busy_told_s = message.seconds
+            name = link.connection.peer.name
+            _log.warning("worker %s is held up by %s, for %.1f s: others wait", name, message.what, message.seconds)
+        return True
+
     def close(self) -> None:
         """Cuts all of them; nobody is told."""
         workers = [link.connection for link in self.workers.values()]
-        for connection in [*workers, *self.gateways, *self.operators]:
+        for connection in [*workers, *self.gateways, *self.operators, *self.lifelines]:
             connection.abort("the coordinator begins anew")
         self.workers.clear()
         self.gateways.clear()
         self.operators.clear()
+        self.lifelines.clear()

@@ -27,11 +27,13 @@ from styx.cluster.coordinator.runtimes import Runtimes
 from styx.cluster.coordinator.snapshot_watch import SnapshotWatch
 from styx.cluster.options import CoordinatorOptions
 from styx.cluster.wire import (
+    BUSY_FACT,
     GATEWAY,
     HEARTBEATS_PER_SILENCE,
     OPERATOR,
     WORKER,
     Answer,
+    Busy,
     Code,
     CodeTaken,
     CoordinatorHears,
@@ -205,7 +207,9 @@ class CoordinatorSession:
     def accept(self, connection: Connection) -> None:
         """An authenticated peer."""
         role = connection.peer.role
-        if role == WORKER:
+        if role == WORKER and BUSY_FACT in connection.peer.facts:
+            self._keep(connection, self.links.lifelines, self._hear_busy)
+        elif role == WORKER:
             self.runtimes.admit(connection, self._accept_worker)
         elif role == GATEWAY:
             self._accept_gateway(connection)
@@ -258,6 +262,12 @@ class CoordinatorSession:
         lost = lambda *_: among.remove(connection) if connection in among else None  # noqa: E731 - it fits a line
         connection.start(hear, lost, ping_seconds=PING_SECONDS)
 
+    def _hear_busy(self, connection: Connection, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            message = coordinator_hears.decode(payload)
+            if isinstance(message, Busy) and self.links.busy(message):
+                self.give(Heard(message.worker))
+
     def _hear(self, link: WorkerLink, message: CoordinatorHears) -> None:
         if isinstance(message, Heartbeat):
             self.transactions += message.ended - (0 if link.heartbeat is None else link.heartbeat.ended)
@@ -270,7 +280,7 @@ class CoordinatorSession:
                 self.deploy(message.package, _logged)
         elif isinstance(message, Leave):
             self.departures.leave(link)
-        elif isinstance(message, Deploy | Rollback | Scale | Drain):
+        elif isinstance(message, Deploy | Rollback | Scale | Drain | Busy):
             link.connection.abort("a worker gives no orders")
         else:
             self.give(WorkerSaid(link.number, message))

@@ -56,6 +56,7 @@ class Node:
         self.reports = FunctionReports(asyncio.get_running_loop().call_later)
         self.departure = Departure()
         self.listens_at = ""
+        self.coordinator = ""
         self.refused: Callable[[], int] = lambda: 0
         """How many connections its listener has refused."""
         self.topics: Topics

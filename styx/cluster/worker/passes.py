@@ -18,7 +18,10 @@ EVENT_TEXT_CHARS_MAX = 2000
 
 
 class Passes:
-    """Gives `core` its events. `do` carries out an effect, `after` ends each pass, `failed` gets what a pass raised."""
+    """Gives `core` its events. `do` carries out an effect, `after` ends each pass, `failed` gets what a pass raised.
+
+    `turn` is odd within a pass, and another number in each.
+    """
 
     def __init__(
         self,
@@ -29,6 +32,7 @@ class Passes:
     ) -> None:
         self.core = core
         self.stopped = False
+        self.turn = 0
         self._do = do
         self._after = after
         self._failed = failed
@@ -65,6 +69,7 @@ class Passes:
             return
         core, events, do = self.core, self._events, self._do
         event: Event = self._proceed
+        self.turn += 1
         try:
             while events:
                 event = events.popleft()
@@ -76,11 +81,13 @@ class Passes:
                     do(effect)
             self._after()
         except BaseException as error:
+            self.turn += 1
             text = repr(event)
             error.add_note(f"while taking {text[:EVENT_TEXT_CHARS_MAX]}")
             self._failed(error)
             if not isinstance(error, Exception):
                 raise
             return
+        self.turn += 1
         if core.runnable or events:
             self.wake()

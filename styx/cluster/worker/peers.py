@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from styx.cluster.wire import WORKER
+from styx.cluster.worker.lifeline import BUSY_SECONDS_MAX
 from styx.transport import Connection, Hello, Security, dial
 
 CONNECT_SECONDS_MAX: Final = 3.0
@@ -20,8 +21,10 @@ CONNECT_SECONDS_MAX: Final = 3.0
 DIAL_SECONDS_MAX: Final = 1.0
 RETRY_SECONDS: Final = 0.05
 PING_SECONDS: Final = 0.25
-SILENCE_SECONDS: Final = 1.5
-"""A peer that is silent for longer is lost: its half of the connection may be gone without a word."""
+SILENCE_SECONDS: Final = BUSY_SECONDS_MAX + 30.0
+"""A peer that is silent for longer is lost. Not before: a function may hold it up. Whether it lives is what the
+coordinator says, and a connection whose other half is gone without a word is noticed by the system.
+"""
 
 _log = logging.getLogger("styx.worker")
 

@@ -47,6 +47,7 @@ class WorkerProcess:
         self.node = Node(
             options.name, options.security, options.log, options.open_store(), self.background, app, fingerprint
         )
+        self.node.coordinator = options.coordinator
         self.session: WorkerSession | None = None
         self.metrics: Callable[[], str] = exposition(self).text
         """Gives Prometheus' text for `/metrics`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -32,6 +33,7 @@ from styx.cluster.wire import (
 )
 from styx.cluster.worker.check_pace import CheckPace
 from styx.cluster.worker.generation import Generation
+from styx.cluster.worker.lifeline import Lifeline
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.passes import Passes
 from styx.cluster.worker.peers import Peers
@@ -40,6 +42,8 @@ from styx.protocol import Broken, CheckState, Join, Recover, SlotPart
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.transport import Connection
+from styx.watchdog.watchdog import Watchdog
+from styx.watchdog.watched import Watched
 from styx.worker.events import (
     AppendEpochRecord,
     AppendVerdicts,
@@ -127,6 +131,14 @@ class WorkerSession:
             ReportPoison: self._report,
         }
         self._part = _WAITS
+        self._lifeline: Lifeline | None = None
+        if node.coordinator:
+            self._lifeline = Lifeline(node.coordinator, node.security, node.hello(), self._number)
+            self._lifeline.start()
+        watched = Watched(self.core, self._passes, threading.get_ident())
+        busy = None if self._lifeline is None else self._lifeline.busy
+        self._watchdog = Watchdog(watched, deployment.limits.function_seconds_max, busy)
+        self._watchdog.start()
         self._beat()
         if node.departure.leaving:
             self.leave()
@@ -154,6 +166,9 @@ class WorkerSession:
         self._link.abort("the worker's registration is over")
         # This session refers to itself in many ways, and the collector of this process comes hardly ever.
         self.core.end()
+        self._watchdog.stop()
+        if self._lifeline is not None:
+            self._lifeline.stop()
         self._watch.abandons()
 
     # What arrives ------------------------------------------------------------------------------------------

@@ -70,6 +70,7 @@ class ClusterOptions:
     silence_s: float = 1.0
     grace_s: float = 10.0
     auto: bool = False
+    function_seconds_max: float = 10.0
     worker_module: str = "styx"
     coordinator_module: str = "styx"
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
@@ -119,6 +120,7 @@ class ClusterUnderTest:
             *("--reply-partitions", str(options.reply_partitions), "--grace", str(options.grace_s)),
             *("--snapshot-interval", str(interval_s), "--silence", str(options.silence_s)),
             *("--http-port", str(self.facts_port), "--keep-log"),
+            *("--function-seconds-max", str(options.function_seconds_max)),
             *self._data(),
         )
 
