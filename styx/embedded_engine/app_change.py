@@ -10,6 +10,7 @@ they say.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
@@ -39,6 +40,9 @@ from styx.worker.slot import Table
 
 ACCEPT: Final = "accept_changed_replay=True (styx dev --accept-changed-replay)"
 """How a user says that recorded epochs may be run on other code than the one that ran them."""
+
+SLOW_SECONDS: Final = 5.0
+"""When recorded epochs have run for so long on the code that ran them, a person is told what can be done."""
 
 Converted = Mapping[int, Mapping[str, dict[Any, bytes]]]
 """Entities that an app stores in another form than there is, by slot and operator."""
@@ -80,6 +84,7 @@ class AppChange:
         self._new: AppRecord | None = None
         self._why_not = ""
         self._running = 0
+        self._slow: threading.Timer | None = None
         self._runs: dict[int, tuple[App, Limits]] = {0: (app, limits)}
 
     @property
@@ -143,6 +148,10 @@ class AppChange:
         if code is not None:
             self.recorded_code_ran = True
             self._runs[old.version] = code, old.limits
+            # A thread's: a function that never ends holds up the event loop.
+            self._slow = threading.Timer(SLOW_SECONDS, _tell_slow)
+            self._slow.daemon = True
+            self._slow.start()
 
     def _recorded_code(self, old: AppRecord) -> App | None:
         if old.code is None:
@@ -198,6 +207,7 @@ class AppChange:
         Raises `ConfigurationError` if the app would lose or could not read entities, `EngineFailed` if recorded epochs
         ran on what they must not.
         """
+        self.end()
         new, old = self._new, self._old
         assert new is not None
         assert self._store is not None
@@ -220,6 +230,11 @@ class AppChange:
             f"with this code; or run them on this code, with {ACCEPT}, which says where a reply would be another one."
         )
 
+    def end(self) -> None:
+        """Recorded epochs have been run, or will not be."""
+        if self._slow is not None:
+            self._slow.cancel()
+
     def forget_older(self) -> None:
         """The new version runs: the others' records are of no use any more. On the store's thread."""
         if self._store is None:
@@ -227,6 +242,15 @@ class AppChange:
         for version in app_record.versions(self._store):
             if version != self.version:
                 app_record.delete_record(self._store, version)
+
+
+def _tell_slow() -> None:
+    _log.warning(
+        "the code has changed since the crash, and what was recorded before it has been run for %g s on the code that "
+        "ran it. If that code never ends, kill this process and run it on the code as it is now: %s",
+        SLOW_SECONDS,
+        ACCEPT,
+    )
 
 
 def _is_same_code(old: AppRecord, new: AppRecord) -> bool:

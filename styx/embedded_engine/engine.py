@@ -465,6 +465,7 @@ class EmbeddedEngine:
         self._mode = Mode.ENDED
         self._unavailable = reason
         self._drive.stop()
+        self.app_change.end()
         self._externals.stop()
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from styx.embedded_engine import app_record
+from styx.coordinator import metadata
+from styx.embedded_engine import app_change, app_record, background
 from styx.errors import ConfigurationError, EngineFailed
 from styx.limits import Limits
 from tests.embedded.app_files import NAME, Edited
@@ -186,6 +189,90 @@ async def test_what_waits_in_the_log_runs_on_the_new_code(edited: Edited) -> Non
             await waiting
     async with edited.open(_times(edited, 3)) as client:
         assert await client.call("acc", "b", "get") == 15
+
+
+async def test_code_that_never_ends_is_told_of_and_can_be_passed_by(
+    edited: Edited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A developer kills what hangs, and mends it: the recorded epochs would hang again."""
+    monkeypatch.setattr(app_change, "SLOW_SECONDS", 0.0)
+    hanging = "import os\nasync def put(ctx: Context, value: int) -> None:\n    await ctx.put(value)\n    {rest}\n"
+    app = edited.app(functions=hanging.format(rest="while os.environ.get('STYX_TEST_HANGS'): ..."))
+    await _crash(edited.open(app), ("a", "put", 5))
+    told = threading.Event()
+
+    def let_go(*_: Any) -> None:
+        told.set()
+        monkeypatch.delenv("STYX_TEST_HANGS")
+
+    monkeypatch.setattr(app_change._log, "warning", let_go)
+    monkeypatch.setenv("STYX_TEST_HANGS", "1")
+    async with edited.open(edited.app(functions=hanging.format(rest=""))) as client:
+        assert told.is_set()
+        assert client.state() == {("acc", "a"): 5}
+        client.crash()
+    told.clear()
+    async with edited.open(_times(edited, 3), accept_changed_replay=True) as client:
+        assert not client.engine.app_change.recorded_code_ran
+    assert not told.is_set()
+
+
+async def test_a_damaged_snapshot_amid_the_change_costs_a_longer_replay(edited: Edited) -> None:
+    client = edited.open(_times(edited, 2))
+    async with client:
+        for number in range(4):
+            await client.call("acc", f"k{number}", "note", 5)
+            if number < 2:
+                await client.engine.snapshot()
+        client.crash()
+    newest = sorted((edited.data / "objects" / "slots").iterdir())[-1]
+    newest.write_bytes(newest.read_bytes()[:-3] + b"xyz")
+    async with edited.open(_times(edited, 3)) as client:
+        assert client.state() == {("acc", f"k{number}"): 10 for number in range(4)}
+        assert client.engine.counters.load_failures
+        assert client.engine.counters.recovered_from == 1
+
+
+async def test_a_store_that_fails_at_the_change(edited: Edited, monkeypatch: pytest.MonkeyPatch) -> None:
+    await _crash(edited.open(_times(edited, 2)), ("a", "note", 5))
+    monkeypatch.setattr(background, "FIRST_PAUSE_SECONDS", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(metadata, "write_manifest", _full)
+        with pytest.raises(EngineFailed, match="the snapshot before the new version of the app could not be stored"):
+            async with edited.open(_times(edited, 3)):
+                pass
+    async with edited.open(_times(edited, 3)) as client:
+        assert client.state() == {("acc", "a"): 10}
+
+
+async def test_an_outside_call_that_waits_is_made_by_the_new_code(edited: Edited) -> None:
+    functions = """
+def outside(value: int) -> int:
+    calls.append(value * {factor})
+    if {factor} == 2:
+        threading.Event().wait()
+    return value * {factor}
+
+async def ask(ctx: Context, value: int) -> None:
+    await ctx.put(await ctx.call_external(outside, value))
+"""
+    more = "import threading\ncalls = []\n"
+    client = edited.open(edited.app(functions=functions.format(factor=2), more=more))
+    async with client:
+        waiting = client.submit("acc", "a", "ask", 5)
+        while not client.engine.worker.unfinished or not client.engine._externals._running:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await client.engine.flushed()
+        client.crash()
+        with pytest.raises(ConnectionError):
+            await waiting
+    async with edited.open(edited.app(functions=functions.format(factor=3), more=more)) as client:
+        assert await client.engine.settled(60)
+        assert client.state() == {("acc", "a"): 15}
+
+
+def _full(*_: Any) -> None:
+    raise OSError("no space left on device")
 
 
 STRUCT = "class Account(msgspec.Struct):\n    {fields}\n"
