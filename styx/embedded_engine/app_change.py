@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from styx.app import App
 from styx.coordinator.events import Started
-from styx.deployment.conversion import converted
 from styx.deployment.package_format import PackageRefused
 from styx.deployment.state_check import check_tables
 from styx.embedded_engine import app_record
@@ -34,6 +33,7 @@ from styx.embedded_engine.losses import (
 from styx.errors import ConfigurationError, EngineFailed
 from styx.limits import Limits
 from styx.protocol import Manifest
+from styx.sequencer.epoch_record import EpochPlan
 from styx.store.base import Store
 from styx.worker.recovery import Unusable, read_tables
 from styx.worker.slot import Table
@@ -43,9 +43,6 @@ ACCEPT: Final = "accept_changed_replay=True (styx dev --accept-changed-replay)"
 
 SLOW_SECONDS: Final = 5.0
 """When recorded epochs have run for so long on the code that ran them, a person is told what can be done."""
-
-Converted = Mapping[int, Mapping[str, dict[Any, bytes]]]
-"""Entities that an app stores in another form than there is, by slot and operator."""
 
 _log = logging.getLogger("styx.embedded")
 
@@ -64,7 +61,7 @@ class AppChange:
     """Of one start. `store` None: in memory, where nothing is kept.
 
     `changed`: the app is another one than the last start's. `recorded_code_ran`: recorded epochs run on the code that
-    was kept. `replayed` is for the engine to set: how many epochs there were. `notes` are what a person should know of
+    was kept. `replayed`: how many of them were not empty. `notes` are what a person should know of
     the state, a line each.
     """
 
@@ -121,11 +118,9 @@ class AppChange:
         if old is not None and same_code:
             unstable = [o for o, digest in app_record.placements(self._app).items() if digest != old.placements[o]]
             if unstable and requests:
-                self._refuse_losses(old, started.manifests)
+                self._refuse_losses(old, started.manifests, values=False)
                 raise ConfigurationError(unstable_partition_key(unstable[0]))
-            # A change to a later version that did not come to its end may have converted state.
-            settled = max(app_record.versions(store)) == old.version
-            if old.limits == self._limits and not unstable and settled:
+            if old.limits == self._limits and not unstable:
                 self.version = old.version
                 self._runs[old.version] = self._app, self._limits
                 return started
@@ -138,7 +133,9 @@ class AppChange:
         self.version = number
         new = self._new = app_record.record_of(self._app, self._limits, number)
         self._runs[started.app_version] = self._runs[number] = self._app, self._limits
-        self._refuse_losses(old, started.manifests)
+        # What another version stored is converted when it is loaded, and can be read only then.
+        readable = bool(started.manifests) and started.manifests[0].app_version == started.app_version
+        self._refuse_losses(old, started.manifests, readable)
         if old is None or self.accept:
             return
         if _is_same_code(old, new):
@@ -167,28 +164,37 @@ class AppChange:
                 self._why_not = str(error)
         return None
 
-    def _refuse_losses(self, old: AppRecord | None, manifests: list[Manifest]) -> None:
-        """Looks at the newest snapshot, before anything is written; what is behind it `check` sees."""
+    def _refuse_losses(self, old: AppRecord | None, manifests: list[Manifest], values: bool) -> None:
+        """Looks at the newest snapshot, before anything is written, and at its values if `values`; all of it, with what
+        is behind the snapshot, `check` sees.
+        """
         if not manifests or self._store is None:
             return
         try:
             tables = read_tables(manifests[0], range(self._n_slots), self._store)
         except (Unusable, EngineFailed):
             return  # recovery says what is damaged, or finds an older snapshot
-        self._check(old, tables)
+        self._check(old, tables, values)
 
-    def _check(self, old: AppRecord | None, tables: Tables) -> None:
+    def _check(self, old: AppRecord | None, tables: Tables, values: bool = True) -> None:
         if old is None:
             reason = misplaced_anywhere(self._app, tables, self._n_slots)
         else:
             reason = losses(old, self._app, tables, self._n_slots)
         if reason is not None:
             raise ConfigurationError(reason)
+        if not values:
+            return
         findings = check_tables(self._app, self._n_slots, self._limits, _of_app(self._app, tables))
         refusal = findings.refusal()
         if refusal is not None:
             raise ConfigurationError(f"{refusal}\n{NOTHING_CHANGED}")
         self.notes = findings.notes()
+
+    def runs_again(self, plans: list[EpochPlan], pending: bool) -> None:
+        """These epochs are about to be run; `pending`: so may be transactions that the snapshot holds."""
+        batches = [[b for b in plan.batches.values() if b.count or b.resumed] for plan in plans]
+        self.replayed = len(plans) if pending else sum(map(bool, batches))
 
     # While state is loaded, and after the replay -----------------------------------------------------------
 
@@ -200,9 +206,8 @@ class AppChange:
         if reason is not None:
             raise ConfigurationError(reason)
 
-    def check(self, tables: Tables) -> Converted:
-        """Recorded epochs have been run, and what there is is `tables`; writes the new version's record. Gives what the
-        app stores in place of what there is, by slot and operator.
+    def check(self, tables: Tables) -> None:
+        """Recorded epochs have been run, and what there is is `tables`; writes the new version's record.
 
         Raises `ConfigurationError` if the app would lose or could not read entities, `EngineFailed` if recorded epochs
         ran on what they must not.
@@ -218,9 +223,7 @@ class AppChange:
         self._check(old, tables)
         for name, count in sorted(unknown_operators(self._app, tables).items()):
             _log.warning("the data has %d entities of operator %r, which app %r lacks", count, name, self._app.name)
-        conversions = {slot: _changed(by, converted(self._app, by, self._limits)) for slot, by in tables.items()}
         app_record.write_record(self._store, new)
-        return conversions
 
     def _no_recorded_code(self) -> str:
         """Why recorded epochs cannot be run on the code that ran them."""
@@ -266,10 +269,3 @@ def _of_version(started: Started, version: int) -> Started:
 def _of_app(app: App, tables: Tables) -> dict[int, dict[str, Table]]:
     """Without what no operator of the app has, and without what is the engine's own."""
     return {slot: {name: by[name] for name in by if name in app.operators} for slot, by in tables.items()}
-
-
-def _changed(before: Mapping[str, Table], after: Mapping[str, Table] | None) -> dict[str, dict[Any, bytes]]:
-    return {
-        name: {key: data for key, data in table.items() if before[name][key] is not data}
-        for name, table in (after or {}).items()
-    }

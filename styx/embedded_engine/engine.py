@@ -21,7 +21,7 @@ from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick, WorkerJoined
 from styx.embedded_engine import committed_state
-from styx.embedded_engine.app_change import AppChange, Converted, Stage
+from styx.embedded_engine.app_change import AppChange, Stage
 from styx.embedded_engine.background import Background
 from styx.embedded_engine.coordinator_shell import CoordinatorShell
 from styx.embedded_engine.counters import Counters
@@ -327,7 +327,6 @@ class EmbeddedEngine:
         change = self.app_change
         if change.stage is Stage.REPLAYING:
             change.stage = Stage.CHECKING
-            change.replayed = self.coordinator.replayed
             what, tables = "checking the state", {slot.index: slot.tables for slot in self.worker.slots.values()}
             failed = lambda error: self._fail(what, error)  # noqa: E731 - it fits a line
             self._background.submit(what, lambda: change.check(tables), self._change_app, failed)
@@ -337,10 +336,7 @@ class EmbeddedEngine:
             raise EngineFailed("the snapshot before the new version of the app could not be stored: start again")
         return change.stage in (Stage.CHECKING, Stage.SWITCHING)
 
-    def _change_app(self, converted: Converted) -> None:
-        for index, by_operator in converted.items():
-            for operator, values in by_operator.items():
-                self.worker.slots[index].apply_all(operator, values)
+    def _change_app(self, _: None) -> None:
         self.app_change.stage = Stage.SWITCHING
         self._drive.to_coordinator(Tick(self._loop.time()))
         self._drive.to_coordinator(DeployWanted(self.app_change.version, at_once=True))

@@ -162,6 +162,7 @@ class WorkerShell:
         else:
             firsts = {slot: part.next_offset for slot, part in answer.slots.items()}
             plans = answer.plans
+            self._change.runs_again(plans, any(part.pending for part in answer.slots.values()))
             ends = {slot: max([first, *(plan.batches[slot].next for plan in plans)]) for slot, first in firsts.items()}
             self.feed = Feed(self._log, firsts, ends if self._change.stage is Stage.REPLAYING else None)
         self._drive.to_worker(answer)

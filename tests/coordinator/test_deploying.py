@@ -48,6 +48,13 @@ def test_a_version_takes_effect_with_the_generation_behind_the_held_snapshot() -
     assert told(office.loaded().step(DeployWanted(6))) == [CheckState(2, 6)]
 
 
+def test_a_version_takes_effect_behind_the_first_snapshot_if_nobody_is_served() -> None:
+    office = Office().running()
+    assert told(office.step(DeployWanted(5, at_once=True))) == [Join(1, 0)], "whoever wants it has checked the state"
+    assert snapshot(office, 0)[-1] == AppendMarker(2, 0, 5)
+    assert office.core.app_version == 5
+
+
 def test_state_that_does_not_fit_is_refused_before_anything_changes() -> None:
     office = Office().running()
     office.step(DeployWanted(5))

@@ -304,9 +304,29 @@ async def test_state_that_the_new_type_does_not_read(edited: Edited, end: str) -
     async with client:
         assert client.entity("acc", "k3").cents == 300
         client.crash()
-    # It is stored as the new type has it, so that nothing needs to be converted any more.
+    # It is stored as the new type has it, or will be, so that nothing needs to be converted any more.
     async with edited.open(app("", "cents: int; currency: str")) as client:
         assert client.entity("acc", "k3").cents == 300
+
+
+@pytest.mark.parametrize("end", ["close", "crash"])
+async def test_what_was_converted_is_stored_before_the_function_goes(edited: Edited, end: str) -> None:
+    """By an app whose code cannot be kept, so that nobody could convert it any more."""
+    put = "async def put(ctx: Context, value: int) -> None:\n    await ctx.put({'n': value})\n"
+    async with edited.open(edited.app(functions=put)) as client:
+        await client.call("acc", "k", "put", 5)
+    typed = LOCKED + "class Account(msgspec.Struct):\n    count: int\n"
+    get = "async def get(ctx: Context) -> Any:\n    return lock.locked() or (await ctx.get()).count\n"
+    migrate = ", migrate=lambda old: {'count': old['n']}"
+    client = edited.open(edited.app(f"Operator('acc', state_type=Account{migrate})", get, more=typed))
+    async with client:
+        assert client.entity("acc", "k").count == 5
+        assert not client.engine._dirty
+        if end == "crash":
+            await client.engine._until(lambda: client.engine._stored, 60)
+            client.crash()
+    async with edited.open(edited.app("Operator('acc', state_type=Account)", get, more=typed)) as client:
+        assert await client.call("acc", "k", "get") == 5
 
 
 def _named(client: Any, key: str, **arguments: Any) -> Any:
