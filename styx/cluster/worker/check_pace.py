@@ -13,9 +13,9 @@ from typing import Final
 from styx.worker.events import CheckFurther, Event
 from styx.worker.worker import Worker
 
-SLICE_SECONDS: Final = 0.001
+SLICE_SECONDS: Final = 0.0005
 """About so long is a slice."""
-SHARE: Final = 0.4
+SHARE: Final = 0.3
 """Of the time that it takes to the next one, the slice has this share."""
 ENTITIES_MIN: Final = 16
 ENTITIES_MAX: Final = 4096
@@ -52,10 +52,9 @@ class CheckPace:
         self._given = True
         self._give(CheckFurther(self._entities))
 
-    def took(self, seconds: float) -> None:
-        """The slice is over."""
+    def took(self, seconds: float, processor_s: float) -> None:
+        """The slice is over. What others' processes take from it makes the rest longer, and no slice smaller."""
         self._given = False
         self._rest_s = seconds * (1 - SHARE) / SHARE
-        wanted = int(self._entities * SLICE_SECONDS / max(seconds, 1e-6))
-        # By halves at most: one slice that others' processes interrupted says little.
+        wanted = int(self._entities * SLICE_SECONDS / max(processor_s, 1e-6))
         self._entities = max(ENTITIES_MIN, min(ENTITIES_MAX, max(wanted, self._entities // 2), 2 * self._entities))

@@ -21,8 +21,8 @@ class TimedWorker(Worker):
         self, worker: int, app: App, n_slots: int, limits: Limits, watch: EpochWatch, notes: Notes | None = None
     ) -> None:
         self._watch = watch
-        self.checked: Callable[[float], None] = lambda _: None
-        """Gets how long a slice of a check of the state took, in seconds of the processor."""
+        self.checked: Callable[[float, float], None] = lambda *_: None
+        """Gets how long a slice of a check of the state took, and how long its processor, in seconds."""
         super().__init__(worker, app, n_slots, limits, notes)
 
     def _reach(self, step: Step) -> None:
@@ -43,9 +43,9 @@ class TimedWorker(Worker):
         """As `Worker.step`."""
         watch = self._watch
         if isinstance(event, CheckFurther):
-            started_s = time.thread_time()  # what others' processes take away from it says nothing about a slice
+            started_s, processor_s = time.perf_counter(), time.thread_time()
             effects = super().step(event)
-            self.checked(time.thread_time() - started_s)
+            self.checked(time.perf_counter() - started_s, time.thread_time() - processor_s)
             return effects
         if watch.sampling:
             watch.breakdown.go_on(watch.clock())

@@ -31,6 +31,8 @@ from styx.cluster.operator_client import ask
 from styx.cluster.wire import Answer, Deploy
 from styx.coordinator.metadata import newest_first, read_manifests
 from styx.deployment.package import pack
+from styx.deployment.state_check import check_tables
+from styx.limits import Limits
 from styx.testing.cluster.child import ChildFailed
 from styx.testing.cluster.cluster import ClusterOptions, ClusterUnderTest
 from styx.testing.cluster.halting_coordinator import MODULE, halt_at, told_in
@@ -105,6 +107,16 @@ def version(directory: Path, name: str, field: str, *, migrate: bool = False, mo
     importlib.invalidate_caches()
     app: App = importlib.import_module(module).app
     return app
+
+
+def processor_us(app: App, form: App, entities: int = 100_000) -> float:
+    """Microseconds of the processor to check an entity of `form` against `app`, in this process."""
+    encode = form.operators["account"].encode_state
+    state_type = form.operators["account"].state_type
+    table = {key: encode(state_type(key, NOTE)) for key in range(entities)}
+    begun_s = time.thread_time()
+    check_tables(app, 1, Limits(), {0: {"account": table}})
+    return 1e6 * (time.thread_time() - begun_s) / entities
 
 
 class Adds:
@@ -304,10 +316,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     directory = Path(tempfile.mkdtemp(prefix="styx-changing-state-"))
     print(f"the processes' logs are in {directory}", flush=True)
+    app = first_version(directory, "changing")
+    stored = version(directory, "changing", "balance")
+    for what, other in (
+        ("of the same type", stored),
+        ("with a new field", version(directory, "changing", "balance", more='currency: str = "EUR"')),
+        ("that migrate= converts", version(directory, "changing", "cents", migrate=True)),
+        ("that does not fit", version(directory, "changing", "cents")),
+    ):
+        print(f"an entity {what}: {processor_us(other, stored):.1f} µs of processor time", flush=True)
     with local_services() as services:
         cluster = ClusterUnderTest(
             ClusterOptions(
-                app=first_version(directory, "changing"),
+                app=app,
                 name="changing",
                 kafka=services.kafka_address,
                 store=f"file://{directory}/store",

@@ -53,7 +53,7 @@ class Paced:
         call()
         event = self.given.pop()
         assert isinstance(event, CheckFurther)
-        self.pace.took(event.entities * entity_s)
+        self.pace.took(event.entities * entity_s, event.entities * entity_s)
         return delay_s, event.entities
 
 
@@ -95,3 +95,14 @@ def test_nothing_to_check(loop: Loop) -> None:
     paced.pace.go_on()
     paced.pace.stop()
     assert loop.later == []
+
+
+def test_a_machine_that_has_other_things_to_do(loop: Loop) -> None:
+    paced = Paced(loop)
+    for _ in range(10):
+        paced.slice(10e-6)
+    entities = paced.slice(10e-6)[1]
+    paced.pace.took(10.0, entities * 10e-6)
+    delay_s, after = paced.slice(10e-6)
+    assert delay_s == pytest.approx(10.0 * (1 - SHARE) / SHARE)
+    assert after == entities
