@@ -1,0 +1,117 @@
+"""Programs that a newcomer starts: some end by themselves, some serve until they are told to stop.
+
+Standard library only: what is under test is installed by the clone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+PATIENCE_SECONDS: Final = 600.0
+"""Reached only by what will not happen."""
+POLL_SECONDS: Final = 0.05
+
+
+class HourFailed(Exception):
+    """What a newcomer would have been stopped by."""
+
+
+def environment() -> dict[str, str]:
+    """A clean shell's: nothing of styx, and no interpreter that is set for another project."""
+    unwanted = ("STYX_", "PYTHON", "VIRTUAL_ENV")
+    kept = ("STYX_SERVICES",)
+    return {name: value for name, value in os.environ.items() if not name.startswith(unwanted) or name in kept}
+
+
+def run(words: Sequence[str | Path], cwd: Path, **more: str) -> str:
+    """What a command prints, standard error included; raises `HourFailed` if it fails."""
+    done = subprocess.run(
+        [str(word) for word in words],
+        cwd=cwd,
+        env={**environment(), **more},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise HourFailed(f"{' '.join(map(str, words))} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+class Server:
+    """A program that serves; what it prints goes to a file."""
+
+    def __init__(self, words: Sequence[str | Path], cwd: Path, log: Path, **more: str) -> None:
+        self.log = log
+        self._words = " ".join(map(str, words))
+        with log.open("w") as file:
+            self._process = subprocess.Popen(
+                [str(word) for word in words],
+                cwd=cwd,
+                env={**environment(), "PYTHONUNBUFFERED": "1", **more},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+
+    def url(self) -> str:
+        """Where it serves, as it prints it."""
+        self.wait_for("http://127.0.0.1:")
+        said = self.log.read_text(errors="replace")
+        return "http://127.0.0.1:" + said.partition("http://127.0.0.1:")[2].split()[0].rstrip("/.,")
+
+    def wait_for(self, text: str) -> str:
+        """All that it has printed, once `text` is in it; raises `HourFailed` if it ends before, or never says it."""
+        until_s = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            ended = self._process.poll() is not None
+            said = self.log.read_text(errors="replace")
+            if text in said:
+                return said
+            if ended or time.monotonic() > until_s:
+                why = f"ended with {self._process.returncode}" if ended else "never did"
+                raise HourFailed(f"{self._words} was to print {text!r} and {why}:\n{said}")
+            time.sleep(POLL_SECONDS)
+
+    def stop(self) -> None:
+        """Ctrl-C; raises `HourFailed` if it does not end well."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(PATIENCE_SECONDS)
+        if self._process.returncode not in (0, -signal.SIGINT):
+            said = self.log.read_text(errors="replace")
+            raise HourFailed(f"{self._words} ended with {self._process.returncode}:\n{said}")
+
+    def kill(self) -> None:
+        """Whatever is left of it, when something else has failed."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+
+def http(method: str, url: str, body: Any = None) -> tuple[int, Any]:
+    """The status and the JSON of an answer; a server that is not there yet is tried again."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+    until_s = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
+                return response.status, json.load(response)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+        except urllib.error.URLError:
+            if time.monotonic() > until_s:
+                raise HourFailed(f"nothing answers at {url}") from None
+            time.sleep(POLL_SECONDS)
