@@ -1,47 +1,58 @@
-"""Plain and compiled workers on a real cluster: never together, and neither replays what the other ran; changed behind
-an orderly stop.
+"""Workers of two runtimes on a real cluster: never together, and neither replays what the other ran; changed behind an
+orderly stop. The other runtime is one in name only, so that the test needs neither two Pythons nor a compiler.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from styx.compiled import FORM, PLAIN_VARIABLE
+from styx.runtime import RUNTIME
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka
 
 pytestmark = pytest.mark.slow
 
+OTHER = """
+import sys
+
+from styx.cluster.worker import node
+
+node.RUNTIME = "CPython 2.7, another form"
+from styx.cli import main
+
+sys.exit(main())
+"""
+
 
 async def turned_away(cluster: ClusterUnderTest, place: int) -> None:
-    """Waits until the worker has been told."""
+    """Waits until the worker has been told why."""
     worker = cluster.workers[place]
     assert worker is not None
     async with asyncio.timeout(PATIENCE_SECONDS):
         while "turns this worker away" not in worker.log.read_text():
             worker.check()
             await asyncio.sleep(0.1)
-    assert "form" in worker.log.read_text()
+    said = worker.log.read_text()
+    assert f"this cluster runs on {RUNTIME}, and the worker on CPython 2.7, another form" in said
+    assert said.count("turns this worker away") == 1
 
 
-async def kill(cluster: ClusterUnderTest) -> None:
+async def kill_workers(cluster: ClusterUnderTest) -> None:
     for place, worker in enumerate(cluster.workers):
         if worker is not None:
             await worker.kill()
         cluster.workers[place] = None
 
 
-def test_forms(kafka: RealKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not FORM.extensions or os.environ.get(PLAIN_VARIABLE):
-        pytest.skip("there is no compiled form here")
-    name = f"forms-{secrets.token_hex(4)}"
-    options = ClusterOptions(
+def test_runtimes(kafka: RealKafka, tmp_path: Path) -> None:
+    name = f"runtimes-{secrets.token_hex(4)}"
+    own = ClusterOptions(
         app="examples.bank:app",
         name=name,
         kafka=kafka.bootstrap,
@@ -51,31 +62,33 @@ def test_forms(kafka: RealKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         slots=4,
         snapshot_interval_s=600.0,
     )
+    (tmp_path / "other_runtime.py").write_text(OTHER)
+    other = replace(own, worker_module="other_runtime")
 
     async def run() -> None:
-        async with ClusterUnderTest(options) as cluster:
+        async with ClusterUnderTest(own) as cluster:
             await cluster.start()
             async with cluster.client() as client:
                 await client.call("account", "ada", "open", 100)
-                monkeypatch.setenv(PLAIN_VARIABLE, "1")
+                cluster.options = other
                 await cluster.add_worker()
                 await turned_away(cluster, 1)
                 await client.call("account", "ada", "credit", 1)
 
-                await kill(cluster)
+                await kill_workers(cluster)
                 assert cluster.coordinator is not None
                 await cluster.coordinator.kill()
                 await cluster.start_coordinator()
                 await cluster.start_worker(0)
                 await turned_away(cluster, 0)
-                await kill(cluster)
-                monkeypatch.delenv(PLAIN_VARIABLE)
+                await kill_workers(cluster)
+                cluster.options = own
                 await cluster.start_worker(0)
                 assert await client.call("account", "ada", "credit", 1) == 102
 
                 await cluster.coordinator.stop()
-                await kill(cluster)
-                monkeypatch.setenv(PLAIN_VARIABLE, "1")
+                await kill_workers(cluster)
+                cluster.options = other
                 await cluster.start_coordinator()
                 await cluster.start_worker(0)
                 assert await client.call("account", "ada", "credit", 1) == 103
