@@ -32,12 +32,18 @@ class Browser:
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
         self._numbers = itertools.count(1)
+        self._password: dict[str, str] = {}
 
     async def open(self, url: str) -> None:
         """Returns when the page has loaded."""
         await self._command("Page.navigate", {"url": url})
         while await self.run("document.readyState + location.href") != "complete" + url:  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.02)
+
+    async def answer_passwords(self, user: str, password: str) -> None:
+        """From now on whoever asks for a password is given this one, as a person would."""
+        await self._command("Fetch.enable", {"handleAuthRequests": True})
+        self._password = {"response": "ProvideCredentials", "username": user, "password": password}
 
     async def run(self, script: str) -> Any:
         """The value of an expression, or of the promise that it is; raises `AssertionError` if it throws."""
@@ -51,10 +57,19 @@ class Browser:
         await self._socket.send_json({"id": number, "method": method, "params": params})
         while True:
             message = await self._socket.receive_json()
+            if message.get("method") in ("Fetch.authRequired", "Fetch.requestPaused"):
+                await self._go_on(message)
             if message.get("id") == number:
                 assert "error" not in message, message
                 found: dict[str, Any] = message["result"]
                 return found
+
+    async def _go_on(self, message: dict[str, Any]) -> None:
+        asked: dict[str, Any] = {"requestId": message["params"]["requestId"]}
+        method = "Fetch.continueRequest"
+        if message["method"] == "Fetch.authRequired":
+            method, asked["authChallengeResponse"] = "Fetch.continueWithAuth", self._password
+        await self._socket.send_json({"id": next(self._numbers), "method": method, "params": asked})
 
 
 @asynccontextmanager

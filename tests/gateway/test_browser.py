@@ -1,8 +1,10 @@
 """A gateway and a real browser: a stranger's page changes nothing, an allowed one works, and so does the docs page."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,9 @@ import pytest
 import styx
 from examples.bank import app
 from styx.client.embedded import EmbeddedClient
+from styx.gateway.auth import key_file
+from styx.gateway.auth.access import AccessOptions
+from styx.gateway.auth.api_keys import new_key, utc_now
 from styx.gateway.front import Front
 from tests.gateway.browser import Browser, browser, program
 from tests.gateway.running import Running, running
@@ -66,9 +71,11 @@ async def page() -> AsyncIterator[str]:
     """An origin of its own, with an empty page."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(PAGE)
-        await writer.drain()
+        # A browser also connects ahead of need, and then asks for nothing.
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(PAGE)
+            await writer.drain()
         writer.close()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
@@ -149,3 +156,22 @@ async def test_the_docs_page_works() -> None:
             await tab.open(url + "/docs")
             assert (await _fill_in(tab)).startswith("200 ")
         assert await balances(client) == [{"balance": 40}, {"balance": 60}]
+
+
+async def test_the_docs_page_of_a_gateway_that_asks_who_it_is(tmp_path: Path) -> None:
+    """A person is asked once, at the page; its forms send what was typed there."""
+    text, entry = new_key("ada", utc_now())
+    key_file.change(tmp_path / "keys.json", lambda _: [entry])
+    front = Front(access=AccessOptions(api_keys=tmp_path / "keys.json"))
+    async with styx.embedded(app) as client:
+        await client.call("account", "alice", "open", 100)
+        await client.call("account", "mallory", "open", 0)
+        async with running(client.engine, front=front) as server, browser() as tab:
+            await tab.answer_passwords("ada", text)
+            await tab.open(server.url + "/docs")
+            assert (await _fill_in(tab)).startswith("200 ")
+            # What the browser knows now it would also send for a stranger's page.
+            async with page() as stranger:
+                await tab.open(stranger + "/")
+                await tab.run(attack(server.url))
+        assert await balances(client) == [{"balance": 70}, {"balance": 30}]
