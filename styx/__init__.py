@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from styx import compiled  # noqa: F401 - first: others are imported in the form that it finds
 from styx.app import App
 from styx.bulk_load import LoadReport
-from styx.context import Context
 from styx.errors import (
     ConfigurationError,
     EngineFailed,
@@ -25,13 +24,17 @@ from styx.errors import (
 )
 from styx.limits import Limits
 from styx.messages import Reply, ReplyError
-from styx.operator import Operator
 
 if TYPE_CHECKING:
     from styx.client.connect import connect, connect_sync
     from styx.client.embedded import embedded
     from styx.client.embedded_sync import embedded_sync
     from styx.gateway.mounted import asgi
+    from styx.typed import Context, Operator
+
+else:
+    from styx.context import Context
+    from styx.operator import Operator
 
 __version__ = "0.1.0"
 

@@ -12,12 +12,14 @@ import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from types import GenericAlias
 from typing import Any, Final, cast
 
 import msgspec
 
 from styx.app import App
 from styx.codec import encode_any, is_scalar, shown
+from styx.entity_handle import EntityOfContext, entity_of
 from styx.errors import (
     CallDepthExceeded,
     CallLimitExceeded,
@@ -147,6 +149,11 @@ class Context(msgspec.Struct, eq=False):
     _results: dict[int, bytes] | None = None
     _result: bytes | None = None
     _failed: bool = False
+
+    @classmethod
+    def __class_getitem__(cls, types: Any) -> Any:
+        """`Context[str, Account]`: the type of `ctx.key` and of the state, for type checkers (`styx/typed.pyi`)."""
+        return GenericAlias(cls, types)
 
     def __repr__(self) -> str:
         return f"<context of {self._spec.operator}[{shown(self._key)}]>"
@@ -301,6 +308,13 @@ class Context(msgspec.Struct, eq=False):
             raise self._doomed(error) from None
         self._called += 1
         return MadeCall(synchronous, slot, function, checked, data)
+
+    def at(self, operator: Any, key: Any = None) -> EntityOfContext:
+        """Another entity: `await ctx.at(account, "bob").call(credit, 5)` is a `call`, and so is `call_async`.
+
+        `ctx.at(account["bob"])` is the same one. Arguments may be given by name.
+        """
+        return EntityOfContext(self, *entity_of(operator, key))
 
     def _resolved(self, operator: Any, function_name: Any, key: Any) -> FunctionSpec:
         app = self._env.app

@@ -8,10 +8,12 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from types import GenericAlias
 from typing import Any, TypeVar
 
 from styx.codec import TypedState, decode_plain, encode_strict, pack_strict, shown
 from styx.declared_types import check_declared
+from styx.entity_handle import EntityReference
 from styx.errors import ConfigurationError, UnknownFunction
 from styx.function_spec import BUILT_IN, FunctionSpec, UserFunction
 from styx.key_space import KeySpace
@@ -94,6 +96,14 @@ class Operator:
             self.decode_state, self.unpack_state = typed.decode, typed.unpack
             self.typed_state = typed
             self.migration = None if migrate is None else Migration(name, migrate)
+
+    def __class_getitem__(cls, types: Any) -> Any:
+        """`Operator[str, Account]`: the type of its keys and of its states, for type checkers (`styx/typed.pyi`)."""
+        return GenericAlias(cls, types)
+
+    def __getitem__(self, key: Any) -> EntityReference[Any, Any]:
+        """An entity, to be given to `ctx.at` or `client.at`."""
+        return EntityReference(self, key)
 
     def register(self, func: F) -> F:
         """Registers `func` under its own name and returns it unchanged.

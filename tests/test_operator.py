@@ -46,7 +46,7 @@ def test_bad_numbers_of_partitions(n_partitions: Any) -> None:
 
 def test_a_partition_key_is_a_function() -> None:
     with pytest.raises(ConfigurationError, match="partition_key must be a function of the key"):
-        Operator("account", partition_key="key")  # type: ignore[arg-type]
+        Operator("account", partition_key="key")  # type: ignore[call-overload]
 
 
 def test_a_state_type_that_cannot_be_converted_to_is_refused() -> None:

@@ -52,7 +52,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_what_a_function_may_use() -> None:
     public = {name for name in dir(styx.Context) if not name.startswith("_")}
     assert public == {
-        *("call", "call_async", "call_external", "delete", "get", "key", "log", "now", "operator", "partition"),
+        *("at", "call", "call_async", "call_external", "delete", "get", "key", "log", "now", "operator", "partition"),
         *("put", "random", "state", "transaction_id", "uuid"),
     }
 

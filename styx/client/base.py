@@ -7,23 +7,31 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, Awaitable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from styx.bulk_load import LoadReport
 from styx.client.load import LoadTarget, load
+from styx.client.typed_results import typed_result
 from styx.codec import shown
+from styx.entity_handle import EntityOfClient, EntityReference, entity_of, positional
 from styx.entity_read import reply_of_read, state_in
 from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
 from styx.function_spec import READ_FUNCTION, UserFunction
 from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 from styx.messages import Reply, ReplyError
-from styx.operator import Operator
+from styx.operator import Operator as AnyOperator
+
+if TYPE_CHECKING:
+    from styx.typed import Operator
 
 _VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{IDEMPOTENCY_KEY_CHARS_MAX}}}+")
 
-OperatorLike = Operator | str
+K = TypeVar("K")
+P = ParamSpec("P")
+R = TypeVar("R")
+OperatorLike = AnyOperator | str
 FunctionLike = UserFunction | str
 KeyLike = str | int | tuple[str | int, ...]
 Pairs = Iterable[tuple[KeyLike, Any]] | AsyncIterable[tuple[KeyLike, Any]]
@@ -75,22 +83,88 @@ class Client(ABC):
         """
         return await self.submit(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
 
+    @overload
+    async def call(
+        self,
+        operator: Operator[K, Any],
+        key: K,
+        function: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> R: ...
+
+    @overload
     async def call(
         self,
         operator: OperatorLike,
         key: KeyLike,
-        function: FunctionLike,
+        function: Callable[..., Coroutine[Any, Any, R]],
+        *args: Any,
+        timeout: float,  # noqa: ASYNC109 - as in `request`
+        idempotency_key: str | None = None,
+    ) -> R: ...
+
+    @overload
+    async def call(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: Callable[..., Coroutine[Any, Any, R]],
+        *args: Any,
+        idempotency_key: str | None,
+    ) -> R: ...
+
+    @overload
+    async def call(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: str,
         *args: Any,
         timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `request`
         idempotency_key: str | None = None,
+    ) -> Any: ...
+
+    async def call(  # type: ignore[misc] # a function's parameter may be called as one of ours
+        self,
+        operator: Any,
+        key: Any,
+        function: Any,
+        *args: Any,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,  # noqa: ASYNC109 - as in `request`
+        idempotency_key: str | None = None,
+        **named: Any,
     ) -> Any:
-        """The function's result.
+        """The function's result, as its return annotation says if the function itself is given.
 
         Raises `TransactionAborted` if the function raised, `RequestRejected` if it could not be run at all, and what
         `request` raises.
         """
-        reply = await self.request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
-        return reply.unwrap()
+        reply = await self.request(
+            operator,
+            key,
+            function,
+            *positional(function, args, named),
+            timeout=timeout,
+            idempotency_key=idempotency_key,
+        )
+        return typed_result(function, reply.unwrap())
+
+    @overload
+    def at(self, operator: EntityReference[Any, Any], **options: Any) -> EntityOfClient: ...
+
+    @overload
+    def at(self, operator: Operator[K, Any], key: K, **options: Any) -> EntityOfClient: ...
+
+    @overload
+    def at(self, operator: str, key: KeyLike, **options: Any) -> EntityOfClient: ...
+
+    def at(self, operator: Any, key: Any = None, **options: Any) -> EntityOfClient:
+        """An entity to call functions of: `client.at(account, "bob").call(credit, 5)`, or `client.at(account["bob"])`.
+
+        `options` are `timeout` and `idempotency_key`, as in `call`.
+        """
+        return EntityOfClient(self, *entity_of(operator, key), options)
 
     async def read(
         self,
@@ -179,7 +253,7 @@ def check_idempotency_key(idempotency_key: str | None) -> str:
 
 def operator_name(operator: OperatorLike) -> str:
     """The name of an operator given by itself or by name; raises `BadArguments`."""
-    name = operator.name if isinstance(operator, Operator) else operator
+    name = operator.name if isinstance(operator, AnyOperator) else operator
     if not isinstance(name, str):
         raise BadArguments(f"the operator is an Operator or its name, got {shown(operator)}")
     return name
@@ -195,7 +269,7 @@ def function_name(function: FunctionLike) -> str:
 
 def check_key(operator: OperatorLike, key: Any) -> KeyLike:
     """`key` if it can be one: of the operator's key type if that is known here; raises `BadKey`."""
-    if isinstance(operator, Operator):
+    if isinstance(operator, AnyOperator):
         return operator.check_key(key)
     if type(key) is str or type(key) is int:
         return key

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from styx.bulk_load import LoadReport
 from styx.client.base import (
@@ -26,10 +26,18 @@ from styx.client.base import (
 )
 from styx.client.home import check_process
 from styx.client.loop_thread import LoopThread
+from styx.client.typed_results import typed_result
+from styx.entity_handle import EntityOfSyncClient, EntityReference, entity_of, positional
 from styx.entity_read import state_in
 from styx.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.messages import Reply
 
+if TYPE_CHECKING:
+    from styx.typed import Operator
+
+K = TypeVar("K")
+P = ParamSpec("P")
+R = TypeVar("R")
 C = TypeVar("C", bound=Client)
 T = TypeVar("T")
 
@@ -87,17 +95,81 @@ class SyncClient(Generic[C]):
         """The request's `Reply`, as `Client.request`."""
         return self.submit(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key).result()
 
+    @overload
+    def call(
+        self,
+        operator: Operator[K, Any],
+        key: K,
+        function: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
+        *args: P.args,
+        **named: P.kwargs,
+    ) -> R: ...
+
+    @overload
     def call(
         self,
         operator: OperatorLike,
         key: KeyLike,
-        function: FunctionLike,
+        function: Callable[..., Coroutine[Any, Any, R]],
+        *args: Any,
+        timeout: float,
+        idempotency_key: str | None = None,
+    ) -> R: ...
+
+    @overload
+    def call(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: Callable[..., Coroutine[Any, Any, R]],
+        *args: Any,
+        idempotency_key: str | None,
+    ) -> R: ...
+
+    @overload
+    def call(
+        self,
+        operator: OperatorLike,
+        key: KeyLike,
+        function: str,
         *args: Any,
         timeout: float = TIMEOUT_SECONDS_DEFAULT,
         idempotency_key: str | None = None,
+    ) -> Any: ...
+
+    def call(  # type: ignore[misc] # a function's parameter may be called as one of ours
+        self,
+        operator: Any,
+        key: Any,
+        function: Any,
+        *args: Any,
+        timeout: float = TIMEOUT_SECONDS_DEFAULT,
+        idempotency_key: str | None = None,
+        **named: Any,
     ) -> Any:
         """The function's result, as `Client.call`."""
-        return self.request(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key).unwrap()
+        reply = self.request(
+            operator,
+            key,
+            function,
+            *positional(function, args, named),
+            timeout=timeout,
+            idempotency_key=idempotency_key,
+        )
+        return typed_result(function, reply.unwrap())
+
+    @overload
+    def at(self, operator: EntityReference[Any, Any], **options: Any) -> EntityOfSyncClient: ...
+
+    @overload
+    def at(self, operator: Operator[K, Any], key: K, **options: Any) -> EntityOfSyncClient: ...
+
+    @overload
+    def at(self, operator: str, key: KeyLike, **options: Any) -> EntityOfSyncClient: ...
+
+    def at(self, operator: Any, key: Any = None, **options: Any) -> EntityOfSyncClient:
+        """As `Client.at`."""
+        return EntityOfSyncClient(self, *entity_of(operator, key), options)
 
     def load(
         self,

@@ -91,9 +91,11 @@ def outside_on_a_thread(word: str) -> str:
 
 
 @third.register
-async def goes_outside(ctx: Context, word: str) -> list[str]:
+async def goes_outside(ctx: Context, word: str) -> list[Any]:
     mark.set(word)
-    found = [await ctx.call_external(each, "out") for each in (outside, outside_on_a_thread, outside_on_a_thread)]
+    found: list[Any] = [
+        await ctx.call_external(each, "out") for each in (outside, outside_on_a_thread, outside_on_a_thread)
+    ]
     return [*found, mark.get()]
 
 

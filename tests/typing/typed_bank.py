@@ -1,0 +1,115 @@
+"""An app with the types of its keys and states, and one mistake on each line that ends in `# wrong`."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import msgspec
+
+import styx
+from styx import App, Context, Operator
+
+
+class Account(msgspec.Struct):
+    balance: Decimal
+    owner: str
+
+
+class Receipt(msgspec.Struct):
+    total: Decimal
+
+
+account = Operator("account", state_type=Account)
+number = Operator("number", key_type=int)
+seat = Operator("seat", key_type=(int, str), state_type=list[int])
+AccountContext = Context[str, Account]
+
+
+@account.register
+async def open(ctx: AccountContext, balance: Decimal, owner: str = "") -> Receipt:
+    await ctx.put(Account(balance, owner))
+    await ctx.put({"balance": balance})  # wrong
+    await ctx.put(balance)  # wrong
+    return Receipt(balance)
+
+
+@account.register
+async def credit(ctx: AccountContext, amount: Decimal) -> Decimal:
+    state = await ctx.get()
+    if state is None:
+        raise KeyError(ctx.key.upper())
+    state.balance += amount
+    state.blance += amount  # wrong
+    await ctx.put(state)
+    return state.balance
+
+
+@account.register
+async def careless(ctx: AccountContext) -> Decimal:
+    state = await ctx.get()
+    return state.balance  # wrong
+
+
+@account.register
+async def transfer(ctx: AccountContext, to: str, amount: Decimal) -> Decimal:
+    own = await ctx.get(Account(Decimal(0), ""))
+    own.balance -= amount
+    await ctx.put(own)
+    ctx.call_async(account, credit, to, (amount,))
+    ctx.call_async(account, credit, 5, (amount,))  # wrong
+    await ctx.call(account, credit, 5, (amount,))  # wrong
+    text: str = await ctx.call(account, credit, to, (amount,))  # wrong
+    ctx.at(account, to).call_async(credit, amount)
+    ctx.at(account[to]).call_async(credit, amount)
+    ctx.at(account, 5).call_async(credit, amount)  # wrong
+    ctx.at(account, to).call_async(credit, "5")  # wrong
+    wrong: int = await ctx.at(account["bob"]).call(open, amount)  # wrong
+    await ctx.at(account["bob"]).call(open, amount, nobody="x")  # wrong
+    right: Decimal = await ctx.at(account[to]).call(credit, amount=amount)
+    return right if text and wrong else own.balance
+
+
+@seat.register
+async def take(ctx: Context[tuple[int, str], list[int]], by: int) -> int:
+    row, letter = ctx.key
+    taken = await ctx.get([])
+    await ctx.put([*taken, by, row])
+    await ctx.put([letter])  # wrong
+    return len(taken)
+
+
+@number.register
+async def plain(ctx: Context, step: int) -> int:
+    state = await ctx.get()
+    state["count"] += step
+    await ctx.put(state)
+    return int(await ctx.get(0)) + int(ctx.key)
+
+
+@account.register  # wrong
+async def of_another(ctx: Context[int, Receipt]) -> None:
+    await ctx.put(Receipt(Decimal(ctx.key)))
+
+
+app = App("bank", operators=[account, number, seat])
+
+
+async def use() -> None:
+    async with styx.embedded(app) as client:
+        receipt = await client.call(account, "alice", open, Decimal(100))
+        total: Decimal = receipt.total
+        print(receipt.totl)  # wrong
+        await client.call(account, 5, open, Decimal(100))  # wrong
+        await client.call(account, "alice", open, 100)  # wrong
+        await client.call(account, "alice", open)  # wrong
+        await client.call(account, "alice", open, Decimal(1), timeout=5)
+        await client.call("account", "alice", "open", 100)
+        await client.at(account, "alice", idempotency_key="k").call(credit, total)
+        await client.at(account["alice"]).call(credit, amount=total)
+        await client.at(account["alice"]).call(credit, 1)  # wrong
+        await client.call(seat, (7, "A"), take, 1)
+        await client.call(seat, ("A", 7), take, 1)  # wrong
+    with styx.connect_sync("http://127.0.0.1:8080") as blocking:
+        blocking.call(account, "alice", open, Decimal(1))
+        blocking.call(account, "alice", open, "1")  # wrong
+        blocking.at(account["alice"]).call(credit, Decimal(1)).to_integral()
