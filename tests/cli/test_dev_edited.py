@@ -97,7 +97,7 @@ def test_the_edit_loop(styx: Styx, file: Path) -> None:
         assert "migrate=" in words
     edit(file, "state_type=Cart)", "state_type=Cart, migrate=lambda old: Cart(100 * old['total'], 'EUR'))")
     with dev(target=TARGET) as fourth:
-        assert "Code  operator 'cart': migrate= is for 1 of them" in fourth.lines
+        assert "Code  operator 'cart': converted by migrate=: 1" in fourth.lines
         assert call(fourth.url, "look") == '{"cents":5500,"currency":"EUR"}\n'
         fourth.end(signal.SIGKILL)
 

@@ -67,8 +67,8 @@ WORKS: dict[str, tuple[Form, Form, dict[str, Any], Any]] = {
     ),
 }
 NOTED: dict[str, tuple[Form, Form, dict[str, Any], str]] = {
-    "a field is removed": (NAMED, N, {"n": 5, "name": "x"}, "1 of them hold what its state_type does not have"),
-    "a field is renamed, with a default": (N, typed("count: int = 0"), {"n": 5}, "lose it when they are put next"),
+    "a field is removed": (NAMED, N, {"n": 5, "name": "x"}, "a part that its state_type does not have"),
+    "a field is renamed, with a default": (N, typed("count: int = 0"), {"n": 5}, "lost when they are put next"),
 }
 REFUSED: dict[str, tuple[Form, Form, dict[str, Any], str]] = {
     "a field without a default": (N, NAMED, {"n": 5}, "acc['k']: missing required field 'name'"),
