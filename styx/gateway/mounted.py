@@ -67,10 +67,12 @@ class _Mounted:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Served by itself: the client lives as long as the server does."""
+        """Served by itself: the client lives as long as the server does, unless somebody else has opened it."""
         await receive()
+        own = not self._client.engine.ready
         try:
-            await self._client.__aenter__()
+            if own:
+                await self._client.__aenter__()
         except Exception as error:  # noqa: BLE001 - told to the server, which then ends
             await send({"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"})
             return
@@ -78,7 +80,8 @@ class _Mounted:
         await receive()
         failure: dict[str, Any] = {"type": "lifespan.shutdown.complete"}
         try:
-            await self._client.close()
+            if own:
+                await self._client.close()
         except Exception as error:  # noqa: BLE001 - likewise
             failure = {"type": "lifespan.shutdown.failed", "message": f"{type(error).__name__}: {error}"}
         await send(failure)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 import styx
 from styx import RequestRejected
 from styx.client.http import HttpClient
+from styx.testing import embedded_cluster
 from tests.embedded.ledger_app import app
 from tests.gateway.running import running
 
@@ -52,6 +54,16 @@ async def test_of_an_embedded_engine() -> None:
         assert client.entity("ledger", "a") == 1
         reply = await client.read("ledger", "a")
         assert (reply.result, reply.phase) == (1, 1)
+
+
+async def test_the_history_of_a_test_cluster_has_its_reads(tmp_path: Path) -> None:
+    async with embedded_cluster(app, tmp_path) as cluster:
+        for n in range(1, 4):
+            absent = await cluster.read("ledger", "nobody")
+            assert absent.error is not None
+            await cluster.call("ledger", "a", "add")
+            assert (await cluster.read("ledger", "a", idempotency_key=f"r{n}")).result == n
+            await cluster.crash_and_recover()
 
 
 def test_of_a_blocking_embedded_engine() -> None:

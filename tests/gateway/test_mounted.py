@@ -126,6 +126,17 @@ def test_what_cannot_be_mounted(wrong: Any) -> None:
         styx.asgi(wrong)
 
 
+async def test_a_client_that_somebody_else_has_opened_is_left_open(client: EmbeddedClient) -> None:
+    web = styx.asgi(client)
+    told: asyncio.Queue[Any] = asyncio.Queue()
+    said: asyncio.Queue[Any] = asyncio.Queue()
+    told.put_nowait({"type": "lifespan.startup"})
+    told.put_nowait({"type": "lifespan.shutdown"})
+    await web({"type": "lifespan"}, told.get, said.put)
+    assert [said.get_nowait()["type"] for _ in range(2)] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+    assert await client.call("ledger", "a", "add") == 1
+
+
 async def test_served_by_itself_it_opens_and_closes_the_client(tmp_path: Path) -> None:
     for count in (1, 2):
         web = styx.asgi(styx.embedded(app, tmp_path))
