@@ -52,7 +52,7 @@ def split(body: bytes) -> list[msgspec.Raw] | dict[str, msgspec.Raw]:
 
 def _why(body: bytes, error: ValueError) -> str:
     """msgspec takes half of a pair for the end of the data; the standard library takes it as it is."""
-    if b"\\u" in body:
+    if b"\\u" in body and isinstance(error, msgspec.DecodeError):
         try:
             json.loads(body, parse_int=float)
         except (ValueError, RecursionError):
