@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from styx.coordinator import coordinator, membership, state_checks
-from styx.coordinator.events import ManifestStored, SweepObjects, WorkerLeaving
+from styx.coordinator.events import DeployWanted, ManifestStored, SweepObjects, WorkerLeaving
 from styx.testing.simulation import coordinator_host, shared_log, worker_host
 from styx.testing.simulation.plan import Fault
 from styx.worker import generation_start, slot, state_watch, worker
@@ -65,9 +65,9 @@ def a_lost_connection_is_not_reported(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_deployment_waits_for_no_snapshot(patch: pytest.MonkeyPatch) -> None:
-    def deploy(self: coordinator.Coordinator, version: int, switch: bool) -> None:
+    def deploy(self: coordinator.Coordinator, wanted: DeployWanted) -> None:
         newest = self.ledger.newest
-        self.app_version = version
+        self.app_version = wanted.version
         self._app_since = -1 if newest is None else newest.epoch
         self._new_generation()
 
