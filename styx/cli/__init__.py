@@ -16,16 +16,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Errors become words on standard error; `STYX_DEBUG=1` in the environment adds their traceback.
     """
+    words = sys.argv[1:] if arguments is None else arguments
+    if list(words) == ["--version"]:  # one line, however narrow the terminal; and without any extra
+        from styx.cli.version import version_text
+
+        print(version_text())
+        return 0
     try:
         from styx.cli.application import run
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("cyclopts", "rich"):
             raise
-        if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
-            from styx.cli.version import version_text
-
-            print(version_text())
-            return 0
         print(f"styx: {lacking('the command line', error.name, 'all')}", file=sys.stderr)
         return 1
-    return run(sys.argv[1:] if arguments is None else arguments)
+    return run(words)

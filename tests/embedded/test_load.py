@@ -58,7 +58,8 @@ async def test_typed_states_are_checked_before_anything_is_sent() -> None:
     async with embedded_cluster(shop) as client:
         await client.load("priced", [(1, Price(Decimal("1.50"), {"a", "b"}))])
         assert client.entity(priced, 1) == Price(Decimal("1.50"), {"a", "b"})
-        assert await client.call(priced, 1, amount) == "1.50"
+        assert await client.call("priced", 1, "amount") == "1.50"
+        assert await client.call(priced, 1, amount) == Decimal("1.50"), "as it is annotated, if the function is given"
         with pytest.raises(LoadFailed, match=r"pair 1: BadArguments: priced\[3\] cannot be loaded: 7 ") as caught:
             await client.load(priced, [(2, Price(Decimal(1))), (3, 7)])
         assert (caught.value.loaded, caught.value.index) == (0, 1)
