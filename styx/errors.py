@@ -168,6 +168,12 @@ class FunctionTooLong(InTransactionError):
     """
 
 
+class RequestSetAside(InTransactionError):
+    """The engine failed at the request whenever it met it, and an operator has set it aside."""
+
+    code = "bad_request"
+
+
 class NondeterministicFunction(InTransactionError):
     """A function awaited something other than its context: time, I/O and tasks differ between executions.
 

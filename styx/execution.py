@@ -26,6 +26,7 @@ from styx.errors import (
     CallLimitExceeded,
     InTransactionError,
     NondeterministicFunction,
+    RequestSetAside,
     UnsupportedValue,
     ValueTooLarge,
     code_of,
@@ -41,6 +42,8 @@ from styx.waiting import ExternalCall, SyncCall
 ErrorTriple = tuple[str, str, str]
 """(code, type, message) as a reply record carries it."""
 
+SET_ASIDE: Final = "\0set aside"
+"""The function of a request that an operator has set aside; no operator can have it."""
 CLOSE_ATTEMPTS_MAX: Final = 16
 """How often a coroutine that catches GeneratorExit and awaits again is closed before it is given up."""
 FRAMES_MAX: Final = 1_000
@@ -80,8 +83,12 @@ def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) ->
     Raises `UnknownOperator`, `UnknownFunction`, `BadKey` or `ValueTooLarge`; `rejection` makes the reply.
     Arguments are left encoded: each execution decodes its own copy, in `start`.
     """
-    operator = app.operator(request.operator)
     name = request.function
+    if name == SET_ASIDE:
+        raise RequestSetAside(
+            f"the engine failed at this request of {request.operator}, and an operator has set it aside: it was not run"
+        )
+    operator = app.operator(request.operator)
     loads = name == LOAD_FUNCTION
     if loads:
         function = load_function(operator)

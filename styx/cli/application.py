@@ -25,6 +25,7 @@ from styx.cli import (
     new,
     restore,
     scale,
+    set_aside,
     state,
     status,
     worker,
@@ -52,6 +53,7 @@ A cluster on Kafka and an object store:
   styx coordinator, worker, gateway   its processes one by one
   styx backup, styx restore           its data to another place, and back
   styx keys                           who may use a gateway
+  styx set-aside                      refuse a request that makes it fail
 
 Every option can also be given as the environment variable that its help names.
 """
@@ -73,6 +75,7 @@ _COMMANDS = {
     "drain": drain,
     "backup": backup,
     "restore": restore,
+    "set_aside": set_aside,
     "coordinator": coordinator,
     "worker": worker,
     "gateway": gateway,

@@ -43,6 +43,7 @@ from styx.messages import Reply, ReplyRecord, Request
 from styx.reports.function_reports import FunctionReports
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
+from styx.worker.blame import notes_of
 from styx.worker.events import ReportPoison
 from styx.worker.step import Step
 from styx.worker.worker import Worker
@@ -429,7 +430,7 @@ class EmbeddedEngine:
         if isinstance(error, EngineFailed | ConfigurationError):
             failure = error
         else:
-            failure = EngineFailed(f"{what} failed: {type(error).__name__}: {error}")
+            failure = EngineFailed(f"{what} failed: {type(error).__name__}: {error}{notes_of(error)}")
             failure.__cause__ = error
         starting = self._mode is Mode.STARTING
         if not self._stop(f"the engine failed: {failure}"):

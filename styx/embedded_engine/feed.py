@@ -12,6 +12,7 @@ from typing import Final
 from styx.log.base import Log, Record, Stream
 from styx.sequencer.arrival import Arrival
 from styx.worker.events import RequestsArrived
+from styx.worker.set_aside import Place, without
 
 FEED_RECORDS: Final = 4096
 """Records of each slot that are read at once."""
@@ -20,7 +21,14 @@ FEED_RECORDS: Final = 4096
 class Feed:
     """Requests from `first_offsets` (by slot) to what is durable now; or, if `ends` are given, to before these."""
 
-    def __init__(self, log: Log, first_offsets: Mapping[int, int], ends: Mapping[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        log: Log,
+        first_offsets: Mapping[int, int],
+        ends: Mapping[int, int] | None = None,
+        aside: frozenset[Place] = frozenset(),
+    ) -> None:
+        self._aside = aside
         self._records: dict[int, Iterator[Record]] = {}
         for slot, first in first_offsets.items():
             records = log.read(Stream.REQUESTS, slot, first)
@@ -39,5 +47,5 @@ class Feed:
             if len(arrivals) < FEED_RECORDS:
                 del self._records[slot]
             if arrivals:
-                taken.append(RequestsArrived(slot, arrivals))
+                taken.append(RequestsArrived(slot, without(self._aside, slot, arrivals)))
         return taken

@@ -26,6 +26,7 @@ from styx.messages import encode_reply
 from styx.protocol import LoadFailed, SlotPart
 from styx.reports.function_reports import FunctionReports
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.worker import set_aside
 from styx.worker.events import (
     AppendEpochRecord,
     AppendVerdicts,
@@ -75,6 +76,7 @@ class WorkerShell:
     ) -> None:
         self.core = core
         self.feed = Feed(storage.log, {})
+        self._aside: frozenset[set_aside.Place] = frozenset()
         self._drive = drive
         self._log = storage.log
         self._store = storage.store
@@ -149,6 +151,8 @@ class WorkerShell:
                 loaded = load_state(wanted, self.core.n_slots, self._log, self._store)
             except Unusable as error:
                 return StateUnusable(wanted.generation, str(error))
+            self._aside = set_aside.read(self._store)
+            set_aside.loaded_without(self._aside, loaded)
             self._change.check_loaded({slot: part.tables for slot, part in loaded.slots.items()})
             return loaded
 
@@ -164,7 +168,7 @@ class WorkerShell:
             plans = answer.plans
             self._change.runs_again(plans, any(part.pending for part in answer.slots.values()))
             ends = {slot: max([first, *(plan.batches[slot].next for plan in plans)]) for slot, first in firsts.items()}
-            self.feed = Feed(self._log, firsts, ends if self._change.stage is Stage.REPLAYING else None)
+            self.feed = Feed(self._log, firsts, ends if self._change.stage is Stage.REPLAYING else None, self._aside)
         self._drive.to_worker(answer)
 
     # Snapshots ---------------------------------------------------------------------------------------------

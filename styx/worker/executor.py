@@ -20,6 +20,7 @@ from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.made_call import MadeCall
 from styx.waiting import ExternalCall, SyncCall
+from styx.worker.blame import blame_invocation
 from styx.worker.endings import Endings
 from styx.worker.external_calls import known_outcome, pending
 from styx.worker.first_step import FirstSteps
@@ -114,17 +115,22 @@ class Executor(Endings):
 
     def _run(self, invocations: int) -> int:
         ready, resumptions, started, variables = self._ready, self._resumptions, self._started, self._variables.shared
-        while invocations and not len(variables):
-            invocations -= 1
-            if resumptions:
-                waiting, result = resumptions.popleft()
-                self._resume(waiting, result)
-            elif started < len(ready):
-                invocation = ready[started]
-                started += 1
-                self._start(invocation)
-            else:
-                break
+        invocation: Invocation | None = None
+        try:
+            while invocations and not len(variables):
+                invocations -= 1
+                if resumptions:
+                    invocation, result = resumptions.popleft()
+                    self._resume(invocation, result)
+                elif started < len(ready):
+                    invocation = ready[started]
+                    started += 1
+                    self._start(invocation)
+                else:
+                    break
+        except BaseException as error:
+            blame_invocation(error, invocation, None if invocation is None else self.roots.get(invocation._env.tid))
+            raise
         if started == len(ready):
             self.calls += started
             ready.clear()

@@ -14,6 +14,7 @@ from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan, SlotBatch
 from styx.sequencer.sequencer import SlotSequencer
 from styx.worker.admission import Admission
+from styx.worker.blame import blame_record
 from styx.worker.events import ReportPoison
 from styx.worker.messages import ExternalDone
 from styx.worker.pressure import Pressure
@@ -167,7 +168,11 @@ class Intake:
         admission, n_slots = self._admission, self._n_slots
         first, last = tid.tid(slot, counter, n_slots), tid.tid(slot, counter + len(arrivals) - 1, n_slots)
         for sequence, arrival in zip(range(first, last + 1, n_slots), arrivals, strict=True):
-            admitted = admission.admit(slot, sequence, arrival, memory)
+            try:
+                admitted = admission.admit(slot, sequence, arrival, memory)
+            except BaseException as error:
+                blame_record(error, slot, arrival.offset)
+                raise
             if type(admitted) is RootTransaction:
                 roots.append(admitted)
             elif type(admitted) is ReportPoison:

@@ -24,6 +24,7 @@ from styx.log.kafka.feed import RequestFeed
 from styx.log.kafka.transaction import ProducerIdentity
 from styx.protocol import Recover
 from styx.worker.events import LoadState, StateLoaded
+from styx.worker.set_aside import Place
 
 if TYPE_CHECKING:
     from styx.cluster.worker.session import WorkerSession
@@ -45,6 +46,7 @@ class Generation:
         self.number = recover.generation
         self.connected = False
         self.epochs_end = 0
+        self.aside: frozenset[Place] = frozenset()
         self.feed: RequestFeed | None = None
         node = session.node
         self._session = session
@@ -110,7 +112,7 @@ class Generation:
         finally:
             connecting.cancel()
             starting.cancel()
-        self.epochs_end = loaded.epochs_end
+        self.epochs_end, self.aside = loaded.epochs_end, loaded.aside
         self.replies.ends[:] = loaded.reply_ends
         self.externals.take(loaded.externals)
         answer = loaded.answer

@@ -15,6 +15,7 @@ from styx.log.base import LogReader, Stream
 from styx.log.kafka.reader import KafkaReader
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.store.base import Store
+from styx.worker import set_aside
 from styx.worker.events import LoadState, StateLoaded, StateUnusable
 from styx.worker.recovery import Behind, Unusable, behind_snapshot, state_of
 from styx.worker.replay_difference import reply_digest
@@ -30,6 +31,7 @@ class Loaded(NamedTuple):
     epochs_end: int
     reply_ends: list[int]
     externals: dict[bytes, bytes]
+    aside: frozenset[set_aside.Place] = frozenset()
 
 
 def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> Loaded:
@@ -61,7 +63,10 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
         except Unusable as error:
             answer = StateUnusable(wanted.generation, str(error))
         epochs_end, outcomes = reading_rest.result()
-        return Loaded(answer, epochs_end, reading_ends.result(), outcomes)
+        aside = set_aside.read(store)
+        if isinstance(answer, StateLoaded):
+            set_aside.loaded_without(aside, answer)
+        return Loaded(answer, epochs_end, reading_ends.result(), outcomes, aside)
 
 
 def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:

@@ -65,6 +65,7 @@ from styx.worker.events import (
 )
 from styx.worker.messages import Frame
 from styx.worker.pressure import LOG_BYTES_MAX
+from styx.worker.set_aside import without
 from styx.worker.snapshot_io import store_slots
 from styx.worker.step import Step
 
@@ -254,7 +255,7 @@ class WorkerSession:
             left = len(arrived)
             for slot, arrivals in arrived.items():
                 left -= 1
-                self._passes.give(RequestsArrived(slot, arrivals, left > 0))
+                self._passes.give(RequestsArrived(slot, without(generation.aside, slot, arrivals), left > 0))
 
     def give(self, generation: Generation, event: Any) -> None:
         """Something that was under way for a generation has ended."""

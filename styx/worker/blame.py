@@ -1,0 +1,35 @@
+"""Names the request at which the engine failed, so that an operator can set it aside. Decides nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from styx.codec import shown
+
+if TYPE_CHECKING:
+    from styx.worker.invocation import Invocation
+    from styx.worker.root import RootTransaction
+
+
+def blame_invocation(error: BaseException, invocation: Invocation | None, root: RootTransaction | None) -> None:
+    """`error` is the engine's, met while the invocation was run for that transaction; None: it is another worker's."""
+    if invocation is None:
+        return
+    spec = invocation._spec
+    what = f"{spec.operator}.{spec.name} on {shown(invocation._key)}, transaction {invocation._env.tid}"
+    error.add_note(f"at {what}{'' if root is None else _request(root.slot, root.offset)}")
+
+
+def blame_record(error: BaseException, slot: int, offset: int) -> None:
+    """Met while a record of the requests was taken."""
+    error.add_note(f"at a request{_request(slot, offset)}")
+
+
+def _request(slot: int, offset: int) -> str:
+    return f" of the request {slot}:{offset}; if it fails again, `styx set-aside {slot}:{offset}` refuses that request"
+
+
+def notes_of(error: BaseException) -> str:
+    """What was found out about an error, in one line; empty if nothing was."""
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("at ")]
+    return "".join(f" ({note})" for note in notes[:1])

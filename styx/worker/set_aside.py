@@ -1,0 +1,75 @@
+"""Requests that an operator has set aside, since the engine failed at them: they are refused, and never run.
+
+Each is an object in the store, from the next start or recovery on; the store keeps it for good. The records of the log
+stay what they are: what is read of such a one asks for what refuses it. Never decides which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from styx.errors import ConfigurationError
+from styx.execution import SET_ASIDE
+from styx.messages import decode_request, encode_request
+from styx.sequencer.arrival import Arrival
+from styx.store.base import Store, StoreReader
+from styx.worker.events import StateLoaded
+
+PREFIX: Final = "aside/"
+_PLACE: Final = re.compile(r"(\d{1,9}):(\d{1,18})")
+
+Place = tuple[int, int]
+"""(slot, offset) of a request's record."""
+
+
+def place_of(text: str) -> Place:
+    """From SLOT:OFFSET. Raises `ConfigurationError`."""
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        raise ConfigurationError(f"a request's place is SLOT:OFFSET, as the failure names it, not {text!r}")
+    return int(found[1]), int(found[2])
+
+
+def set_aside(store: Store, place: Place) -> None:
+    """Durable when it returns."""
+    store.put(f"{PREFIX}{place[0]}-{place[1]}", b"set aside by an operator")
+
+
+def read(store: StoreReader) -> frozenset[Place]:
+    """All that were set aside."""
+    places = (name.removeprefix(PREFIX).split("-") for name in store.list(PREFIX))
+    return frozenset((int(slot), int(offset)) for slot, offset in places)
+
+
+def without(aside: frozenset[Place], slot: int, arrivals: list[Arrival]) -> list[Arrival]:
+    """The arrivals of a slot; those that were set aside ask for what refuses them."""
+    if not aside:
+        return arrivals
+    return [
+        replace(arrival, payload=_refused(arrival.payload)) if (slot, arrival.offset) in aside else arrival
+        for arrival in arrivals
+    ]
+
+
+def loaded_without(aside: Iterable[Place], loaded: StateLoaded) -> StateLoaded:
+    """The same of transactions that a snapshot holds."""
+    for slot, offset in aside:
+        part = loaded.slots.get(slot)
+        if part is not None:
+            part.pending = [
+                replace(pending, payload=_refused(pending.payload)) if pending.offset == offset else pending
+                for pending in part.pending
+            ]
+    return loaded
+
+
+def _refused(payload: bytes) -> bytes:
+    try:
+        return encode_request(replace(decode_request(payload), function=SET_ASIDE))
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return payload  # it is no request, and is skipped as such
