@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -209,3 +210,39 @@ async def test_one_that_was_crashed_amid_it_is_ended_in_the_replay(tmp_path: Pat
         assert await embedded.call(entity, "b", add, timeout=300) == 2
         assert state == {("entity", "b"): 1}
     assert started == ["a"]
+
+
+@pytest.mark.slow
+async def test_a_thousand_requests_of_which_fifty_never_end_with_crashes_between(tmp_path: Path) -> None:
+    """What is not answered when the engine crashes is sent again, with its idempotency key."""
+    rng = Random(5)
+    functions: list[Any] = [spin] * 25 + [spin_below] * 25 + [add] * 950
+    rng.shuffle(functions)
+    drawn = [(f"k{n}", function) for n, function in enumerate(functions)]
+    outcomes: dict[str, tuple[Any, Any]] = {}
+    started.clear()
+
+    async def send(embedded: EmbeddedClient, key: str, function: Any) -> None:
+        try:
+            reply = await embedded.submit(entity, key, function, timeout=600, idempotency_key=key)
+        except (styx.OutcomeUnknown, styx.NotSent):
+            return
+        outcomes[key] = (reply.result, None if reply.error is None else reply.error.type)
+
+    crashes = 0
+    while len(outcomes) < len(drawn):
+        async with client(tmp_path) as embedded:
+            left = [each for each in drawn if each[0] not in outcomes]
+            sending = [asyncio.ensure_future(send(embedded, *each)) for each in left[:200]]
+            if crashes < 4:
+                await asyncio.wait(sending, timeout=0.5 + rng.random())
+                embedded.engine.crash()
+                crashes += 1
+            await asyncio.gather(*sending)
+    assert crashes == 4
+    expected = {key: (1, None) if function is add else (None, "FunctionTooLong") for key, function in drawn}
+    assert outcomes == expected
+    before = len(started)
+    async with client(tmp_path) as embedded:
+        assert len(embedded.state()) == 950
+    assert len(started) == before
