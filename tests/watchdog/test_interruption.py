@@ -15,6 +15,9 @@ from styx.errors import FunctionTooLong
 from styx.watchdog.interruption import Interrupted, Interruption
 from styx.worker.invocation import Invocation
 from styx.worker.running import Running
+from tests.plain_form import plain_form
+
+pytestmark = plain_form  # a compiled `Running` takes no stand-in for an invocation
 
 
 class Victim:

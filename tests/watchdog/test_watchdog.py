@@ -15,6 +15,9 @@ from styx.watchdog.watchdog import NAMED_AGAIN_SECONDS_MAX, Watchdog
 from styx.watchdog.watched import Watched
 from styx.worker.running import Running
 from styx.worker.step import Step
+from tests.plain_form import plain_form
+
+pytestmark = plain_form  # a compiled `Running` takes no stand-in for an invocation
 
 
 class Ran:
