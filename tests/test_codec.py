@@ -91,8 +91,8 @@ def test_maps_keep_their_order_and_the_types_of_their_keys() -> None:
     [
         (Decimal("1.10"), r"Decimal\('1.10'\) of type Decimal .*state_type"),
         ({1, 2}, r"\{1, 2\} of type set .*state_type"),
-        (Colour.RED, "RED.* of type Colour .*state_type"),
-        (Text("a"), "'a' of type Text .*state_type"),
+        (Colour.RED, "RED.* of type Colour cannot be stored.*"),
+        (Text("a"), "'a' of type Text cannot be stored, .*convert it"),
         (Point(1), r"Point\(x=1\) of type Point .*state_type"),
         (Account(Decimal(1)), "of type Account .*state_type"),
         (object(), "<object object> of type object .*state_type"),

@@ -90,7 +90,7 @@ async def generator(ctx: Context) -> Any:
     [
         (plain, r"is not an `async def` function; write `async def plain\(ctx, …\)`"),
         (lambda ctx: None, "is not an `async def` function"),
-        (generator, "is not an `async def` function"),
+        (generator, "has a `yield`: a function returns one result"),
         (5, "5 is not an `async def` function"),
         (no_context, r"lacks the context: .* as in `async def no_context\(ctx\)`"),
         (only_rest, "lacks the context"),

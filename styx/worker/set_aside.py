@@ -21,7 +21,7 @@ from styx.store.base import Store, StoreReader
 from styx.worker.events import StateLoaded
 
 PREFIX: Final = "aside/"
-_PLACE: Final = re.compile(r"(\d{1,9}):(\d{1,18})")
+_PLACE: Final = re.compile(r"(\d{1,9}+):(\d{1,18}+)")
 
 Place = tuple[int, int]
 """(slot, offset) of a request's record."""

@@ -30,7 +30,7 @@ OPENINGS = 1 + ACCOUNTS
 def bank(monkeypatch: pytest.MonkeyPatch) -> FakeBank:
     """What the audit connects to."""
     bank = FakeBank()
-    monkeypatch.setattr(styx, "connect", lambda url, app: bank)
+    monkeypatch.setattr(styx, "connect", lambda url, app, **credential: bank)
     return bank
 
 

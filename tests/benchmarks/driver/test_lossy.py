@@ -70,13 +70,13 @@ def replies(lossy: LossyApp) -> list[object]:
 
 def test_only_what_the_function_writes_is_lost() -> None:
     lossy = LossyApp(app, Loss("box", "fill", 1.0))
-    assert replies(lossy) == [{"units": 3}, 0, 5, 1, None, 0]
+    assert replies(lossy) == [Amount(3), 0, 5, 1, None, 0]
     assert (lossy.lost.function, lossy.lost.share, lossy.lost.invocations) == ("box.fill", 1.0, 2)
 
 
 def test_deletes_are_lost_too() -> None:
     lossy = LossyApp(app, Loss("box", "empty", 1.0))
-    assert replies(lossy) == [{"units": 3}, 3, 10, 1, None, 1]
+    assert replies(lossy) == [Amount(3), 3, 10, 1, None, 1]
     assert lossy.lost.invocations == 1
 
 
@@ -84,7 +84,7 @@ def test_the_workloads_app_is_as_it_was() -> None:
     before = dict(box.functions)
     LossyApp(app, Loss("box", "fill", 1.0))
     assert box.functions == before
-    assert replies(LossyApp(app, Loss("box", "units", 1.0))) == [{"units": 3}, 3, 10, 1, None, 0]
+    assert replies(LossyApp(app, Loss("box", "units", 1.0))) == [Amount(3), 3, 10, 1, None, 0]
 
 
 def test_a_share_is_lost_and_the_same_one_in_every_execution() -> None:
