@@ -15,6 +15,7 @@ from styx.coordinator import metadata
 from styx.embedded_engine import app_change, app_record, background
 from styx.errors import ConfigurationError, EngineFailed
 from styx.limits import Limits
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.embedded.app_files import NAME, Edited
 
 pytestmark = pytest.mark.anyio
@@ -245,18 +246,19 @@ async def test_a_store_that_fails_at_the_change(edited: Edited, monkeypatch: pyt
         assert client.state() == {("acc", "a"): 10}
 
 
-async def test_an_outside_call_that_waits_is_made_by_the_new_code(edited: Edited) -> None:
+async def test_an_outside_call_that_waits_is_made_by_the_new_code(edited: Edited, tmp_path: Path) -> None:
+    end = tmp_path / "end"  # of the call's thread, which this process would wait for
     functions = """
 def outside(value: int) -> int:
     calls.append(value * {factor})
-    if {factor} == 2:
-        threading.Event().wait()
+    while {factor} == 2 and not os.path.exists(END):
+        time.sleep(0.01)
     return value * {factor}
 
 async def ask(ctx: Context, value: int) -> None:
     await ctx.put(await ctx.call_external(outside, value))
 """
-    more = "import threading\ncalls = []\n"
+    more = f"import os\nimport time\ncalls = []\nEND = {str(end)!r}\n"
     client = edited.open(edited.app(functions=functions.format(factor=2), more=more))
     async with client:
         waiting = client.submit("acc", "a", "ask", 5)
@@ -267,8 +269,9 @@ async def ask(ctx: Context, value: int) -> None:
         with pytest.raises(ConnectionError):
             await waiting
     async with edited.open(edited.app(functions=functions.format(factor=3), more=more)) as client:
-        assert await client.engine.settled(60)
+        assert await client.engine.settled(PATIENCE_SECONDS)
         assert client.state() == {("acc", "a"): 15}
+    end.touch()
 
 
 def _full(*_: Any) -> None:
