@@ -11,6 +11,7 @@ import pytest
 from styx import ConfigurationError
 from styx.cluster.facts_access import FactsAccess, given_token, token_of, tokens_for
 from styx.cluster.facts_server import FactsAddress, Page, facts_server, well
+from styx.testing.patience import PATIENCE_SECONDS
 
 SECRET, TOKEN = b"s" * 32, "t" * 32
 PAGES = ("/metrics", "/status", "/errors", "/other", "/", "/healthz/", "//healthz")
@@ -73,7 +74,7 @@ def test_over_http() -> None:
     def get(url: str, token: str = "") -> tuple[int, str | None]:
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
                 return answer.status, None
         except urllib.error.HTTPError as error:
             with error:

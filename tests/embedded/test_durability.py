@@ -15,6 +15,7 @@ from styx.errors import ConfigurationError, NotSent, OutcomeUnknown
 from styx.limits import Limits
 from styx.log.base import Stream
 from styx.testing.fixture import EmbeddedCluster, embedded_cluster
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.embedded.ledger_app import app, ledger
 
 pytestmark = pytest.mark.anyio
@@ -123,7 +124,7 @@ async def test_requests_in_the_log_run_although_nobody_waits(tmp_path: Path) -> 
         while cluster.engine.log.backlog_records:
             await asyncio.to_thread(lambda: None)
         await cluster.crash_and_recover()
-        await cluster.engine.settled(10)
+        await cluster.engine.settled(PATIENCE_SECONDS)
         assert cluster.entity("ledger", "a") == 10
         assert all(isinstance(e, OutcomeUnknown) for e in await asyncio.gather(*waiting, return_exceptions=True))
 

@@ -13,6 +13,7 @@ import styx
 from styx.externals.record import decode_external
 from styx.log.base import Stream
 from styx.testing.fixture import EmbeddedCluster, embedded_cluster
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.embedded.ledger_app import app, outside
 
 pytestmark = pytest.mark.anyio
@@ -120,7 +121,7 @@ async def test_a_crash_between_intent_and_outcome_runs_it_again(tmp_path: Path, 
                 assert await cluster.engine.snapshot()
         await cluster.crash_and_recover()
         await asyncio.gather(waiting, return_exceptions=True)
-        await cluster.engine.settled(10)
+        await cluster.engine.settled(PATIENCE_SECONDS)
         assert cluster.entity("ledger", "a") == 1
         assert runs[0] == runs[1]
         assert len(runs) == 2
@@ -143,7 +144,7 @@ async def test_a_crash_after_the_outcome_uses_it(tmp_path: Path, snapshots: int)
             assert await cluster.engine.snapshot()
         for _ in range(2):
             await cluster.crash_and_recover()
-            await cluster.engine.settled(10)
+            await cluster.engine.settled(PATIENCE_SECONDS)
             assert cluster.entity("ledger", "a") == 1
         assert runs == [1]
 
@@ -159,7 +160,7 @@ async def test_a_crash_between_the_logged_outcome_and_its_use(tmp_path: Path) ->
         await logged.wait()
         await cluster.crash_and_recover()
         await asyncio.gather(waiting, return_exceptions=True)
-        assert await cluster.engine.settled(10)
+        assert await cluster.engine.settled(PATIENCE_SECONDS)
         assert cluster.entity("ledger", "a") == 1
         assert runs == [1]
 

@@ -23,6 +23,7 @@ from styx.messages import ReplyRecord, Request
 from styx.protocol import Commit
 from styx.store.directory import DirectoryStore
 from styx.store.memory import MemoryStore
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker.events import CoordinatorSaid, Effect, Event
 from styx.worker.worker import Worker
 from tests.embedded.ledger_app import app
@@ -74,7 +75,7 @@ async def test_an_assertion_in_a_core_ends_the_engine_and_names_its_event(
         assert rejected.value.code == "unavailable"
         # Its directory is free, and what it had in its log goes on.
         async with styx.embedded(app, tmp_path) as again:
-            await again.engine.settled(10)
+            await again.engine.settled(PATIENCE_SECONDS)
             assert again.entity("ledger", "a") == 2
 
 
@@ -133,7 +134,7 @@ async def test_a_deposit_in_flight_when_the_disk_is_full_is_told_as_unknown(
         refused = await post(gateway, "/v1/ledger/a/add")
         assert (refused.status, refused.code) == (503, "unavailable")
     async with styx.embedded(app, tmp_path) as client:
-        await client.engine.settled(600)
+        await client.engine.settled(PATIENCE_SECONDS)
         assert client.entity("ledger", "a") == 1
         again = await post(Gateway(client.engine), "/v1/ledger/a/add", idempotency_key="d1")
         assert (again.status, again.json["result"]) == (200, 1)

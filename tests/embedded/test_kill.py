@@ -16,6 +16,7 @@ import styx
 from styx.codec import decode_plain
 from styx.messages import ReplyRecord
 from styx.testing import check_history, read_history_of
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.embedded.kill_child import IN_FLIGHT, NOTES_NAME
 from tests.embedded.ledger_app import app, note, note_into, outside
 
@@ -85,7 +86,7 @@ async def test_killed_again_and_again(tmp_path: Path) -> None:
     outside["note"] = note
     note_into(tmp_path / NOTES_NAME)
     async with styx.embedded(app, tmp_path, keep_log=True) as client:
-        assert await client.engine.settled(30)
+        assert await client.engine.settled(PATIENCE_SECONDS)
         state = client.engine.encoded_state()
         assert client.engine.last_snapshot_epoch is not None
     history = read_history_of(tmp_path, N_SLOTS)

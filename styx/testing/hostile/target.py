@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from styx.errors import ConfigurationError
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport.address import parse_address
 
-ANSWER_SECONDS_MAX: Final = 60.0
+ANSWER_SECONDS_MAX: Final = PATIENCE_SECONDS
 """How long anything may take to be answered or closed; every limit of the server is below it."""
 READ_BYTES_MAX: Final = 64 * 1024 * 1024
 

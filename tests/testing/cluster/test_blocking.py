@@ -16,6 +16,7 @@ import pytest
 from styx.client.base import Client
 from styx.messages import Reply
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest
+from styx.testing.patience import PATIENCE_SECONDS
 
 APP = "styx.testing.cluster.blocking_app:app"
 TIMEOUT_S = 600.0
@@ -29,7 +30,7 @@ async def _started(cluster: ClusterUnderTest) -> AsyncIterator[Client]:
 
 
 def generation(cluster: ClusterUnderTest) -> int:
-    with urllib.request.urlopen(f"{cluster.facts_url}/status", timeout=60) as answer:
+    with urllib.request.urlopen(f"{cluster.facts_url}/status", timeout=PATIENCE_SECONDS) as answer:
         return int(json.loads(answer.read())["generation"])
 
 
