@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -130,8 +131,8 @@ def records_of_an_old_generation_count(patch: pytest.MonkeyPatch) -> None:
     original = epoch_record.replay_plan
 
     def replay_plan(records: Any, *arguments: Any) -> Any:
-        kept = [r for r in records if not isinstance(r, epoch_record.GenerationMarker)]
-        level = [epoch_record.EpochRecord(0, r.epoch, r.counter, r.batches) for r in kept]
+        kept = [r for r in records if isinstance(r, epoch_record.EpochRecord | epoch_record.Verdicts)]
+        level = [msgspec.structs.replace(r, generation=0) for r in kept]
         return original(level, arguments[0], arguments[1], -1, arguments[3])
 
     patch.setattr(recovery, "replay_plan", replay_plan)
