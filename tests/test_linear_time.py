@@ -183,7 +183,10 @@ def test_a_number_with_too_many_digits_is_no_key() -> None:
 def test_headers() -> None:
     def read(value: bytes) -> None:
         for name in (b"idempotency-key", b"styx-timeout"):
-            for function in (request_options.idempotency_key, lambda h: request_options.timeout_seconds(h, 1.0)):
+            for function in (
+                lambda h: request_options.idempotency_key(h, None),
+                lambda h: request_options.timeout_seconds(h, 1.0),
+            ):
                 try:
                     function({name: value})
                 except Exception:  # noqa: BLE001 - most are refused

@@ -162,7 +162,7 @@ class Client(ABC):
     def at(self, operator: Any, key: Any = None, **options: Any) -> EntityOfClient:
         """An entity to call functions of: `client.at(account, "bob").call(credit, 5)`, or `client.at(account["bob"])`.
 
-        `options` are `timeout` and `idempotency_key`, as in `call`.
+        `options` are `timeout` and `idempotency_key`, as in `call`; for a gateway a read's key counts for nothing.
         """
         return EntityOfClient(self, *entity_of(operator, key), options)
 

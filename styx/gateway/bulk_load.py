@@ -19,7 +19,7 @@ from styx.bulk_load import encode_pair, entity_text, load_request
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, load, unfit
 from styx.codec import shown
 from styx.errors import BadArguments, LoadFailed, RequestRejected, UnsupportedValue, describe
-from styx.gateway import json_body, request_options, status
+from styx.gateway import json_body, status
 from styx.gateway.body import ClientGone, IncomingBody, too_large
 from styx.gateway.service import Engine
 from styx.gateway.status import Answer
@@ -39,16 +39,16 @@ async def answer_load(
     query: bytes,
     headers: Mapping[bytes, bytes],
     body: IncomingBody,
+    name: str,
     timeout_seconds: float,
     request_id: str,
 ) -> Answer:
     """Loads the body's pairs. `timeout_seconds`: for each chunk's reply, and for each part of the body to arrive.
+    `name`: the idempotency key, or empty. The chunks get keys of their own from it, the same for the same body.
 
     Raises `RequestRejected` for options that are wrong, and `ClientGone`.
     """
     replace = _replace(query)
-    # Its chunks get keys of their own, the same for the same body.
-    name = request_options.idempotency_key(headers)
     pairs: AsyncIterator[Any]
     target: _EngineTarget
     if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() == MSGPACK:

@@ -27,6 +27,7 @@ from styx.errors import (
 )
 from styx.gateway import address, request_options, status
 from styx.gateway.arguments import ArgumentReader
+from styx.gateway.auth.identity import IDENTITY
 from styx.gateway.body import ClientGone, IncomingBody, Receive, too_large
 from styx.gateway.bulk_load import answer_load
 from styx.gateway.metrics import CLIENT_GONE_STATUS, GatewayMetrics
@@ -94,9 +95,10 @@ class RequestEndpoint:
             load_into = address.parse_load(address.raw_path(scope))
             if load_into is not None:
                 operator, seconds = self._resolve_load(load_into, scope, headers)
+                name = request_options.idempotency_key(headers, scope.get(IDENTITY))
                 submitted = True
                 query = scope.get("query_string", b"")
-                return await answer_load(self._engine, operator, query, headers, body, seconds, request_id)
+                return await answer_load(self._engine, operator, query, headers, body, name, seconds, request_id)
             reads = address.parse_read(address.raw_path(scope)) if scope["method"] == "GET" else None
             if reads is not None:
                 seconds = request_options.timeout_seconds(headers, seconds)
@@ -106,7 +108,7 @@ class RequestEndpoint:
                 async with asyncio.timeout(seconds):
                     return status.answer_of_read(await self._engine.submit_request(request))
             route, key = self._resolve(scope, headers)
-            idempotency_key = request_options.idempotency_key(headers)
+            idempotency_key = request_options.idempotency_key(headers, scope.get(IDENTITY))
             seconds = request_options.timeout_seconds(headers, seconds)
             self._admit()
             self._check_length(headers)
@@ -167,7 +169,9 @@ class RequestEndpoint:
     def _resolve_read(self, reads: tuple[str, str], headers: Mapping[bytes, bytes], request_id: str) -> Request:
         operator = self._engine.app.operator(reads[0])
         key = address.key_of(reads[1], operator, headers.get(b"styx-key-type"))
-        return read_request(request_id, operator.name, key, request_options.idempotency_key(headers))
+        # A read changes nothing, so its Idempotency-Key, which some programs send with everything, counts for nothing.
+        # It must not put a reply where a call with the same key would find it.
+        return read_request(request_id, operator.name, key, "")
 
     def _resolve_load(self, into: str, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[Operator, float]:
         """The operator of a bulk load, and how many seconds each of its chunks may take."""

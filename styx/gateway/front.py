@@ -19,7 +19,7 @@ from styx.gateway.app import Gateway
 from styx.gateway.auth.access import Access, AccessOptions
 from styx.gateway.auth.actions import action_of
 from styx.gateway.auth.audit import Audit
-from styx.gateway.auth.guard import IDENTITY
+from styx.gateway.auth.identity import IDENTITY, Identity
 from styx.gateway.door import Application, Door, Scope
 from styx.gateway.hosts import Hosts
 from styx.gateway.origin import OriginRules, Refusal
@@ -90,13 +90,15 @@ class Entrance:
     def _refused(self, scope: Scope, refusal: Refusal) -> None:
         self._gateway.metrics.refused(refusal.code)
         client, action = scope.get("client"), action_of(scope)
+        identity: Identity | None = scope.get(IDENTITY)
         self._audit.refused(
             time.monotonic(),
             status.STATUS_OF_CODE.get(refusal.code, status.INTERNAL_STATUS),
             refusal.code,
             refusal.message,
             client=client[0] if client else None,
-            who=scope.get(IDENTITY),
+            who=None if identity is None else identity.name,
+            kind=None if identity is None else identity.kind,
             method=scope["method"],
             action=None if action is None else str(action),
         )

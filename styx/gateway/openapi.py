@@ -50,7 +50,8 @@ _INFO: Final = (
 _CREDENTIAL: Final = "An API key, or a token (JWT)."
 _READ: Final = (
     "A transaction that only reads, in the serial order of all others. An entity without a state is 404 with the code "
-    "unknown_entity and the transaction's place."
+    "unknown_entity and the transaction's place. It changes nothing and may be sent again; an Idempotency-Key "
+    "counts for nothing."
 )
 _LOAD: Final = (
     "The body is read as it comes and sent in chunks; each chunk is one transaction, the load as a whole is not. Lines "
@@ -182,7 +183,6 @@ def _read_operation(operator: Operator, schemas: _Schemas) -> Json:
         "description": _READ,
         "parameters": [
             _key_parameter(operator.key_type),
-            {"$ref": "#/components/parameters/IdempotencyKey"},
             {"$ref": "#/components/parameters/Timeout"},
         ],
         "responses": {
@@ -316,7 +316,7 @@ def _header_parameters() -> Json:
         "IdempotencyKey": {
             "name": "Idempotency-Key",
             "in": "header",
-            "description": "The same key gives the first reply again and runs nothing.",
+            "description": "The same key of the same sender gives the first reply again and runs nothing.",
             "schema": {
                 "type": "string",
                 "minLength": 1,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 
 from styx.codec import shown
 from styx.errors import RequestRejected
+from styx.gateway.auth.identity import Identity
 from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
 
 _VISIBLE = re.compile(rb"[\x21-\x7e]{1,%d}+" % IDEMPOTENCY_KEY_CHARS_MAX)
@@ -25,8 +27,11 @@ def check_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
         seen.add(name)
 
 
-def idempotency_key(headers: Mapping[bytes, bytes]) -> str:
-    """The header's value, empty without the header; raises `RequestRejected` (`bad_request`)."""
+def idempotency_key(headers: Mapping[bytes, bytes], identity: Identity | None) -> str:
+    """The key under which the reply is remembered, empty without the header; raises `RequestRejected` (`bad_request`).
+
+    A key belongs to whoever used it: with an `identity` that comes first, then a blank, which no header's key can hold.
+    """
     value = headers.get(b"idempotency-key")
     if value is None:
         return ""
@@ -36,7 +41,11 @@ def idempotency_key(headers: Mapping[bytes, bytes]) -> str:
             f"Idempotency-Key must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} visible ASCII characters without blanks, "
             f"got {shown(value.decode('latin-1'))}",
         )
-    return value.decode("ascii")
+    if identity is None:
+        return value.decode("ascii")
+    own = f"{identity.fingerprint} {value.decode('ascii')}"
+    # Two blanks: what stands for a long key is nobody's short one.
+    return own if len(own) <= IDEMPOTENCY_KEY_CHARS_MAX else f"{identity.fingerprint}  {blake2b(value).hexdigest()}"
 
 
 def timeout_seconds(headers: Mapping[bytes, bytes], default: float) -> float:

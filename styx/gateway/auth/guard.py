@@ -11,7 +11,7 @@ from typing import Final
 from styx.gateway import address
 from styx.gateway.auth.actions import SEE, action_of
 from styx.gateway.auth.credentials import NoCredential, Verifier, credential_in
-from styx.gateway.auth.identity import CannotTell, Identity, NotProved, UnknownKey
+from styx.gateway.auth.identity import IDENTITY, CannotTell, Identity, NotProved, UnknownKey
 from styx.gateway.auth.limits import Limits
 from styx.gateway.auth.policy import Policy
 from styx.gateway.body import Receive
@@ -19,8 +19,6 @@ from styx.gateway.door import Application, OnRefusal, Scope, refuse
 from styx.gateway.last_answers import Send
 from styx.gateway.origin import HEALTH_PATHS, Refusal
 
-IDENTITY: Final = "styx.identity"
-"""Where an ASGI scope has the name of who sent the request."""
 _CHALLENGE: Final = (b"www-authenticate", b'Bearer realm="styx"')
 _CHALLENGE_INVALID: Final = (b"www-authenticate", b'Bearer realm="styx", error="invalid_token"')
 _CHALLENGE_PERSON: Final = (b"www-authenticate", b'Basic realm="styx", charset="UTF-8"')
@@ -59,7 +57,7 @@ class Guard:
         except CannotTell as error:
             await self._refuse(Refusal("unavailable", str(error)), scope, receive, send)
             return
-        scope[IDENTITY] = identity.name
+        scope[IDENTITY] = identity
         if self.policy is not None:
             action = action_of(scope)
             if not self.policy.allows(identity, action):

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+IDENTITY: Final = "styx.identity"
+"""Where an ASGI scope has the `Identity` of who sent the request."""
+API_KEY: Final = "api_key"
+TOKEN: Final = "token"
+_FINGERPRINT_BYTES: Final = 16
 
 
 class Identity(NamedTuple):
@@ -18,6 +27,20 @@ class Identity(NamedTuple):
     claims: Mapping[str, Any] | None = None
     rate: float | None = None
     in_flight: int | None = None
+
+    @property
+    def kind(self) -> str:
+        """By what it is proved: `api_key` or `token`."""
+        return API_KEY if self.claims is None else TOKEN
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hex digits that nobody else has: of an API key's name, which stays when the key is exchanged, or of a
+        token's issuer and subject.
+        """
+        issuer = "" if self.claims is None else self.claims.get("iss")
+        whole = msgspec.json.encode((self.kind, issuer, self.name))
+        return blake2b(whole, digest_size=_FINGERPRINT_BYTES).hexdigest()
 
 
 class NotProved(Exception):
