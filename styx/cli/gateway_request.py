@@ -97,6 +97,11 @@ def _connection(url: str, timeout: float, authority: Path | None) -> tuple[http.
         host, port = parts.hostname, parts.port
     except ValueError:
         host = port = parts = None
+    if parts is not None and "@" in parts.netloc:
+        raise usage_error(
+            "a URL with a user or a password in it is not taken, since URLs are shown and logged: leave out what is "
+            "before the @, and give the key as STYX_API_KEY"
+        )
     if parts is None or not host or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
         raise usage_error(f"{shown(url)} is no gateway's URL; one looks like http://127.0.0.1:8080")
     prefix = parts.path.rstrip("/")

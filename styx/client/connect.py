@@ -36,7 +36,17 @@ def connect(
 
     Raises `ConfigurationError` for a URL or a credential it cannot use.
     """
-    scheme = urlsplit(url).scheme if isinstance(url, str) else ""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else urlsplit("")
+
+    except ValueError:
+        raise ConfigurationError("this is no URL: its host cannot be read") from None
+    if "@" in parts.netloc:
+        raise ConfigurationError(
+            "a URL with a user or a password in it is not taken, since URLs are shown and logged: leave out what is "
+            "before the @, and give a gateway's key as api_key= or STYX_API_KEY"
+        )
+    scheme = parts.scheme
     make = _CLIENTS.get(scheme)
     if make is None:
         known = ", ".join(f"{name}://" for name in _CLIENTS)

@@ -55,6 +55,13 @@ def raw_path(scope: Any) -> str:
     return next((raw for raw in (found, text) if unquote(raw) == below), quote(below, safe="/"))
 
 
+def is_request(scope: Any) -> bool:
+    """Whether the path begins with `/v1/`, and was sent so: proxies may have rules about it, and do not know it as
+    `/%76%31/`.
+    """
+    return path(scope).startswith(PREFIX) and raw_path(scope).startswith(PREFIX)
+
+
 def parse(path: str) -> Address | None:
     """The address in a path, or None if it has another shape.
 

@@ -19,7 +19,6 @@ from starlette.routing import Route
 from styx.app import App
 from styx.codec import shown
 from styx.gateway import address, status
-from styx.gateway.address import PREFIX
 from styx.gateway.body import Receive
 from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
 from styx.gateway.endpoint import RequestEndpoint, Scope, Send
@@ -65,7 +64,7 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
         send = closing(send, lambda: self.draining)
-        if scope["type"] == "http" and address.path(scope).startswith(PREFIX):
+        if scope["type"] == "http" and address.is_request(scope):
             await self._requests(scope, receive, send)
         else:
             await self._others(scope, receive, send)

@@ -72,6 +72,8 @@ class Verdict(NamedTuple):
     preflight: bool = False
 
 
+_OWN_SITES: Final = (None, b"same-origin", b"none")
+"""What browsers say of our own pages, and of no page; old ones say nothing."""
 _FINE: Final = Verdict()
 
 
@@ -131,9 +133,11 @@ class OriginRules:
         if origin is not None:
             named = _parse_origin(origin.decode("latin-1"))
             shared = named in self._origins
-            if not shared and not _is_own(named, said.get(b"host", b""), scheme):
+            # A page of the same host may be another origin that only the browser can tell from ours: it says so.
+            own = site in _OWN_SITES and _is_own(named, said.get(b"host", b""), scheme)
+            if not shared and not own:
                 return Verdict(_foreign(origin))
-        elif site not in (b"same-origin", b"none") and not _is_visit(method, path, said):
+        elif site not in _OWN_SITES and not _is_visit(method, path, said):
             return Verdict(_foreign(None))
         allowed = origin if shared else None
         if method == "OPTIONS" and b"access-control-request-method" in said and shared:

@@ -15,7 +15,7 @@ from styx.errors import ConfigurationError
 POLL_SECONDS: Final = 1.0
 """Between two looks at files."""
 
-_Stamp = tuple[int, int, int] | None
+_Stamp = tuple[int, int, int, int] | None
 
 _log = logging.getLogger("styx.gateway")
 
@@ -29,20 +29,25 @@ class WatchedFiles:
         self._paths = tuple(paths)
         self._load = load
         self._stamps = self._look()
+        self._failed = ""
         load()
 
     def poll(self) -> None:
-        """Looks, and loads what has changed."""
+        """Looks, and loads what has changed, or was not taken: what hindered it need not be in the file."""
         stamps = self._look()
-        if stamps == self._stamps:
+        changed = stamps != self._stamps
+        if not changed and not self._failed:
             return
         self._stamps = stamps
         names = ", ".join(map(str, self._paths))
         try:
             self._load()
         except ConfigurationError as error:
-            _log.error("%s changed and is not taken, what was read before stays in use: %s", names, error)
+            if changed or str(error) != self._failed:
+                _log.error("%s changed and is not taken, what was read before stays in use: %s", names, error)
+            self._failed = str(error)
         else:
+            self._failed = ""
             _log.warning("%s changed and has been read again", names)
 
     def _look(self) -> list[_Stamp]:
@@ -54,4 +59,5 @@ def _stamp(path: Path) -> _Stamp:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    # The last one tells also of another owner or mode, with which a file may be read that could not be before.
+    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns

@@ -67,3 +67,11 @@ def test_missing_kafka_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiokafka", None)
     with pytest.raises(ConfigurationError, match=r"Kafka client lacks aiokafka: pip install 'styx-dataflow\[kafka\]'"):
         styx.connect("kafka://127.0.0.1:9092", "bank")
+
+
+@pytest.mark.parametrize("connect", [styx.connect, styx.connect_sync])
+@pytest.mark.parametrize("url", ["http://me:hunter2@x", "https://hunter2@x/", "kafka://me:hunter2@x:9092"])
+def test_no_password_in_a_url(connect: Any, url: str) -> None:
+    with pytest.raises(ConfigurationError, match="with a user or a password in it is not taken") as caught:
+        connect(url, "bank")
+    assert "hunter2" not in str(caught.value)

@@ -165,3 +165,13 @@ def test_allowed_origins(origin: str) -> None:
 def test_what_cannot_be_allowed(text: str) -> None:
     with pytest.raises(ConfigurationError, match="is no origin to allow: one looks like"):
         OriginRules(Hosts("127.0.0.1"), [text])
+
+
+@pytest.mark.parametrize("site", ["same-site", "cross-site", ""])
+def test_a_browser_knows_better_what_is_its_own(site: str) -> None:
+    """A proxy that ends TLS makes the page of http://HOST look like ours: the browser says that it is another one's."""
+    own = HERE | JSON | {"origin": "https://127.0.0.1:8080", "sec-fetch-site": site}
+    assert code(CLOSED, own) == FORBIDDEN_ORIGIN
+    assert code(CLOSED, own | {"sec-fetch-site": "same-origin"}) is None
+    shop = {"host": "gateway.example.com", "origin": SHOP, "sec-fetch-site": site}
+    assert code(ALLOWED, JSON | shop) is None

@@ -5,8 +5,11 @@ keys that are fetched from time to time. Does the I/O; decides nothing about a r
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,6 +26,8 @@ from styx.gateway.watched_files import WatchedFiles
 if TYPE_CHECKING:
     from styx.gateway.auth.tokens import SigningKey
 
+FETCH_WAIT_SECONDS_MAX: Final = 10.0
+"""How long signing keys are waited for, the look-up of their server's name included."""
 POLICY_BYTES_MAX: Final = 4 * 1024 * 1024
 
 _log = logging.getLogger("styx.gateway")
@@ -104,8 +109,9 @@ class Access:
                 self._begin_fetch()
 
     async def close(self) -> None:
-        """Waits for what is under way."""
+        """Ends what is under way."""
         if self._fetching is not None:
+            self._fetching.cancel()
             await asyncio.wait([self._fetching])
 
     # Files -------------------------------------------------------------------------------------------------
@@ -175,10 +181,38 @@ class Access:
         from styx.gateway.auth.signing_keys import fetch
 
         try:
-            keys = await asyncio.to_thread(fetch, self._url)
+            keys = await _on_thread(lambda: fetch(self._url))
         except (OSError, ConfigurationError) as error:
             _log.warning("signing keys could not be fetched, those from before stay in use: %s", error)
             return False
         self._use(keys)
         self._times.had(time.monotonic())
         return True
+
+
+async def _on_thread(fetch: Callable[[], list[SigningKey]]) -> list[SigningKey]:
+    """What `fetch` gives; raises what it raises, and `TimeoutError`. Its thread never keeps the process from ending."""
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[list[SigningKey]] = loop.create_future()
+
+    def give(keys: list[SigningKey], error: Exception | None) -> None:
+        if found.done():
+            return
+        if error is None:
+            found.set_result(keys)
+        else:
+            found.set_exception(error)
+
+    def run() -> None:
+        keys: list[SigningKey] = []
+        failure = None
+        try:
+            keys = fetch()
+        except Exception as error:  # noqa: BLE001 - raised where it is waited for
+            failure = error
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(give, keys, failure)
+
+    threading.Thread(target=run, name="styx-signing-keys", daemon=True).start()
+    async with asyncio.timeout(FETCH_WAIT_SECONDS_MAX):
+        return await found

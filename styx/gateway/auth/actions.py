@@ -42,7 +42,7 @@ class Action(NamedTuple):
 def action_of(scope: Mapping[str, Any]) -> Action | None:
     """What an ASGI request asks for; None for what is no request of ours."""
     path = address.path(scope)
-    if not path.startswith(address.PREFIX):
+    if not address.is_request(scope):
         page = PAGES.get(path)
         return Action(SEE, page) if page is not None and scope["method"] in ("GET", "HEAD") else None
     segments = address.raw_path(scope).split("/")

@@ -1,14 +1,14 @@
-"""A line in the log about each refusal, as JSON, at the logger `styx.audit`; so many a second, and a count of the rest.
+"""A line in the log about each refusal, as JSON in ASCII, at the logger `styx.audit`; so many a
+second, and a count of the rest.
 
 No line holds a credential, a body, a query or an entity's key.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Final
-
-import msgspec
 
 LINES_PER_SECOND: Final = 10.0
 LINES_AT_ONCE: Final = 50.0
@@ -52,4 +52,4 @@ class Audit:
     def _write(self, line: dict[str, object]) -> None:
         if self._left_out:
             line["left_out"], self._left_out = self._left_out, 0
-        _log.warning("%s", msgspec.json.encode(line).decode())
+        _log.warning("%s", json.dumps(line, separators=(",", ":")))

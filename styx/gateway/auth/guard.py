@@ -4,6 +4,7 @@ it is within limits. Whoever is not let in learns nothing of what there is behin
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -22,6 +23,8 @@ from styx.gateway.origin import HEALTH_PATHS, Refusal
 _CHALLENGE: Final = (b"www-authenticate", b'Bearer realm="styx"')
 _CHALLENGE_INVALID: Final = (b"www-authenticate", b'Bearer realm="styx", error="invalid_token"')
 _CHALLENGE_PERSON: Final = (b"www-authenticate", b'Basic realm="styx", charset="UTF-8"')
+
+_log = logging.getLogger("styx.gateway")
 
 Refetch = Callable[[], Awaitable[bool]]
 
@@ -56,6 +59,11 @@ class Guard:
             return
         except CannotTell as error:
             await self._refuse(Refusal("unavailable", str(error)), scope, receive, send)
+            return
+        except Exception as error:  # noqa: BLE001 - logged and answered; who sends odd things learns nothing from it
+            # Without the traceback, which could show the credential.
+            _log.error("a credential could not be looked at: %s", type(error).__name__)
+            await self._refuse(Refusal("internal", "the gateway failed; nothing was run"), scope, receive, send)
             return
         scope[IDENTITY] = identity
         if self.policy is not None:

@@ -27,7 +27,7 @@ def read(path: Path) -> KeyRing:
 def change(path: Path, changed: Callable[[list[ApiKey]], list[ApiKey]]) -> None:
     """Replaces the keys by `changed(keys)`; a file that is not there has none. Two commands at once take turns.
 
-    Only its owner reads a new file; an old one's mode stays. Raises `ConfigurationError`.
+    Only its owner reads a new file; an old one's mode and owner stay. Raises `ConfigurationError`.
     """
     try:
         with _turn(path):
@@ -50,15 +50,31 @@ def _turn(path: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+    old = path.stat() if path.exists() else None
     number, name = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".")
     try:
         with os.fdopen(number, "wb") as file:
             file.write(data)
             file.flush()
-            os.fchmod(file.fileno(), mode)
+            if old is not None:
+                _give_to(file.fileno(), old)
+            os.fchmod(file.fileno(), 0o600 if old is None else old.st_mode & 0o777)
             os.fsync(file.fileno())
         os.replace(name, path)
     except BaseException:
         os.unlink(name)
         raise
+
+
+def _give_to(number: int, old: os.stat_result) -> None:
+    """The new file's owner is the old one's: a gateway that runs as that user must go on reading it."""
+    new = os.fstat(number)
+    if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid):
+        return
+    try:
+        os.fchown(number, old.st_uid, old.st_gid)
+    except OSError:
+        raise ConfigurationError(
+            f"the file of API keys belongs to user {old.st_uid}, group {old.st_gid}, and a new one cannot be given to "
+            "them: nothing was changed. Run this command as that user"
+        ) from None

@@ -111,6 +111,15 @@ def _matches(patterns: Sequence[str], name: str) -> bool:
 
 
 def _check(rule: Rule, number: int) -> None:
+    if rule.keys is not None and rule.claims is not None:
+        raise ConfigurationError(
+            f"rule {number} has keys and claims, and nobody has both: an API key has a name, a token has claims. Make "
+            "two rules of it"
+        )
+    if rule.claims is not None and not rule.claims:
+        raise ConfigurationError(
+            f"rule {number} has claims without any, which every token has: name one, or leave claims out for everybody"
+        )
     lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.see)
     if any(len(each) > PATTERNS_MAX for each in lists):
         raise ConfigurationError(f"rule {number} has a list of more than {PATTERNS_MAX}")

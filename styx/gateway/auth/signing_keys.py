@@ -6,9 +6,13 @@ Keys that were had stay in use while a file is damaged or an address does not an
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import logging
+import socket
 import ssl
+import threading
+import time
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -28,13 +32,23 @@ STALE_SECONDS_MAX: Final = 24 * 3600.0
 FETCH_SECONDS_MAX: Final = 5.0
 JWKS_BYTES_MAX: Final = 1024 * 1024
 
+_NO_JWKS: Final = (msgspec.DecodeError, ValueError, TypeError, RecursionError)
+
 _log = logging.getLogger("styx.gateway")
 
 
 def check_url(url: str) -> None:
     """Raises `ConfigurationError` for what signing keys are not fetched from."""
-    parts = urlsplit(url)
-    if not parts.hostname or (parts.scheme != "https" and not is_loopback(parts.hostname)):
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = parts = None
+    if parts is None or port == 0 or "@" in parts.netloc:
+        raise ConfigurationError(
+            "the URL of the signing keys is none, or holds a password: one looks like https://HOST:PORT/PATH"
+        )
+    if not host or (parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host))):
         raise ConfigurationError(
             f"signing keys are fetched from https:// only, not from {shown(url)}: whoever is in between could sign"
         )
@@ -49,14 +63,15 @@ def read_file(path: Path) -> list[SigningKey]:
         return [read_pem(data)]
     except OSError as error:
         raise ConfigurationError(f"the signing keys {path} cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
-        raise ConfigurationError(f"{path} is no JWK set: {error}") from None
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from None
+    except _NO_JWKS as error:
+        raise ConfigurationError(f"{path} is no JWK set: {error}") from None
 
 
 def fetch(url: str) -> list[SigningKey]:
     """The keys of the JWK set at `url`; blocks. Raises `ConfigurationError` or `OSError`."""
+    ends_s = time.monotonic() + FETCH_SECONDS_MAX
     parts = urlsplit(url)
     host = parts.hostname or ""
     connection: http.client.HTTPConnection
@@ -65,21 +80,36 @@ def fetch(url: str) -> list[SigningKey]:
         connection = http.client.HTTPSConnection(host, parts.port, timeout=FETCH_SECONDS_MAX, context=context)
     else:
         connection = http.client.HTTPConnection(host, parts.port, timeout=FETCH_SECONDS_MAX)
+    cutting = threading.Timer(FETCH_SECONDS_MAX, _cut, [connection])
+    cutting.daemon = True
+    cutting.start()
     try:
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.request("GET", path, headers={"Accept": "application/json"})
         answer = connection.getresponse()
         data = answer.read(JWKS_BYTES_MAX + 1)
+        if time.monotonic() >= ends_s:
+            raise TimeoutError(f"{url} did not answer within {FETCH_SECONDS_MAX:g} s")
         # A redirect is not followed: it could leave https.
         if answer.status != 200 or len(data) > JWKS_BYTES_MAX:
             raise ConfigurationError(f"{url} gives status {answer.status} and {len(data)} bytes, and no JWK set")
         return read_jwks(msgspec.json.decode(data))
-    except msgspec.DecodeError as error:
+    except ConfigurationError:
+        raise
+    except _NO_JWKS as error:
         raise ConfigurationError(f"{url} gives no JWK set: {error}") from None
     except http.client.HTTPException as error:
         raise ConfigurationError(f"{url} gives no answer: {type(error).__name__}") from None
     finally:
+        cutting.cancel()
         connection.close()
+
+
+def _cut(connection: http.client.HTTPConnection) -> None:
+    """Ends a fetch whose server sends a byte now and then, which no limit of a single read would."""
+    if connection.sock is not None:
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
 
 
 class FetchTimes:

@@ -6,6 +6,7 @@ signature, and none signed with a shared secret, which a public key could be mis
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -31,8 +32,11 @@ LEEWAY_SECONDS: Final = 30
 REMEMBERED_MAX: Final = 4_096
 """Tokens whose signature is not verified again."""
 RSA_BITS_MIN: Final = 2_048
+TIME_MAX: Final = 1e13
+"""Seconds since 1970 that a claim may say, and before it; NaN and the infinities are beyond."""
 
 _CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
+_log = logging.getLogger("styx.gateway")
 _KINDS: Final[dict[str, Any]] = {"RSA": RSAAlgorithm, "EC": ECAlgorithm, "OKP": OKPAlgorithm}
 
 
@@ -137,10 +141,20 @@ class Tokens:
 
 def _identity(claims: dict[str, Any]) -> tuple[Identity, float, float]:
     subject, ends_s, begins_s = claims["sub"], claims["exp"], claims.get("nbf", 0)
-    times_fit = all(isinstance(each, int | float) and not isinstance(each, bool) for each in (ends_s, begins_s))
-    if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_CHARS_MAX or not times_fit:
+    if not _is_time(ends_s) or not _is_time(begins_s) or not _is_name(subject):
         raise NotProved(INVALID)
     return Identity(subject, "token " + subject, claims), float(begins_s), float(ends_s)
+
+
+def _is_time(value: object) -> bool:
+    """Whether it is seconds since 1970 that a clock may show; compared before it is converted, which may overflow."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -TIME_MAX <= value <= TIME_MAX
+
+
+def _is_name(value: object) -> bool:
+    if not isinstance(value, str) or not 0 < len(value) <= SUBJECT_CHARS_MAX:
+        return False
+    return not any("\ud800" <= char <= "\udfff" for char in value)  # half a character cannot be written
 
 
 def read_jwks(content: object) -> list[SigningKey]:
@@ -148,21 +162,31 @@ def read_jwks(content: object) -> list[SigningKey]:
     entries = content.get("keys") if isinstance(content, Mapping) else None
     if not isinstance(entries, list) or len(entries) > SIGNING_KEYS_MAX:
         raise ConfigurationError(f'a JWK set is an object with a list "keys" of at most {SIGNING_KEYS_MAX}')
-    found = [key for entry in entries if isinstance(entry, Mapping) and (key := _read_jwk(entry)) is not None]
+    found = []
+    for number, entry in enumerate(entries, 1):
+        try:
+            key = _read_jwk(entry)
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
+            _log.warning("entry %d of the JWK set is no key and is left out: %s", number, type(error).__name__)
+        else:
+            found += [] if key is None else [key]
     if not found:
         raise ConfigurationError("the JWK set has no public key for signatures: RSA of 2048 bits, EC or Ed25519")
     return found
 
 
-def _read_jwk(entry: Mapping[str, Any]) -> SigningKey | None:
-    kind, key_id, operations = _KINDS.get(entry.get("kty", "")), entry.get("kid", ""), entry.get("key_ops", ["verify"])
-    if kind is None or entry.get("use", "sig") != "sig" or "verify" not in operations or not isinstance(key_id, str):
+def _read_jwk(entry: object) -> SigningKey | None:
+    """None for a key that is for something else; raises `TypeError` and what PyJWT raises for what is no key."""
+    if not isinstance(entry, Mapping):
+        raise TypeError
+    operations = entry.get("key_ops", ["verify"])
+    texts = [entry.get(name, "") for name in ("kty", "kid", "alg", "use")]
+    if not isinstance(operations, list) or not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    kind, key_id = _KINDS.get(entry.get("kty", "")), entry.get("kid", "")
+    if kind is None or entry.get("use", "sig") != "sig" or "verify" not in operations:
         return None
-    public = {name: value for name, value in entry.items() if name in ("kty", "crv", "n", "e", "x", "y")}
-    try:
-        key = kind.from_jwk(public)
-    except (jwt.PyJWTError, ValueError, TypeError):
-        return None
+    key = kind.from_jwk({name: value for name, value in entry.items() if name in ("kty", "crv", "n", "e", "x", "y")})
     algorithms = _algorithms_of(key)
     if "alg" in entry:
         algorithms &= {entry["alg"]}

@@ -1,9 +1,11 @@
 """API keys and their file: what proves an identity, what does not, and how the file changes."""
 
+import os
 import stat
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -111,3 +113,32 @@ def test_a_change_that_would_break_it_changes_nothing(tmp_path: Path) -> None:
         key_file.read(tmp_path / "none.json")
     with pytest.raises(ConfigurationError, match="cannot be written"):
         key_file.change(tmp_path / "none" / "keys.json", lambda keys: keys)
+
+
+def test_a_file_keeps_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway that runs as another user than whoever revokes a key must go on reading the file."""
+    path = tmp_path / "keys.json"
+    key_file.change(path, lambda _: [GOOD])
+    given: list[tuple[int, int]] = []
+    real = os.stat
+
+    def stat_of(name: Any, **options: Any) -> os.stat_result:
+        found = real(name, **options)
+        if name != path:
+            return found
+        return os.stat_result((*found[:4], 4321, 1234, *found[6:]))
+
+    monkeypatch.setattr(os, "stat", stat_of)
+    monkeypatch.setattr(os, "fchown", lambda _, user, group: given.append((user, group)))
+    key_file.change(path, lambda keys: keys)
+    assert given == [(4321, 1234)]
+
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fchown", refused)
+    before = path.read_bytes()
+    with pytest.raises(ConfigurationError, match=r"belongs to user 4321, group 1234.*nothing was changed"):
+        key_file.change(path, lambda _: [])
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]

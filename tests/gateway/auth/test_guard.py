@@ -2,13 +2,16 @@
 
 import asyncio
 import base64
+import contextlib
 import json
 import logging
+import re
+import socket
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -18,7 +21,7 @@ from styx.gateway.app import Gateway
 from styx.gateway.auth import key_file
 from styx.gateway.auth.access import Access, AccessOptions
 from styx.gateway.auth.api_keys import ApiKey, new_key, utc_now
-from styx.gateway.auth.signing_keys import RETRY_SECONDS, FetchTimes, check_url, fetch
+from styx.gateway.auth.signing_keys import RETRY_SECONDS, FetchTimes, check_url, fetch, read_file
 from styx.gateway.front import Entrance, Front
 from tests.gateway.asgi import Answer, exchange
 from tests.gateway.auth.signers import AUDIENCE, ISSUER, Signer, jwks
@@ -368,3 +371,90 @@ async def test_looking_at_files_goes_on(
         async with door.entrance.kept_fresh():
             await enough.wait()
     assert "a look at the files" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "body", [b"\xff", b'{"keys": "\xff"}', b"[" * 100_000, b'{"keys": ' + b"[" * 100_000, b'{"keys": [{"kty": []}]}']
+)
+async def test_what_is_no_jwk_set(tmp_path: Path, key_server: KeyServer, body: bytes) -> None:
+    door = tokens(tmp_path, key_server.url)
+    key_server.answer = (200, body)
+    assert (await door.ask("/v1/shelf/a/key", RSA.token())).status == 503
+    file = tmp_path / "jwks.json"
+    file.write_bytes(body if body.startswith(b"{") else b"{" + body)
+    with pytest.raises(ConfigurationError, match=re.escape(str(file))):
+        read_file(file)
+
+
+@pytest.mark.parametrize("url", ["https://a:b/", "https://[::1", "https://a:99999/", "https://a:0/", "https://u:pw@a/"])
+def test_no_addresses(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="is none, or holds a password") as caught:
+        check_url(url)
+    assert "pw" not in str(caught.value)
+
+
+def test_a_server_that_dribbles_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time, and the answer never ends."""
+    monkeypatch.setattr("styx.gateway.auth.signing_keys.FETCH_SECONDS_MAX", 0.2)
+    over = Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def dribble() -> None:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nx: ")
+                while not over.wait(0.01):
+                    connection.sendall(b"x")
+
+        thread = Thread(target=dribble)
+        thread.start()
+        with pytest.raises((OSError, ConfigurationError)):
+            fetch(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+        over.set()
+        thread.join()
+
+
+async def test_closing_waits_for_no_server(
+    tmp_path: Path, key_server: KeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    access = tokens(tmp_path, key_server.url).entrance._access
+    assert access is not None
+    begun, over = asyncio.Event(), Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(_: str) -> list[Any]:
+        loop.call_soon_threadsafe(begun.set)
+        over.wait()
+        return []
+
+    monkeypatch.setattr("styx.gateway.auth.signing_keys.fetch", slow)
+    access.poll()
+    await begun.wait()
+    await access.close()
+    over.set()
+
+
+async def test_a_fault_tells_nothing(
+    door: Door, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr("styx.gateway.auth.guard.credential_in", broken)
+    answer = await door.ask("/v1/shelf/a/key", door.shop)
+    assert (answer.status, answer.code) == (500, "internal")
+    assert b"detail" not in answer.body
+    assert "detail" not in caplog.text
+
+
+async def test_a_refusal_says_of_what_kind_who_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file, rules = tmp_path / "jwks.json", tmp_path / "rules.toml"
+    file.write_text(json.dumps(jwks(RSA)))
+    rules.write_text("")
+    door = Door(tmp_path, policy=rules, signing_keys=str(file), issuer=ISSUER, audiences=(AUDIENCE,))
+    await door.ask("/v1/shelf/a/key", door.shop)
+    await door.ask("/v1/shelf/a/key", RSA.token(sub="sh\u00f6p"))
+    texts = [record.getMessage() for record in caplog.records if record.name == "styx.audit"]
+    assert all(text.isascii() for text in texts)
+    found = [json.loads(text) for text in texts]
+    assert [(line["who"], line["kind"]) for line in found] == [("shop", "api_key"), ("sh\u00f6p", "token")]

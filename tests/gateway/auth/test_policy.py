@@ -137,7 +137,7 @@ def test_each_path_of_a_gateway_is_one_that_rules_know() -> None:
 @pytest.mark.parametrize("root", ["", "/bank"])
 def test_actions(root: str) -> None:
     assert action("POST", "/v1/account/al%2Fice/open", root) == (CALL, "account.open", "al/ice")
-    assert action("POST", "/%761/account/a/open", root) == (CALL, "account.open", "a")
+    assert action("POST", "/%761/account/a/open", root) is None, "nothing is served there"
     assert action("GET", "/v1/account/a", root) == (READ, "account", "a")
     assert action("POST", "/v1/acc%6Funt", root) == (LOAD, "account", None)
     pages = {"/metrics": "metrics", "/docs": "docs", "/openapi.json": "docs", "/": "docs", "/%6Detrics": "metrics"}
@@ -154,3 +154,31 @@ def test_actions(root: str) -> None:
         *(("POST", "/v1/a/%ff/open"), ("POST", "/v1/a/b/c/d"), ("GET", "/metrics/"), ("PUT", "/v1/a/b/c")),
     ]:
         assert action(method, path, root) is None, path
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [("claims = {}", "claims without any"), ('keys = ["a"]\nclaims = {role = "x"}', "keys and claims")],
+)
+def test_rules_that_mean_another_thing_than_they_say(rule: str, why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        parse(b"[[allow]]\n" + rule.encode())
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("path", ["/%761/shelf/a/key", "/%76%31/shelf/a/key", "/v%31/shelf/a/key"])
+async def test_a_request_is_spelled_as_it_is(path: str) -> None:
+    """A proxy before the gateway may have rules about /v1/."""
+    engine = FakeEngine()
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"[]"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/v1/shelf/a/key", "raw_path": path.encode()}
+    assert action_of(scope) is None
+    await Gateway(engine)(scope | {"headers": [], "query_string": b"", "root_path": ""}, receive, send)
+    assert (sent[0]["status"], engine.requests) == (404, [])

@@ -168,3 +168,37 @@ def test_keys_that_do_not_sign_are_left_out() -> None:
     for pem in (b"", b"x", b"-----BEGIN CERTIFICATE-----"):
         with pytest.raises(ConfigurationError):
             read_pem(pem)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *({"key_ops": None}, {"key_ops": 5}, {"key_ops": "verify"}, {"kty": []}, {"kty": {}}, {"alg": ["RS256"]}),
+        *(
+            {"alg": {}},
+            {"kid": 5},
+            {"kid": []},
+            {"use": []},
+            {"n": 5},
+            {"n": None},
+            {"n": []},
+            {"e": {}},
+            {"e": "\ud800"},
+        ),
+    ],
+)
+def test_an_odd_entry_costs_only_itself(odd: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    assert [key.id for key in read_jwks({"keys": [RSA.jwk() | odd, ES.jwk()]})] == ["es-1"]
+    assert "entry 1 of the JWK set is no key" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        *({"exp": float("nan")}, {"exp": float("inf")}, {"exp": 10**400}, {"nbf": -(10**400)}, {"nbf": float("nan")}),
+        *({"sub": "a\ud800"}, {"exp": 1e300}),
+    ],
+)
+def test_claims_beyond_what_can_be(claims: dict[str, Any]) -> None:
+    with pytest.raises(NotProved):
+        taking(RSA).identify(RSA.token(**claims), NOW)
