@@ -238,7 +238,7 @@ class EmbeddedEngine:
         )
         self._drive.connect(self._coordinator_shell, self._worker_shell)
         watched = Watched(self.worker, self._drive, threading.get_ident())
-        self._watchdog = Watchdog(watched, self.limits.function_seconds_max)
+        self._watchdog = Watchdog(watched)
         self._snapshot_timer: asyncio.TimerHandle | None = None
         self._awaited: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 

@@ -56,9 +56,11 @@ class Interruption:
             # From here to the order nothing is called, and so no other thread runs.
             if running.invocation is not invocation:
                 return False
+            before = invocation._doom  # kept until after the order: its finalizer could let another thread run
             invocation._doom = error
             running.cut = True
             order(thread, kind)
+            del before
             return True
         finally:
             if collects:

@@ -44,20 +44,17 @@ _log = logging.getLogger("styx.watchdog")
 
 class Watchdog:
     """`busy` is told at each turn what runs, and for how many seconds, as long as it is a function of the app's.
-
-    `seconds_max` is `Limits.function_seconds_max`. `clock` gives seconds.
+    `clock` gives seconds.
     """
 
     def __init__(
         self,
         watched: Watched,
-        seconds_max: float,
         busy: Callable[[str, float], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         exit_now: Callable[[int], object] = os._exit,
     ) -> None:
         self._watched = watched
-        self.seconds_max = seconds_max
         self._busy = busy
         self._exit_now = exit_now
         self._stuck_s = 0.0
@@ -74,6 +71,11 @@ class Watchdog:
         self._error_s = 0.0
         self._name = ""
         self._doing_s = 0.0
+
+    @property
+    def seconds_max(self) -> float:
+        """What the core runs with now: recorded epochs run within the limits that they were recorded with."""
+        return self._watched.worker.limits.function_seconds_max
 
     @property
     def turn_s(self) -> float:

@@ -106,7 +106,7 @@ def abandon(invocation: Invocation, running: Running) -> None:
     invocation.end()
     if coroutine is None:
         return
-    doom = invocation._doom
+    doom, cut = invocation._doom, running.cut
     running.harmless = True
     try:
         running.invocation = invocation
@@ -119,6 +119,7 @@ def abandon(invocation: Invocation, running: Running) -> None:
             running.withdraw()
         except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
             pass
+        invocation._doom, running.cut = doom, cut  # it is harmless
     running.harmless = False
 
 

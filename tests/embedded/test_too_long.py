@@ -98,6 +98,34 @@ async def spin_as_it_is_closed(ctx: Context) -> None:
 
 
 @entity.register
+async def spin_twice(ctx: Context) -> None:
+    """It waits although it was ended, and its clean-up does not end either."""
+    started.append(ctx.key)
+    try:
+        try:
+            while True:
+                pass
+        except BaseException:  # noqa: BLE001 - as above
+            ctx.call_async(entity, add, ctx.key)
+            await ctx.call(entity, add, ctx.key)
+    finally:
+        while True:
+            pass
+
+
+@entity.register
+async def spin_as_the_lock_phase_closes_it(ctx: Context) -> int:
+    total: int = await ctx.get(0) + 1
+    await ctx.put(total)
+    try:
+        await ctx.call(entity, add, "other")
+    except GeneratorExit:
+        while True:
+            pass
+    return total
+
+
+@entity.register
 async def fail(ctx: Context) -> None:
     raise LookupError("no such thing")
 
@@ -154,6 +182,18 @@ async def test_what_is_given_up_is_ended_as_well_and_its_error_is_the_first() ->
         assert await embedded.call(entity, "b", add) == 1
 
 
+async def test_one_whose_clean_up_is_ended_too_is_recorded(tmp_path: Path) -> None:
+    async with client(tmp_path) as embedded:
+        assert too_long(await embedded.submit(entity, "a", spin_twice, timeout=300))
+        assert await embedded.call(entity, "b", add) == 1
+        await embedded.engine.flushed()
+        embedded.engine.crash()
+    started.clear()
+    async with client(tmp_path) as embedded:
+        assert embedded.state() == {("entity", "b"): 1}
+    assert not started
+
+
 async def test_in_the_lock_phase_it_is_carried_and_ends_in_the_next_epoch() -> None:
     async with client() as embedded:
         replies = await asyncio.gather(
@@ -164,6 +204,14 @@ async def test_in_the_lock_phase_it_is_carried_and_ends_in_the_next_epoch() -> N
         # Carried behind both, it finds an even number.
         assert spun.result == 3
         assert spun.epoch > last.epoch
+
+
+async def test_what_the_lock_phase_gives_up_and_runs_again_is_not_carried() -> None:
+    async with client() as embedded:
+        functions = (add, spin_as_the_lock_phase_closes_it)
+        replies = await asyncio.gather(*(embedded.submit(entity, "a", each, timeout=300) for each in functions))
+        assert [(reply.result, reply.phase) for reply in replies] == [(1, 1), (2, 2)]
+        assert replies[0].epoch == replies[1].epoch
 
 
 async def test_what_only_c_holds_up_ends_when_it_returns() -> None:

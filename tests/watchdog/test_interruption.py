@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from styx.errors import FunctionTooLong
+from styx.watchdog import interruption as interruption_module
 from styx.watchdog.interruption import Interrupted, Interruption
 from styx.worker.invocation import Invocation
 from styx.worker.running import Running
@@ -152,3 +153,21 @@ def test_nothing_happens_behind_a_function_that_ends_at_that_moment(
         over.set()
         watching.join()
     assert met
+
+
+def test_what_doomed_it_before_is_freed_behind_the_order(
+    interruption: Interruption, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its finalizer does could let the function end in between, and the interruption meet the engine."""
+    order: list[str] = []
+
+    class Earlier(Exception):
+        def __del__(self) -> None:
+            order.append("freed")
+
+    monkeypatch.setattr(interruption_module, "_order", lambda *_: order.append("ordered"))
+    running, victim = Running(), Victim()
+    victim._doom = Earlier()
+    running.invocation = cast(Invocation, victim)
+    assert interruption.interrupt(running, cast(Invocation, victim), FunctionTooLong("now"), again=False)
+    assert order == ["ordered", "freed"]

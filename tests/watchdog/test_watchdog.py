@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from styx.limits import Limits
 from styx.watchdog import ending
 from styx.watchdog import watchdog as watchdog_module
 from styx.watchdog.watchdog import NAMED_AGAIN_SECONDS_MAX, Watchdog
@@ -41,12 +42,16 @@ class Bench:
         self.busy: list[tuple[str, float]] = []
         self.ended: list[tuple[float, bool]] = []
         self.worker = SimpleNamespace(
-            executor=SimpleNamespace(running=self.running), patience=1, reached=Step.IDLE, epoch=-1, recorded_until=-1
+            executor=SimpleNamespace(running=self.running),
+            limits=Limits(function_seconds_max=seconds_max),
+            patience=1,
+            reached=Step.IDLE,
+            epoch=-1,
+            recorded_until=-1,
         )
         watched = Watched(cast(Any, self.worker), cast(Any, self), threading.get_ident())
         self.watchdog = Watchdog(
             watched,
-            seconds_max,
             lambda name, seconds: self.busy.append((name, seconds)),
             lambda: self.now_s,
             self.exits.append,
@@ -122,6 +127,19 @@ def test_a_replay_has_more_patience() -> None:
     bench.running.harmless = True
     bench.passes(0.5)
     assert bench.ended, "what no outcome depends on needs no patience"
+
+
+def test_the_limit_is_the_one_that_the_core_runs_with() -> None:
+    bench = Bench(10.0)
+    bench.runs()
+    bench.worker.limits = Limits(function_seconds_max=1.0)
+    bench.passes(1.5)
+    assert bench.ended
+    bench.runs()
+    bench.worker.limits = Limits(function_seconds_max=10.0)
+    ended = len(bench.ended)
+    bench.passes(5.0)
+    assert len(bench.ended) == ended
 
 
 def test_what_a_debugger_holds_up_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:

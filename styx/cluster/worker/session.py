@@ -138,7 +138,7 @@ class WorkerSession:
             self._lifeline.start()
         watched = Watched(self.core, self._passes, threading.get_ident())
         busy = None if self._lifeline is None else self._lifeline.busy
-        self._watchdog = Watchdog(watched, deployment.limits.function_seconds_max, busy)
+        self._watchdog = Watchdog(watched, busy)
         self._watchdog.start()
         self._beat()
         if node.departure.leaving:
