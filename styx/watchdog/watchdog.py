@@ -43,8 +43,8 @@ _log = logging.getLogger("styx.watchdog")
 
 
 class Watchdog:
-    """`busy` is told at each turn what runs, and for how many seconds, as long as it is a function of the app's.
-    `clock` gives seconds.
+    """`busy` is told what runs, and for how many seconds, at each turn in which a function of the app's runs and the
+    event loop has not turned since the one before. `clock` gives seconds.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class Watchdog:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._before_s = clock()
+        self._turn = 0
         self._seen: tuple[Any, ...] = ()
         self._seconds = 0.0
         self._told_s = 0.0
@@ -103,10 +104,12 @@ class Watchdog:
         now_s = self._clock()
         passed_s, self._before_s = min(now_s - self._before_s, 2 * self.turn_s), now_s
         watched = self._watched
-        invocation = watched.worker.executor.running.invocation
-        turn = watched.turns.turn
+        running = watched.worker.executor.running
+        invocation, turn = running.invocation, watched.turns.turn
+        same_pass, self._turn = turn == self._turn and turn % 2 == 1, turn
         if invocation is not None:
-            seen: tuple[Any, ...] = (invocation, len(invocation._calls), invocation._externals)
+            # What it calls is no sign that it ends; that it came back to the engine, which went on with it, is.
+            seen: tuple[Any, ...] = (invocation, running.resumed)
         elif turn % 2:
             seen = (turn,)
         else:
@@ -114,16 +117,21 @@ class Watchdog:
         if not seen or seen != self._seen:
             self._began(seen)
             self._recovers(passed_s)
+            self._hold_up(invocation, same_pass)
             return
         self._seconds += passed_s
         self._told_to_end(passed_s)
         wait_s = min(self._told_s, NAMED_AGAIN_SECONDS_MAX) or NAMED_SECONDS
         if self._seconds >= self._told_s + wait_s:
             self._tell(invocation)
+        self._hold_up(invocation, same_pass)
         if invocation is not None:
-            if self._busy is not None:
-                self._busy(name_of(invocation), self._seconds)
             self._limit(invocation)
+
+    def _hold_up(self, invocation: Invocation | None, same_pass: bool) -> None:
+        """Short functions hold up the event loop as well, if there are many in one pass."""
+        if invocation is not None and same_pass and self._busy is not None:
+            self._busy(name_of(invocation), self._seconds)
 
     def _began(self, seen: tuple[Any, ...]) -> None:
         if self._told_s:

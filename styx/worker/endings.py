@@ -70,14 +70,19 @@ class Endings(RootAccounts):
         footprint = invocation._footprint
         self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, overflow=True))
 
-    def _returned(self, invocation: Invocation, value: Any) -> None:
+    def _returned(self, invocation: Invocation, returned: list[Any]) -> None:
+        """`returned` is emptied: the finalizer of what a function returns is that function's code."""
         share = invocation._share
         footprint, calls = invocation._footprint, invocation._calls
-        if share < 0 or not invocation._path:
+        wanted = share < 0 or not invocation._path
+        result: bytes | None = None
+        if wanted or returned[0] is not None:
             running = self.running
             try:
                 running.invocation = invocation
-                result = invocation._result = encode_result(invocation._spec, value, self.limits)
+                if wanted:
+                    result = invocation._result = encode_result(invocation._spec, returned[0], self.limits)
+                returned[0] = None
                 running.invocation = None
                 if invocation._doom is not None:
                     raise Doomed
@@ -90,8 +95,11 @@ class Endings(RootAccounts):
                         pass
                 elif not isinstance(error, InTransactionError):
                     raise
-                self._raised(invocation, failure_of(invocation, error))
+                failure = failure_of(invocation, error)
+                returned[0] = None
+                self._raised(invocation, failure)
                 return
+        if wanted:
             if share < 0:
                 self._answer(invocation, result, invocation.asynchronous_calls(), None)
                 return

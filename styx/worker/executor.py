@@ -254,8 +254,9 @@ class Executor(Endings):
         invocation._left = CLOSED
         failure = unfinished(invocation)
         if failure is None:
-            self._returned(invocation, first_steps.result[0])
+            self._returned(invocation, first_steps.result)
         else:
+            first_steps.result[0] = None
             self._raised(invocation, failure)
 
     def _not_returned(
@@ -280,6 +281,7 @@ class Executor(Endings):
     def _send(self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any], value: bytes | None) -> None:
         """Runs an invocation on to its next wait, or to its end."""
         running = self.running
+        running.resumed += 1
         try:
             running.invocation = invocation
             request = self._variables.send(invocation, coroutine, value)
@@ -301,7 +303,7 @@ class Executor(Endings):
                 invocation._left = CLOSED
                 failure = unfinished(invocation)
                 if failure is None:
-                    self._returned(invocation, error.value)
+                    self._returned(invocation, [error.value])
                 else:
                     self._raised(invocation, failure)
             else:

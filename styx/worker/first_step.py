@@ -16,7 +16,8 @@ from styx.worker.steps import Steps, steps
 
 class FirstSteps:
     """`take(coroutine)` gives RETURNED, with the coroutine's result in `result[0]`, or what the coroutine yielded, or
-    raises what it raised. `renew` must be called after anything but RETURNED, before the next one is taken.
+    raises what it raised. Who takes the result out leaves None there, lest it is freed within the next function.
+    `renew` must be called after anything but RETURNED, before the next one is taken.
     """
 
     __slots__ = ("_steps", "result", "take")
@@ -33,5 +34,6 @@ class FirstSteps:
     def renew(self) -> Steps:
         """Gives the generator used so far: a coroutine that waits needs it to be kept."""
         used = self._steps
+        self.result[0] = None
         self._begin()
         return used

@@ -107,20 +107,20 @@ def abandon(invocation: Invocation, running: Running) -> None:
     if coroutine is None:
         return
     doom, cut = invocation._doom, running.cut
-    running.harmless = True
+    running.harmless, running.cut = True, False
     try:
         running.invocation = invocation
         apart(close_quietly, coroutine)
         running.invocation = None
     except BaseException:  # noqa: BLE001 - an interruption, between two attempts to close it
         running.invocation = None
-    if invocation._doom is not doom:
+    if running.cut:
         try:
             running.withdraw()
         except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
             pass
-        invocation._doom, running.cut = doom, cut  # it is harmless
-    running.harmless = False
+        invocation._doom = doom  # it is harmless
+    running.harmless, running.cut = False, cut
 
 
 def failure_at(invocation: Invocation, error: ErrorTriple) -> Failure:

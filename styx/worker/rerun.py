@@ -244,6 +244,7 @@ class Rerun:
         coroutine = invocation._coroutine
         assert coroutine is not None
         running = self._running
+        running.resumed += 1
         try:
             running.invocation = invocation
             request = frame.variables.run(coroutine.send, value)

@@ -23,11 +23,12 @@ class Running:
 
     `harmless`: what runs has no part in any outcome, such as the `finally` blocks of a function that was given up.
     `cut`: an invocation was doomed by the watchdog; the lock phase takes the flag down. `withdraw` takes back an
-    interruption that has not happened yet; it may raise it.
+    interruption that has not happened yet; it may raise it. `resumed` counts how often a function was gone on with.
     """
 
     def __init__(self) -> None:
         self.invocation: Invocation | None = None
         self.harmless = False
         self.cut = False
+        self.resumed = 0
         self.withdraw: Callable[[], None] = _nothing

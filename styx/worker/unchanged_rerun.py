@@ -136,6 +136,7 @@ def _again(
         request = take(coroutine)
         if request is RETURNED and not path:
             invocation._result = encode_result(spec, first_steps.result[0], footprint.limits)
+        first_steps.result[0] = None
         running.invocation = None
     except BaseException:  # noqa: BLE001 - the general way raises it again, and knows what it means
         running.invocation = None

@@ -15,7 +15,11 @@ from styx import App, Context, Limits, Operator
 from styx.client.embedded import EmbeddedClient
 from styx.messages import Reply
 
-pytestmark = pytest.mark.anyio
+pytestmark = [
+    pytest.mark.anyio,
+    # A finalizer that is ended has nobody to raise to.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 LIMITS = Limits(function_seconds_max=0.2)
 
@@ -126,6 +130,26 @@ async def spin_as_the_lock_phase_closes_it(ctx: Context) -> int:
 
 
 @entity.register
+async def spin_and_call(ctx: Context) -> None:
+    while True:
+        until = time.process_time() + 0.05
+        while time.process_time() < until:
+            pass
+        ctx.call_async(entity, add, ctx.key)
+
+
+class EndsLate(dict[str, int]):
+    def __del__(self) -> None:
+        while True:
+            pass
+
+
+@entity.register
+async def spin_when_its_result_is_freed(ctx: Context) -> dict[str, int]:
+    return EndsLate(x=1)
+
+
+@entity.register
 async def fail(ctx: Context) -> None:
     raise LookupError("no such thing")
 
@@ -148,7 +172,16 @@ async def sleep(ctx: Context, seconds: float) -> str:
 
 app = App("too_long", [entity])
 
-ENDED = ["spin", "stubborn", "hide", "spin_in_an_exceptions_text", "spin_behind_a_call", "spin_below"]
+ENDED = [
+    "spin",
+    "stubborn",
+    "hide",
+    "spin_in_an_exceptions_text",
+    "spin_behind_a_call",
+    "spin_below",
+    "spin_and_call",
+    "spin_when_its_result_is_freed",
+]
 
 
 def client(data_dir: Path | None = None, limits: Limits = LIMITS) -> EmbeddedClient:

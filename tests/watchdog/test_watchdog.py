@@ -27,7 +27,7 @@ class Ran:
     def __init__(self, spec: Any, key: str) -> None:
         self._spec = spec
         self._key = key
-        self._calls: list[None] = []
+        self._calls: list[None] = []  # what is in these is not looked at
         self._externals = 0
 
 
@@ -102,10 +102,39 @@ def test_it_is_ended_at_its_limit_and_in_earnest_if_it_goes_on() -> None:
 
 def test_another_step_of_it_begins_anew() -> None:
     bench = Bench(1.0)
+    bench.runs()
     for _ in range(20):
-        bench.runs()._calls.append(None)
+        bench.running.resumed += 1
         bench.passes(0.75)
     assert not bench.ended
+
+
+def test_what_it_calls_is_no_sign_of_its_end() -> None:
+    bench = Bench(1.0)
+    invocation = bench.runs()
+    for _ in range(20):
+        invocation._calls.append(None)
+        invocation._externals += 1
+        bench.passes(0.25)
+    assert bench.ended
+
+
+def test_many_short_ones_in_one_pass_hold_up_the_event_loop_too() -> None:
+    bench = Bench(10.0)
+    for _ in range(20):
+        bench.runs()
+        bench.passes(0.25)
+    assert len(bench.busy) == 19
+    assert not bench.ended
+
+
+def test_what_ends_with_its_pass_holds_up_nothing() -> None:
+    bench = Bench(10.0)
+    for _ in range(20):
+        bench.turn += 2
+        bench.runs()
+        bench.passes(0.25)
+    assert not bench.busy
 
 
 def test_a_process_that_was_stopped_has_run_nothing(caplog: pytest.LogCaptureFixture) -> None:
