@@ -38,15 +38,24 @@ def patience(plan: EpochPlan | None) -> int:
     return REPLAY_PATIENCE if plan.last else CLOSED_PATIENCE
 
 
-def settle(cut_roots: Iterable[RootTransaction], patience: int) -> None:
-    """Says how these end, when all their branches have ended. Raises `EngineFailed` in an epoch that is known to have
-    ended: what was ended by the watchdog there is recorded, and this was not.
+def _ended_before(patience: int, tids: Collection[int], answered: Collection[int]) -> bool:
+    """Whether it is known that these had ended: by a later epoch, or by a reply that stands in the log."""
+    return patience == CLOSED_PATIENCE or any(tid in answered for tid in tids)
+
+
+def settle(
+    cut_roots: list[RootTransaction], patience: int, tids: Collection[int] = (), answered: Collection[int] = ()
+) -> None:
+    """Says how these end, when all their branches have ended. `tids` are this worker's own of the epoch, `answered`
+    those of which a reply stands. Raises `EngineFailed` in an epoch that is known to have ended: what was ended by the
+    watchdog there is recorded, and this was not.
     """
+    ended_before = bool(cut_roots) and _ended_before(patience, tids, answered)
     for root in cut_roots:
         failure = root.failure
         if root.overflow:
             continue  # it leaves the epoch whatever this branch of it did
-        if patience == CLOSED_PATIENCE:
+        if ended_before:
             raise contradiction(root.tid, failure)
         if root.external or root.collided or failure is None:
             root.overflow = True  # it leaves the epoch, and comes back in sequential mode
@@ -54,9 +63,11 @@ def settle(cut_roots: Iterable[RootTransaction], patience: int) -> None:
             root.failure = failure._replace(code="aborted")
 
 
-def of_locks(cut: list[int], patience: int) -> list[int]:
-    """Those that a round of the lock phase has to be begun anew without. Raises `EngineFailed` as `settle` does."""
-    if cut and patience == CLOSED_PATIENCE:
+def of_locks(cut: list[int], patience: int, locked: Collection[int] = (), answered: Collection[int] = ()) -> list[int]:
+    """Those that a round of the lock phase has to be begun anew without. `locked` take part in it: what is answered
+    before it says nothing of it. Raises `EngineFailed` as `settle` does.
+    """
+    if cut and _ended_before(patience, locked, answered):
         raise contradiction(cut[0], None)
     return cut
 

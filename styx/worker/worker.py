@@ -362,7 +362,7 @@ class Worker:
         if self._reported or self.executor.open_roots:
             return
         self._reported = True
-        cuts.settle(self.executor.cut_roots, self.patience)
+        cuts.settle(self.executor.cut_roots, self.patience, self.executor.roots, self._replies.answered)
         roots = self.executor.roots.values()
         done = done_report(self.generation, self.epoch, self._new_max, roots, self.limits.invocations_max)
         if self._alone:
@@ -443,7 +443,7 @@ class Worker:
         assert self._locks is not None
         if self._locks.run(self.limits.slice_invocations) and not self._reported:
             self._reported = True
-            cut = cuts.of_locks(self._locks.cut(), self.patience)
+            cut = cuts.of_locks(self._locks.cut(), self.patience, self._locked, self._replies.answered)
             self._effects.extend(self._log.verdicts(self.generation, self.epoch, [], cut))
             failures = self._locks.failures()
             self._lock_report = LockReport(self.generation, self.epoch, self._locks.number, failures, cut)

@@ -25,6 +25,7 @@ LIMITS = Limits(function_seconds_max=0.2)
 
 entity = Operator("entity")
 started: list[str] = []
+slower: list[bool] = []
 
 
 class Spinning(Exception):
@@ -155,6 +156,14 @@ async def fail(ctx: Context) -> None:
 
 
 @entity.register
+async def spin_when_told(ctx: Context) -> int:
+    """As on a machine that is slower than it was."""
+    while slower:
+        pass
+    return 1
+
+
+@entity.register
 async def spin_later(ctx: Context) -> int:
     """Ends on the state of an epoch's start, but not behind another transaction of the epoch."""
     total: int = await ctx.get(0)
@@ -269,6 +278,22 @@ async def test_no_replay_runs_it_again(tmp_path: Path) -> None:
         assert embedded.state() == state
         assert await embedded.call(entity, "k1", add) == 2
     assert not started
+
+
+async def test_no_replay_records_that_what_was_answered_does_not_end(tmp_path: Path) -> None:
+    async with client(tmp_path) as embedded:
+        assert await embedded.call(entity, "a", spin_when_told) == 1
+        await embedded.engine.flushed()
+        embedded.engine.crash()
+    slower.append(True)
+    try:
+        with pytest.raises(styx.EngineFailed, match="does not end"):
+            async with client(tmp_path):
+                pass
+    finally:
+        slower.clear()
+    async with client(tmp_path) as embedded:
+        assert await embedded.call(entity, "b", add) == 1
 
 
 async def test_one_that_was_crashed_amid_it_is_ended_in_the_replay(tmp_path: Path) -> None:

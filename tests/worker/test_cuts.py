@@ -74,3 +74,13 @@ def test_time_decides_nothing_that_is_known_to_have_been_decided() -> None:
     left = cut_root()
     left.overflow = True
     cuts.settle([left], CLOSED_PATIENCE)  # whatever this branch did, it was not in the epoch
+
+
+def test_a_reply_that_stands_says_that_the_epoch_had_ended() -> None:
+    with pytest.raises(EngineFailed, match="does not end"):
+        cuts.settle([cut_root()], REPLAY_PATIENCE, [1, 2], {2: 7})
+    cuts.settle([cut_root()], REPLAY_PATIENCE, [1, 2], {3: 7})
+    cuts.settle([], REPLAY_PATIENCE, [1, 2], {2: 7})
+    with pytest.raises(EngineFailed, match="transaction 4 does not end"):
+        cuts.of_locks([4], REPLAY_PATIENCE, [4, 5], {5: 7})
+    assert cuts.of_locks([4], REPLAY_PATIENCE, [4, 5], {3: 7}) == [4]
