@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from msgspec.structs import replace
 
 from styx.testing.simulation import random_plan, simulate
 from styx.testing.simulation.plan import CLUSTER_FAULT_KINDS, FAULT_KINDS, PLANNED_KINDS
@@ -18,6 +19,7 @@ from styx.testing.soak import compare_elsewhere, describe, run_seeds
 SEEDS = int(os.environ.get("STYX_SEEDS", "2000"))
 TOGETHER = 100
 """Seeds of one test, so that the processes of a run share them."""
+SPINNING = 60
 
 REGRESSIONS = {
     3: "two coordinators gave the same generation: its number was kept apart from the log that it fences",
@@ -79,6 +81,13 @@ def test_the_hash_seed_does_not_matter() -> None:
 
 
 @pytest.mark.slow
+def test_functions_run_too_long_in_lock_phases_too() -> None:
+    """Too rare to be met by every hundred ordinary seeds, so many functions of these do."""
+    reports = (simulate(replace(random_plan(seed), spins=0.4)) for seed in range(SPINNING))
+    assert sum(report.unlocked for report in reports) > 1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, SEEDS, TOGETHER))
 def test_thousands_of_seeds(first: int) -> None:
     tally = run_seeds(range(first, min(first + TOGETHER, SEEDS)))
@@ -89,4 +98,3 @@ def test_thousands_of_seeds(first: int) -> None:
             "every kind of fault must have happened"
         )
         assert tally.cut, "functions that run too long must have been met"
-        assert tally.unlocked, "in lock phases, too"
