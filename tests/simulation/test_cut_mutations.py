@@ -145,10 +145,10 @@ def what_was_ended_in_the_lock_phase_commits(patch: pytest.MonkeyPatch) -> None:
 def what_branches_could_not_see_of_each_other_does_not_matter(patch: pytest.MonkeyPatch) -> None:
     original = cuts.settle
 
-    def settle(cut_roots: Any, patience: int) -> None:
+    def settle(cut_roots: Any, *others: Any) -> None:
         for root in cut_roots:
             root.collided = False
-        original(cut_roots, patience)
+        original(cut_roots, *others)
 
     patch.setattr(cuts, "settle", settle)
 
