@@ -8,6 +8,7 @@ Only Linux has this; elsewhere a port is looked at once, and two who look at the
 
 from __future__ import annotations
 
+import atexit
 import random
 import socket
 import sys
@@ -60,3 +61,6 @@ def _take(port: int) -> socket.socket | None:
 def _close(sockets: list[socket.socket]) -> None:
     for each in sockets:
         each.close()
+
+
+atexit.register(_close, _held)  # Python warns of what is left open
