@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
+from styx.cli.gateway_options import (
+    ApiKey,
+    Authority,
+    EntityKey,
+    GatewayUrl,
+    OperatorName,
+    ReplyTimeout,
+    check_timeout_option,
+)
+from styx.limits import TIMEOUT_SECONDS_DEFAULT
 
 EXAMPLES: Final = """\
 Examples:
@@ -28,29 +36,19 @@ Exit codes:
 
 
 def call(
-    operator: Annotated[str, Parameter(help="The operator's name, such as account.")],
-    key: Annotated[str, Parameter(help="The entity's key: alice, 42, or a JSON array for a composite key: '[1,2]'.")],
+    operator: OperatorName,
+    key: EntityKey,
     function: Annotated[str, Parameter(help="The function's name, such as transfer.")],
     /,
     *arguments: Annotated[str, Parameter(help="The function's arguments: JSON, or text as it stands.")],
-    url: Annotated[
-        str | None,
-        Parameter(help="The gateway; by default that of styx up here, or port 8080.", env_var="STYX_URL"),
-    ] = None,
-    timeout: Annotated[
-        float, Parameter(help="Seconds to wait for the reply.", env_var="STYX_TIMEOUT")
-    ] = TIMEOUT_SECONDS_DEFAULT,
+    url: GatewayUrl = None,
+    timeout: ReplyTimeout = TIMEOUT_SECONDS_DEFAULT,
     idempotency_key: Annotated[
         str | None,
         Parameter(help="The same key gives the first reply again and runs nothing.", env_var="STYX_IDEMPOTENCY_KEY"),
     ] = None,
-    api_key: Annotated[
-        str | None,
-        Parameter(help="API key or token. Better in the environment: others here see options.", env_var="STYX_API_KEY"),
-    ] = None,
-    ca: Annotated[
-        Path | None, Parameter(help="PEM file with the authority of an https gateway.", env_var="STYX_CA")
-    ] = None,
+    api_key: ApiKey = None,
+    ca: Authority = None,
 ) -> int:
     """Send one request and print its result as JSON.
 
@@ -59,16 +57,12 @@ def call(
     What begins with a dash and is no number goes after --.
     """
     from styx.cli.call_outcome import call_outcome, unknown_outcome
-    from styx.cli.exit_codes import usage_error
     from styx.cli.gateway_request import GatewayRequest, NoReply, post
     from styx.cli.json_arguments import json_arguments
     from styx.cli.output import readable
     from styx.cli.run_directory import gateway_url
 
-    if not 0 < timeout <= TIMEOUT_SECONDS_MAX:
-        raise usage_error(
-            f"--timeout is a number of seconds above 0 and up to {TIMEOUT_SECONDS_MAX:g}, got {timeout:g}"
-        )
+    check_timeout_option(timeout)
     url = gateway_url(url)
     # A key always, so that a request without a reply can be asked for again.
     same_key = idempotency_key or _new_key()

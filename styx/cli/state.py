@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
-from styx.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
+from styx.cli.gateway_options import (
+    ApiKey,
+    Authority,
+    EntityKey,
+    GatewayUrl,
+    OperatorName,
+    ReplyTimeout,
+    check_timeout_option,
+)
+from styx.limits import TIMEOUT_SECONDS_DEFAULT
 
 EXAMPLES: Final = """\
 Examples:
@@ -31,24 +39,14 @@ def state(sort_key: int) -> App:
 
 
 def get(
-    operator: Annotated[str, Parameter(help="The operator's name, such as account.")],
-    key: Annotated[str, Parameter(help="The entity's key: alice, 42, or a JSON array for a composite key: '[1,2]'.")],
+    operator: OperatorName,
+    key: EntityKey,
     /,
     *,
-    url: Annotated[
-        str | None,
-        Parameter(help="The gateway; by default that of styx up here, or port 8080.", env_var="STYX_URL"),
-    ] = None,
-    timeout: Annotated[
-        float, Parameter(help="Seconds to wait for the reply.", env_var="STYX_TIMEOUT")
-    ] = TIMEOUT_SECONDS_DEFAULT,
-    api_key: Annotated[
-        str | None,
-        Parameter(help="API key or token. Better in the environment: others here see options.", env_var="STYX_API_KEY"),
-    ] = None,
-    ca: Annotated[
-        Path | None, Parameter(help="PEM file with the authority of an https gateway.", env_var="STYX_CA")
-    ] = None,
+    url: GatewayUrl = None,
+    timeout: ReplyTimeout = TIMEOUT_SECONDS_DEFAULT,
+    api_key: ApiKey = None,
+    ca: Authority = None,
 ) -> int:
     """Print one entity's state as JSON.
 
@@ -56,15 +54,12 @@ def get(
     A key that begins with a dash and is no number goes after --.
     """
     from styx.cli.call_outcome import read_outcome
-    from styx.cli.exit_codes import FAILURE, usage_error
+    from styx.cli.exit_codes import FAILURE
     from styx.cli.gateway_request import GatewayRead, NoReply, get_entity
     from styx.cli.output import readable
     from styx.cli.run_directory import gateway_url
 
-    if not 0 < timeout <= TIMEOUT_SECONDS_MAX:
-        raise usage_error(
-            f"--timeout is a number of seconds above 0 and up to {TIMEOUT_SECONDS_MAX:g}, got {timeout:g}"
-        )
+    check_timeout_option(timeout)
     url = gateway_url(url)
     try:
         outcome = read_outcome(get_entity(url, GatewayRead(operator, key, timeout, api_key, ca)), url)

@@ -177,7 +177,7 @@ class StateChanger:
         self._halts = 0
 
     def pack(self, app: App) -> bytes:
-        """What a deployment sends. It holds up its own process for some 70 ms, in which nobody's answer is to be timed."""
+        """What a deployment sends. It holds up this process for some 70 ms: time no answers meanwhile."""
         return pack(app, self._cluster.security.secret)
 
     async def order(self, package: bytes, *, only_check: bool = False) -> tuple[Answer, float]:
