@@ -83,11 +83,13 @@ class Loaded(msgspec.Struct, array_like=True, tag=1, gc=False):
     """The worker has its slots' state and knows the epochs to replay, up to `replay_until` (-1: none).
 
     `converted`: some of it is not as the snapshot has it, since the app's version converts what it finds there.
+    `answered`: (epoch, phase) of the last reply that it has found in the log.
     """
 
     generation: int
     replay_until: int
     converted: bool = False
+    answered: tuple[int, int] = (-1, 0)
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=2, gc=False):
@@ -190,9 +192,13 @@ class Recover(msgspec.Struct, array_like=True, tag=1, gc=False):
 
 
 class Resume(msgspec.Struct, array_like=True, tag=2, gc=False):
-    """All workers are loaded: replay what is recorded, then go on."""
+    """All workers are loaded: replay what is recorded, then go on.
+
+    `answered` is the furthest of what they have found: what is recorded up to there is decided, on every worker.
+    """
 
     generation: int
+    answered: tuple[int, int] = (-1, 0)
 
 
 class Join(msgspec.Struct, array_like=True, tag=3, gc=False):

@@ -59,6 +59,7 @@ from styx.protocol import (
     ToCoordinator,
     ToWorker,
 )
+from styx.worker.given_replies import NOTHING
 
 BREAKS_MAX = 3
 """Generations in a row that may break without an epoch before the worker that others cannot reach must join anew."""
@@ -85,8 +86,7 @@ class Coordinator:
         self.n_slots = n_slots
         self.membership = Membership(workers_wanted, grace_s, silence_max_s, n_slots, settle_s)
         self.phase = Phase.WAITING
-        self.generation = -1
-        self.epoch = -1
+        self.generation = self.epoch = -1
         self.app_version = 0
         self.owners: dict[int, int] = {}
         self.snapshots_completed = 0
@@ -96,7 +96,7 @@ class Coordinator:
         """Nothing has run since the last complete snapshot, and nothing runs."""
         self.ledger = SnapshotLedger(n_slots)
         self._effects: list[Effect] = []
-        self._replay_until = -1
+        self._replay_until, self._answered = -1, NOTHING
         self._loaded: set[int] = set()
         self._barriers: EpochBarriers | None = None
         self._counter = 0
@@ -246,10 +246,9 @@ class Coordinator:
         self.phase = Phase.LOADING
         manifest = self.ledger.newest
         self.ledger.start_from(manifest)
-        self.epoch = -1 if manifest is None else manifest.epoch
-        self._counter = 0 if manifest is None else manifest.counter
-        self._joined_epoch = -1
-        self._replay_until = -1
+        self.epoch, self._counter = (-1, 0) if manifest is None else (manifest.epoch, manifest.counter)
+        self._joined_epoch = self._replay_until = -1
+        self._answered = NOTHING
         members = self.membership.members
         self.membership.place()
         self.owners = place(self.n_slots, members, self.owners)
@@ -369,6 +368,7 @@ class Coordinator:
         elif isinstance(message, Loaded):
             self._loaded.add(worker)
             self._replay_until = max(self._replay_until, message.replay_until)
+            self._answered = max(self._answered, message.answered)
             self._converted |= message.converted
             if self._loaded == self.membership.members and self.phase is Phase.LOADING:
                 self._resume()
@@ -388,7 +388,7 @@ class Coordinator:
         self._effects.extend(DeleteManifest(broken.generation, broken.epoch) for broken in self._unusable)
         self._unusable = []
         self._next_epoch()
-        self._tell_all(Resume(self.generation))
+        self._tell_all(Resume(self.generation, self._answered))
         if self._checks.version is not None:
             self._tell_all(self._checks.begin(self.generation))
         # Until what a new version has converted is in a snapshot, every recovery has to convert it again.

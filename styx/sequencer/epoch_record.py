@@ -73,7 +73,7 @@ LogEntry = EpochRecord | GenerationMarker | SnapshotNote | Verdicts
 
 
 class EpochPlan(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """An epoch to replay: batches by slot, and its verdicts. `last`: no later epoch is to be replayed."""
+    """An epoch to replay: batches by slot, and its verdicts. `last`: nothing shows that a later epoch was begun."""
 
     epoch: int
     counter: int
@@ -112,7 +112,7 @@ def replay_plan(
     plans: list[EpochPlan] = []
     current = after_generation
     gathered: dict[int, SlotBatch] = {}
-    gathered_epoch = -1
+    gathered_epoch = begun = -1
     verdicts: list[Verdicts] = []
     for record in records:
         if isinstance(record, SnapshotNote):
@@ -131,6 +131,7 @@ def replay_plan(
         if isinstance(record, Verdicts):
             verdicts.append(record)
             continue
+        begun = max(begun, record.epoch)  # its worker had ended the one before
         if record.epoch <= after_epoch + len(plans):
             continue
         if record.epoch != gathered_epoch:
@@ -139,7 +140,7 @@ def replay_plan(
         if len(gathered) == n_slots and record.epoch == after_epoch + len(plans) + 1:
             plans.append(EpochPlan(record.epoch, record.counter, gathered))
             gathered, gathered_epoch = {}, -1
-    return [_with_verdicts(plan, verdicts, plan is plans[-1]) for plan in plans]
+    return [_with_verdicts(plan, verdicts, plan.epoch >= begun) for plan in plans]
 
 
 def _with_verdicts(plan: EpochPlan, verdicts: list[Verdicts], last: bool) -> EpochPlan:

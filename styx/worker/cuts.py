@@ -15,47 +15,42 @@ from typing import Final
 from styx.errors import EngineFailed
 from styx.execution import ErrorTriple
 from styx.sequencer.epoch_record import EpochPlan
+from styx.worker.given_replies import Reached, decided
 from styx.worker.invocation import CUT_CODE
 from styx.worker.messages import Failure
 from styx.worker.root import RootTransaction
 
 REPLAY_PATIENCE: Final = 3
-"""How many times longer a function may run in the replay of the last recorded epoch: it may have ended in time when it
-ran first, and its outcome be known, on a machine that was less busy.
+"""How many times longer a function may run in the replay of what may not have been decided before: it may have ended in
+time when it ran first, on a machine that was less busy. No reply stands, so either outcome is right.
 """
-
-
 CLOSED_PATIENCE: Final = 30
-"""The same in the replay of an epoch that is known to have ended: then the function did end, or its end is recorded,
-and no other outcome is right. If it does not end now, the engine fails.
+"""The same in the replay of what is known to have been decided: then the function did end, or its end is recorded, and
+no other outcome is right. If it does not end now, the engine fails.
 """
 
 
-def patience(plan: EpochPlan | None) -> int:
-    """How many times longer than usual a function may run in an epoch; `plan` is the recorded one that is replayed."""
+def patience(plan: EpochPlan | None, answered: Reached, locking: bool) -> int:
+    """How many times longer than usual a function may run in an epoch, or in its lock phase.
+
+    `plan` is the recorded one that is replayed, `answered` how far the replies reach that stand for any slot.
+    """
     if plan is None:
         return 1
-    return REPLAY_PATIENCE if plan.last else CLOSED_PATIENCE
+    if not plan.last or decided(plan.epoch, locking, answered):
+        return CLOSED_PATIENCE
+    return REPLAY_PATIENCE
 
 
-def _ended_before(patience: int, tids: Collection[int], answered: Collection[int]) -> bool:
-    """Whether it is known that these had ended: by a later epoch, or by a reply that stands in the log."""
-    return patience == CLOSED_PATIENCE or any(tid in answered for tid in tids)
-
-
-def settle(
-    cut_roots: list[RootTransaction], patience: int, tids: Collection[int] = (), answered: Collection[int] = ()
-) -> None:
-    """Says how these end, when all their branches have ended. `tids` are this worker's own of the epoch, `answered`
-    those of which a reply stands. Raises `EngineFailed` in an epoch that is known to have ended: what was ended by the
-    watchdog there is recorded, and this was not.
+def settle(cut_roots: list[RootTransaction], patience: int) -> None:
+    """Says how these end, when all their branches have ended. Raises `EngineFailed` where it is known that they had
+    ended: what was ended by the watchdog there is recorded, and this was not.
     """
-    ended_before = bool(cut_roots) and _ended_before(patience, tids, answered)
     for root in cut_roots:
         failure = root.failure
         if root.overflow:
             continue  # it leaves the epoch whatever this branch of it did
-        if ended_before:
+        if patience == CLOSED_PATIENCE:
             raise contradiction(root.tid, failure)
         if root.external or root.collided or failure is None:
             root.overflow = True  # it leaves the epoch, and comes back in sequential mode
@@ -63,11 +58,9 @@ def settle(
             root.failure = failure._replace(code="aborted")
 
 
-def of_locks(cut: list[int], patience: int, locked: Collection[int] = (), answered: Collection[int] = ()) -> list[int]:
-    """Those that a round of the lock phase has to be begun anew without. `locked` take part in it: what is answered
-    before it says nothing of it. Raises `EngineFailed` as `settle` does.
-    """
-    if cut and _ended_before(patience, locked, answered):
+def of_locks(cut: list[int], patience: int) -> list[int]:
+    """Those that a round of the lock phase has to be begun anew without. Raises `EngineFailed` as `settle` does."""
+    if cut and patience == CLOSED_PATIENCE:
         raise contradiction(cut[0], None)
     return cut
 

@@ -17,6 +17,7 @@ from styx.messages import ReplyRecord
 from styx.protocol import Manifest, PendingTransaction, SlotPart, ToCoordinator, ToWorker
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan
+from styx.worker.given_replies import NOTHING, Reached
 from styx.worker.messages import Frame
 from styx.worker.slot import Delta, Table
 
@@ -78,7 +79,9 @@ class LoadedSlot:
 
 @dataclass(slots=True)
 class StateLoaded:
-    """The answer to `LoadState`; `answered` has digests of replies already in the replies stream, by sequence TID."""
+    """The answer to `LoadState`; `answered` has digests of replies already in the replies stream, by sequence TID,
+    which reach as far as `answered_until` (epoch, phase).
+    """
 
     generation: int
     epoch: int
@@ -86,6 +89,7 @@ class StateLoaded:
     slots: dict[int, LoadedSlot]
     plans: list[EpochPlan]
     answered: dict[int, int]
+    answered_until: Reached = NOTHING
 
 
 @dataclass(slots=True)

@@ -15,7 +15,6 @@ import msgspec
 from styx.deployment.conversion import converted
 from styx.errors import EngineFailed
 from styx.log.base import LogReader, LogTruncated, Stream
-from styx.messages import decode_reply
 from styx.protocol import Manifest
 from styx.sequencer.epoch_record import (
     EPOCHS_PARTITION,
@@ -27,12 +26,12 @@ from styx.sequencer.epoch_record import (
 )
 from styx.store.base import NotFound, Store
 from styx.worker.events import LoadedSlot, LoadState, StateLoaded
-from styx.worker.replay_difference import reply_digest
+from styx.worker.given_replies import GivenReplies, given_replies
 from styx.worker.slot import Delta, Table, merge_into, tables_of
 from styx.worker.snapshot_object import decode_delta
 from styx.worker.snapshot_spans import spans
 
-Scan = Callable[[LoadState, LogReader], dict[int, int]]
+Scan = Callable[[LoadState, LogReader], GivenReplies]
 
 
 class Unusable(EngineFailed):
@@ -40,10 +39,10 @@ class Unusable(EngineFailed):
 
 
 class Behind(NamedTuple):
-    """What the log has behind a snapshot: epochs to replay, and digests of the replies given, by sequence TID."""
+    """What the log has behind a snapshot: epochs to replay, and the replies given."""
 
     plans: list[EpochPlan]
-    answered: dict[int, int]
+    given: GivenReplies
 
 
 def load_state(wanted: LoadState, n_slots: int, log: LogReader, store: Store, scan: Scan | None = None) -> StateLoaded:
@@ -64,7 +63,7 @@ def state_of(wanted: LoadState, store: Store, behind: Callable[[], Behind]) -> S
     manifest = wanted.manifest
     try:
         slots = _converted(wanted, _load_slots(wanted, store))
-        plans, answered = behind()
+        plans, given = behind()
     except LogTruncated as error:
         what = "without a snapshot" if manifest is None else f"on the snapshot of epoch {manifest.epoch}"
         raise Unusable(
@@ -74,7 +73,7 @@ def state_of(wanted: LoadState, store: Store, behind: Callable[[], Behind]) -> S
     except (EngineFailed, msgspec.DecodeError) as error:
         raise Unusable(str(error)) from error
     epoch, counter = (-1, 0) if manifest is None else (manifest.epoch, manifest.counter)
-    return StateLoaded(wanted.generation, epoch, counter, slots, plans, answered)
+    return StateLoaded(wanted.generation, epoch, counter, slots, plans, *given)
 
 
 def behind_snapshot(
@@ -88,16 +87,14 @@ def behind_snapshot(
     return Behind(plans, scan(wanted, log))
 
 
-def answered_in_own_partition(wanted: LoadState, log: LogReader) -> dict[int, int]:
-    """The digests of replies that stand in the log, by sequence TID, where each slot's are in the partition of its
-    number.
-    """
+def answered_in_own_partition(wanted: LoadState, log: LogReader) -> GivenReplies:
+    """The replies that stand in the log, where each slot's are in the partition of its number."""
     known = {} if wanted.manifest is None else {s.part.slot: s.part.replies for s in wanted.manifest.slots}
-    answered: dict[int, int] = {}
-    for slot in wanted.slots:
-        for record in log.read(Stream.REPLIES, slot, known.get(slot, {}).get(slot, 0)):
-            answered[decode_reply(record.payload).sequence] = reply_digest(record.payload)
-    return answered
+    return given_replies(
+        record.payload
+        for slot in wanted.slots
+        for record in log.read(Stream.REPLIES, slot, known.get(slot, {}).get(slot, 0))
+    )
 
 
 def _load_slots(wanted: LoadState, store: Store) -> dict[int, LoadedSlot]:

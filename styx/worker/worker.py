@@ -53,6 +53,7 @@ from styx.worker.events import (
 from styx.worker.executor import Executor
 from styx.worker.external_calls import due_calls
 from styx.worker.generation_start import load_state
+from styx.worker.given_replies import NOTHING
 from styx.worker.intake import Intake
 from styx.worker.lock_rounds import LockRounds
 from styx.worker.messages import ExternalDone, Frame
@@ -96,14 +97,13 @@ class Worker:
         """A generation begins with nothing."""
         self.executor = Executor(self.id, self.app, self.limits, self.n_slots, self.notes)
         self.slots: dict[int, Slot] = {}
-        self.epoch = -1
-        self.counter = 0
+        self.epoch, self.counter = -1, 0
         self._intake = Intake(self.app, self.limits, self.n_slots)
         self._memories: dict[int, ReplyMemory] = {}
         self.pressure = self._intake.pressure
         self._replies = Replies(self._memories, self.pressure)
         self._plans: dict[int, EpochPlan] = {}
-        self.recorded_until = -1
+        self.recorded_until, self._answered = -1, NOTHING
         self._early: dict[int, list[Frame]] = {}
         self._early_outcomes: list[ExternalDone] = []
         self._joined = -1
@@ -142,7 +142,7 @@ class Worker:
     @property
     def patience(self) -> int:
         """How many times longer than usual a function may run now."""
-        return cuts.patience(self._plans.get(self.epoch))
+        return cuts.patience(self._plans.get(self.epoch), self._answered, self.reached is Step.LOCKING)
 
     @property
     def backlog(self) -> int:
@@ -237,6 +237,7 @@ class Worker:
         if message.generation != self.generation:
             return
         if isinstance(message, Resume):
+            self._answered = message.answered
             self._reach(Step.IDLE)
         elif isinstance(message, Join):
             self._joined = message.epoch
@@ -300,7 +301,7 @@ class Worker:
         self._reach(Step.LOADED)
         converted = any(slot.converted for slot in self.slots.values())
         self.recorded_until = max(self._plans, default=-1)
-        self._tell(Loaded(self.generation, self.recorded_until, converted))
+        self._tell(Loaded(self.generation, self.recorded_until, converted, loaded.answered_until))
 
     def _hold(self) -> None:
         """The state is that of a snapshot until the next epoch begins: a generation that starts from it loads less."""
@@ -362,7 +363,7 @@ class Worker:
         if self._reported or self.executor.open_roots:
             return
         self._reported = True
-        cuts.settle(self.executor.cut_roots, self.patience, self.executor.roots, self._replies.answered)
+        cuts.settle(self.executor.cut_roots, self.patience)
         roots = self.executor.roots.values()
         done = done_report(self.generation, self.epoch, self._new_max, roots, self.limits.invocations_max)
         if self._alone:
@@ -443,7 +444,7 @@ class Worker:
         assert self._locks is not None
         if self._locks.run(self.limits.slice_invocations) and not self._reported:
             self._reported = True
-            cut = cuts.of_locks(self._locks.cut(), self.patience, self._locked, self._replies.answered)
+            cut = cuts.of_locks(self._locks.cut(), self.patience)
             self._effects.extend(self._log.verdicts(self.generation, self.epoch, [], cut))
             failures = self._locks.failures()
             self._lock_report = LockReport(self.generation, self.epoch, self._locks.number, failures, cut)
@@ -485,8 +486,7 @@ class Worker:
         early, self._early_outcomes = self._early_outcomes, []
         for done in early:
             self._intake.outcome(done)
-        self._barrier = None
-        self._locks = None
+        self._barrier = self._locks = None
         self._locked = frozenset()
         self._reach(Step.HOLDING if last.hold else Step.IDLE)
         if last.hold:

@@ -73,6 +73,11 @@ def _script(params: bytes) -> str:
     return str(decode_plain(params)[0])
 
 
+def _answered(message: Loaded | Resume) -> str:
+    epoch, phase = message.answered
+    return "" if epoch < 0 else f", replies reach epoch {epoch} phase {phase}"
+
+
 def _calls(calls: list[tuple[bytes, CallSpec]]) -> str:
     return ", ".join(f"{path(p)} {spec.key} ({_script(spec.params)})" for p, spec in calls)
 
@@ -123,7 +128,7 @@ def _flags(message: Ack | Result) -> str:
 def to_coordinator(message: ToCoordinator) -> str:
     if isinstance(message, Loaded):
         until, loaded = message.replay_until, "loaded and converted" if message.converted else "loaded"
-        return loaded if until < 0 else f"{loaded}, recorded up to epoch {until}"
+        return loaded if until < 0 else f"{loaded}, recorded up to epoch {until}{_answered(message)}"
     if isinstance(message, LoadFailed):
         return short_names(f"cannot load: {message.reason}")
     if isinstance(message, EpochStarted):
@@ -168,7 +173,7 @@ def to_worker(message: ToWorker) -> str:
         version = f" on version {message.app_version}" if message.app_version else ""
         return f"recover from {snapshot(message.manifest)}{version}; {owners}"
     if isinstance(message, Resume):
-        return "resume"
+        return f"resume{_answered(message)}"
     if isinstance(message, Join):
         return f"epoch {message.epoch} join"
     if isinstance(message, Validate):

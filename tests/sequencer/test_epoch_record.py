@@ -142,3 +142,14 @@ def test_a_plan_never_has_gaps_halves_or_void_records(drawn: list[tuple[int, int
         assert len({batch.count for batch in plan.batches.values()}) == 1, "two generations in one epoch"
     generations = [plan.batches[0].count for plan in plans]
     assert generations == sorted(generations)
+
+
+def test_an_epoch_is_not_the_last_if_any_worker_had_begun_another() -> None:
+    def last(*more: EpochRecord | GenerationMarker) -> list[bool]:
+        return [plan.last for plan in replay_plan([*complete, *more], 2, -1, -1, 9)]
+
+    complete: Records = [marker(1), record(1, 0, 0), record(1, 0, 1)]
+    assert last() == [True]
+    assert last(record(1, 1, 1)) == [False]
+    assert last(record(1, 1, 1), marker(2)) == [False], "its own requests are formed anew"
+    assert last(marker(2), record(1, 1, 1)) == [True], "void: whoever wrote it had been fenced"

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from styx.coordinator import barrier
-from styx.protocol import LockDecision
+from styx.protocol import LockDecision, Resume
 from styx.sequencer import epoch_record
 from styx.testing import chaos_app, spinning
 from styx.testing.random_programs import Profile
 from styx.testing.simulation.plan import Fault
-from styx.worker import cuts, endings, epoch_log, lock_rounds, outbox, recovery
-from styx.worker.events import AppendVerdicts
+from styx.worker import cuts, endings, epoch_log, given_replies, lock_rounds, outbox, recovery
+from styx.worker.events import AppendVerdicts, StateLoaded
 from styx.worker.messages import Ack
+from styx.worker.worker import Worker
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
 
@@ -187,6 +188,31 @@ def the_end_comes_before_every_exception(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(endings.Endings, "_failed", failed)
 
 
+def replies_that_stand_decide_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(cuts, "decided", lambda *_: False)
+
+
+def replies_of_other_workers_decide_nothing(patch: pytest.MonkeyPatch) -> None:
+    load, take = Worker._load, Worker._take_message
+    own: dict[int, tuple[int, int]] = {}
+
+    def loaded(self: Worker, answer: StateLoaded) -> None:
+        own[self.id] = answer.answered_until
+        load(self, answer)
+
+    def taken(self: Worker, message: Any) -> None:
+        take(self, Resume(message.generation, own[self.id]) if isinstance(message, Resume) else message)
+
+    patch.setattr(Worker, "_load", loaded)
+    patch.setattr(Worker, "_take_message", taken)
+
+
+def a_reply_of_the_execution_step_decides_the_lock_phase(patch: pytest.MonkeyPatch) -> None:
+    """What does not end there then stops the engine, though no reply says that it ended."""
+    original = given_replies.decided
+    patch.setattr(cuts, "decided", lambda epoch, locking, answered: original(epoch, False, answered))
+
+
 MUTATIONS: list[tuple[Mutation, dict[str, Any]]] = [
     (verdicts_are_not_waited_for, CROWDED),
     (verdicts_are_not_recorded, CRASHES),
@@ -201,6 +227,9 @@ MUTATIONS: list[tuple[Mutation, dict[str, Any]]] = [
     (a_function_that_hides_its_end_goes_on, PACE),
     (an_earlier_exception_makes_the_end_forgotten, CRASHES),
     (the_end_comes_before_every_exception, PACE),
+    (replies_that_stand_decide_nothing, CROWDED),
+    (replies_of_other_workers_decide_nothing, CROWDED),
+    (a_reply_of_the_execution_step_decides_the_lock_phase, CROWDED),
 ]
 
 

@@ -8,6 +8,7 @@ from styx.errors import EngineFailed
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker import cuts
 from styx.worker.cuts import CLOSED_PATIENCE, REPLAY_PATIENCE
+from styx.worker.given_replies import NOTHING
 from styx.worker.invocation import CUT_CODE
 from styx.worker.messages import Failure
 from styx.worker.root import RootTransaction
@@ -65,22 +66,31 @@ def test_a_recorded_outcome_is_there_before_anything_runs() -> None:
 
 
 def test_time_decides_nothing_that_is_known_to_have_been_decided() -> None:
-    plan = EpochPlan(4, 9, {})
-    assert cuts.patience(None) == 1
-    assert cuts.patience(EpochPlan(4, 9, {}, last=True)) == REPLAY_PATIENCE
-    assert cuts.patience(plan) == CLOSED_PATIENCE
     with pytest.raises(EngineFailed, match=r"transaction 1 .*\(f ran 10 s\).*ended when it ran first"):
         cuts.settle([cut_root()], CLOSED_PATIENCE)
+    with pytest.raises(EngineFailed, match="transaction 4 does not end"):
+        cuts.of_locks([4], CLOSED_PATIENCE)
     left = cut_root()
     left.overflow = True
     cuts.settle([left], CLOSED_PATIENCE)  # whatever this branch did, it was not in the epoch
+    cuts.settle([], CLOSED_PATIENCE)
+    assert cuts.of_locks([], CLOSED_PATIENCE) == []
+    cuts.settle([cut_root()], REPLAY_PATIENCE)
+    assert cuts.of_locks([4], REPLAY_PATIENCE) == [4]
 
 
-def test_a_reply_that_stands_says_that_the_epoch_had_ended() -> None:
-    with pytest.raises(EngineFailed, match="does not end"):
-        cuts.settle([cut_root()], REPLAY_PATIENCE, [1, 2], {2: 7})
-    cuts.settle([cut_root()], REPLAY_PATIENCE, [1, 2], {3: 7})
-    cuts.settle([], REPLAY_PATIENCE, [1, 2], {2: 7})
-    with pytest.raises(EngineFailed, match="transaction 4 does not end"):
-        cuts.of_locks([4], REPLAY_PATIENCE, [4, 5], {5: 7})
-    assert cuts.of_locks([4], REPLAY_PATIENCE, [4, 5], {3: 7}) == [4]
+def test_a_later_epoch_or_a_reply_of_any_worker_says_what_had_been_decided() -> None:
+    last, earlier = EpochPlan(4, 9, {}, last=True), EpochPlan(4, 9, {})
+
+    def decided(plan: EpochPlan, answered: tuple[int, int]) -> tuple[bool, bool]:
+        execution, locks = (cuts.patience(plan, answered, locking) for locking in (False, True))
+        return execution == CLOSED_PATIENCE, locks == CLOSED_PATIENCE
+
+    assert cuts.patience(None, NOTHING, locking=False) == 1
+    assert decided(last, NOTHING) == (False, False)
+    assert decided(last, (3, 2)) == (False, False)
+    assert decided(last, (4, 0)) == (True, False)
+    assert decided(last, (4, 1)) == (True, False)
+    assert decided(last, (4, 2)) == (True, True)
+    assert decided(last, (5, 0)) == (True, True)
+    assert decided(earlier, NOTHING) == (True, True)

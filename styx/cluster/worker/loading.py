@@ -17,8 +17,8 @@ from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.store.base import Store
 from styx.worker import set_aside
 from styx.worker.events import LoadState, StateLoaded, StateUnusable
+from styx.worker.given_replies import GivenReplies, given_replies
 from styx.worker.recovery import Behind, Unusable, behind_snapshot, state_of
-from styx.worker.replay_difference import reply_digest
 from styx.worker.snapshot_spans import spans
 
 
@@ -47,9 +47,9 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
         ends = {slot: end for slot, (_, end) in reader.bounds_of(Stream.REQUESTS).items()}
         return behind_snapshot(wanted, n_slots, reader, ends, scan)
 
-    def scan(wanted: LoadState, _: LogReader) -> dict[int, int]:
+    def scan(wanted: LoadState, _: LogReader) -> GivenReplies:
         replies = reader.replies_of(_reply_starts(wanted, len(reading_ends.result())))
-        return {tid: reply_digest(record) for _, _, tid, record in replies}
+        return given_replies(record for _, _, _, record in replies)
 
     answer: StateLoaded | StateUnusable
     missing = [slot for slot in wanted.slots if slot not in wanted.held]

@@ -16,7 +16,7 @@ from styx.app import App
 from styx.context import Context
 from styx.limits import Limits
 from styx.log.base import LogReader, Stream
-from styx.messages import decode_reply, encode_reply
+from styx.messages import encode_reply
 from styx.protocol import Broken, CheckState, Recover, SlotPart, ToWorker
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
@@ -25,6 +25,7 @@ from styx.testing.simulation.outside_calls import run_external
 from styx.testing.simulation.peer_links import NOTICE_S
 from styx.testing.simulation.shared_log import Identity
 from styx.testing.simulation.versions import version_of_chaos
+from styx.worker.cuts import CLOSED_PATIENCE
 from styx.worker.events import (
     AppendEpochRecord,
     AppendVerdicts,
@@ -47,9 +48,9 @@ from styx.worker.events import (
     StoreSlots,
     Tell,
 )
+from styx.worker.given_replies import GivenReplies, given_replies
 from styx.worker.messages import Frame
 from styx.worker.recovery import Unusable, load_state
-from styx.worker.replay_difference import reply_digest
 from styx.worker.snapshot_io import store_slots
 from styx.worker.worker import Worker
 
@@ -136,10 +137,10 @@ class WorkerHost:
             self.world.time.after(self.world.rng.random() * CHECK_S, self._check)
 
     def _ends(self, context: Context, endless: bool) -> bool:
-        """The watchdog: ends what is endless, and what takes long now and then, but never in a replay."""
+        """The watchdog: ends what is endless, and what takes long now and then, but not where it is patient."""
         running = self.core.executor.running
         assert running.invocation is context, "a function runs that the engine does not name"
-        if not endless and (self.core.patience > 1 or self.world.rng.random() < 0.5):
+        if not endless and (self.core.patience == CLOSED_PATIENCE or self.world.rng.random() < 0.5):
             return False
         running.cut = True
         self.world.cuts += 1
@@ -313,16 +314,13 @@ class WorkerHost:
         self._connected = generation
         return True
 
-    def _answered(self, wanted: LoadState, log: LogReader) -> dict[int, int]:
+    def _answered(self, wanted: LoadState, log: LogReader) -> GivenReplies:
         parts = (
             [] if wanted.manifest is None else [s.part for s in wanted.manifest.slots if s.part.slot in wanted.slots]
         )
-        answered: dict[int, int] = {}
-        for partition in range(self._n_slots):
-            first = min((part.replies.get(partition, 0) for part in parts), default=0)
-            for record in log.read(Stream.REPLIES, partition, first):
-                answered[decode_reply(record.payload).sequence] = reply_digest(record.payload)
-        return answered
+        firsts = [min((part.replies.get(p, 0) for part in parts), default=0) for p in range(self._n_slots)]
+        records = (record for p, first in enumerate(firsts) for record in log.read(Stream.REPLIES, p, first))
+        return given_replies(record.payload for record in records)
 
     def feed(self, slot: int) -> None:
         """Delivers a slot's new requests, in pieces, some of them twice."""

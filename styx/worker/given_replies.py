@@ -1,0 +1,58 @@
+"""What the replies stream says of the epochs that are to be replayed: who was answered there, and how far they came.
+
+A reply leaves only when its step of its epoch is decided everywhere, and everything that time has decided in that step
+is recorded. So one reply, of whichever worker, says that no replay has anything left to decide there. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from styx.worker.replay_difference import reply_digest
+
+Reached = tuple[int, int]
+"""(epoch, phase) of the last reply, as `ReplyRecord` has them."""
+NOTHING: Final[Reached] = (-1, 0)
+LOCK_PHASE: Final = 2
+
+
+class GivenReplies(NamedTuple):
+    """Digests of replies by sequence TID, and how far they reach."""
+
+    digests: dict[int, int]
+    reached: Reached
+
+
+class _Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """How a reply record begins."""
+
+    request_id: str
+    sequence: int
+    tid: int
+    epoch: int
+    phase: int
+
+
+_decode = msgspec.msgpack.Decoder(_Place).decode
+
+
+def given_replies(records: Iterable[bytes]) -> GivenReplies:
+    """Of records of the replies stream. Raises `msgspec.DecodeError` for garbage.
+
+    A repetition that was answered from memory has the place of the first answer, which is not later than its own.
+    """
+    digests: dict[int, int] = {}
+    reached = NOTHING
+    for record in records:
+        place = _decode(record)
+        digests[place.sequence] = reply_digest(record)
+        reached = max(reached, (place.epoch, place.phase))
+    return GivenReplies(digests, reached)
+
+
+def decided(epoch: int, locking: bool, reached: Reached) -> bool:
+    """Whether replies that reach so far say that the epoch's lock phase, or its execution step, was decided."""
+    return (epoch, LOCK_PHASE if locking else 0) <= reached
