@@ -225,8 +225,15 @@ def foreign_await_error(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> No
     elif kind is SyncCall or kind is ExternalCall:
         what = "the context of another invocation"
     else:
-        what = f"{kind.__module__}.{kind.__qualname__}"
+        what = _name_of(kind)
     return _nondeterministic(_suspended_lines(coroutine), what)
+
+
+def _name_of(kind: type) -> str:
+    try:
+        return f"{kind.__module__}.{kind.__qualname__}"
+    except BaseException:  # noqa: BLE001 - a metaclass is the app's code: it can raise anything
+        return "an unnamed object"
 
 
 def _foreign(error: BaseException) -> NondeterministicFunction | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dis import opmap
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
@@ -30,7 +31,11 @@ _COMPILED: Final = "styx/"
 """Compiled modules of this package give their file like this."""
 _APPS_OF_OURS: Final = (os.path.join(_HERE, "testing", ""), os.path.join(_HERE, "cli", "demo", ""))
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python3.")
+_OF_PYTHON: Final = tuple(sys.prefix + os.sep + part for part in ("lib", "bin" + os.sep))
+"""Libraries, and the scripts that start commands such as `styx`."""
 _RAISE: Final = opmap["RAISE_VARARGS"]
+_traceback_of: Final[Callable[[BaseException], TracebackType | None]] = BaseException.__dict__["__traceback__"].__get__
+"""Whatever a class of the app's makes of the attribute."""
 
 
 class Frame(NamedTuple):
@@ -52,7 +57,7 @@ class UserFrames:
     def of(self, error: BaseException) -> tuple[Frame, ...]:
         """The app's frames, outermost first; then the innermost one, if that is a library's."""
         found: list[Frame] = []
-        traceback, last = error.__traceback__, None
+        traceback, last = _traceback_of(error), None
         for _ in range(DEPTH_MAX):
             if traceback is None:
                 break
@@ -82,7 +87,7 @@ class UserFrames:
 
     def raised_on_purpose(self, error: BaseException) -> bool:
         """The app's own code says `raise`, and gives an exception class of its own or one of `DECLARED_BUILTINS`."""
-        last = error.__traceback__
+        last = _traceback_of(error)
         if last is None:
             return False
         while last.tb_next is not None:
@@ -127,7 +132,7 @@ def _is_own(file: str) -> bool:
         return False
     if not file.startswith((os.sep, "<")) and not file.endswith(".py"):
         return False  # an extension's source, which was elsewhere when it was built
-    return not file.startswith(sys.prefix + os.sep + "lib") and not any(part in file for part in _INSTALLED)
+    return not file.startswith(_OF_PYTHON) and not any(part in file for part in _INSTALLED)
 
 
 def _frame(frame: FrameType, line: int | None) -> Frame:

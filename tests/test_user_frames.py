@@ -2,6 +2,7 @@
 
 import gc
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from weakref import ref
@@ -108,6 +109,12 @@ def test_the_library_that_raised_comes_last() -> None:
 
 def test_frames_of_the_engine_are_left_out() -> None:
     assert own(UserFrames().of(raised_by(lambda: encode_strict({1}))))[0] == "raised_by"
+
+
+def test_the_script_that_starts_a_command_is_not_the_apps() -> None:
+    frames = UserFrames()
+    assert not frames.is_own_file(str(Path(sys.prefix) / "bin" / "styx"))
+    assert frames.is_own_file(str(Path(sys.prefix).parent / "bank.py"))
 
 
 def test_a_deep_traceback_is_cut() -> None:

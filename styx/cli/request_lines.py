@@ -18,6 +18,7 @@ import msgspec
 
 from styx.gateway.address import PREFIX
 from styx.reports.function_reports import FIELDS
+from styx.reports.mistakes import printable
 
 LINES_PER_SECOND_MAX: Final = 100
 """Requests that get a line of their own in one second; of the others it is said together how they ended."""
@@ -138,4 +139,4 @@ def _seen(body: bytes) -> tuple[str, int | None]:
         decoded = _decode(body)
     except (msgspec.DecodeError, RecursionError):
         return "", None
-    return decoded.error.type, decoded.transaction.epoch
+    return printable(decoded.error.type), decoded.transaction.epoch

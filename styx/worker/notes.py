@@ -103,11 +103,14 @@ class Notes:
         before = footprint.raised
         if before is not None and before.failure.place <= failure.place:
             return
-        declared = not self.all_aborts and self._is_declared(error)
-        frames = None
-        if not declared and self._captures > 0:
-            self._captures -= 1
-            frames = self._frames.of(error)
+        declared, frames = False, None
+        try:
+            declared = not self.all_aborts and self._is_declared(error)
+            if not declared and self._captures > 0:
+                self._captures -= 1
+                frames = self._frames.of(error)
+        except BaseException:  # noqa: BLE001 - the exception's own code, or its class's: it can raise anything
+            frames = ()
         spec = invocation._spec
         footprint.raised = Raised(failure, (spec.operator, invocation._key, spec.name), declared, frames)
 

@@ -56,6 +56,16 @@ async def test_what_a_request_is_called(method: str, path: str, name: str) -> No
     assert request_name({"method": method, "path": path, "raw_path": path.encode()}) == name
 
 
+async def test_a_type_of_error_moves_no_cursor(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "styx.requests")
+    scope = {"method": "POST", "path": "/v1/shelf/a/echo"}
+    body = b'{"error":{"type":"Bad\\n\\u001b[2J"},"transaction":{"epoch":4}}'
+    application: Any = None
+    RequestLines(application).ended(scope, 409, body, 1.5)
+    [record] = caplog.records
+    assert record.getMessage() == "409 shelf/a.echo Bad\\n\\x1b[2J 1.5 ms epoch 4"
+
+
 async def test_many_at_once_are_summed_up(
     http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import logging
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -83,6 +84,43 @@ async def outside(ctx: Context) -> None:
 app = App("bank", operators=[account])
 
 
+class Unreadable(type):
+    def __getattribute__(cls, name: str) -> Any:
+        if name in ("__module__", "__name__", "__qualname__"):
+            raise RuntimeError(name)
+        return super().__getattribute__(name)
+
+
+class Unnamed(Exception, metaclass=Unreadable):
+    pass
+
+
+class Untraced(Exception):
+    @property
+    def __traceback__(self) -> Any:
+        raise RuntimeError("no traceback")
+
+
+class Awaited(metaclass=Unreadable):
+    def __await__(self) -> Generator[Any, None, None]:
+        yield self
+
+
+@account.register
+async def raises_unnamed(ctx: Context) -> None:
+    raise Unnamed("x")
+
+
+@account.register
+async def raises_untraced(ctx: Context) -> None:
+    raise Untraced("x")
+
+
+@account.register
+async def awaits_unnamed(ctx: Context) -> None:
+    await Awaited()
+
+
 def kept(client: EmbeddedClient) -> list[dict[str, Any]]:
     mistakes: list[dict[str, Any]] = json.loads(client.engine.reports.mistakes.page())["mistakes"]
     return mistakes
@@ -124,6 +162,22 @@ async def test_the_line_of(function: str, kind: str, frames: list[str], caplog: 
         assert mistake["type"] == kind
         assert [frame["function"] for frame in mistake["frames"] if frame["own"]] == frames
         assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        ("raises_unnamed", "<unnamed exception>"),
+        ("raises_untraced", "Untraced"),
+        ("awaits_unnamed", "NondeterministicFunction"),
+    ],
+)
+async def test_classes_that_cannot_be_looked_at_cost_their_transaction_only(function: str, kind: str) -> None:
+    async with styx.embedded(app) as client:
+        reply = await client.request("account", "alice", function)
+        assert reply.error is not None
+        assert reply.error.type == kind
+        assert await client.call("account", "alice", "put", 1) is None
 
 
 async def test_what_is_meant_or_the_clients_fault_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
