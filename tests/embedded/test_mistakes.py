@@ -97,7 +97,7 @@ class Unnamed(Exception, metaclass=Unreadable):
 
 class Untraced(Exception):
     @property
-    def __traceback__(self) -> Any:
+    def __traceback__(self) -> Any:  # type: ignore[override]
         raise RuntimeError("no traceback")
 
 
