@@ -12,7 +12,7 @@ from zlib import crc32
 import msgspec
 
 from styx.codec import shown
-from styx.errors import BadKey
+from styx.errors import BadKey, describe
 from styx.partitioning import SHORT_TEXT_CHARS, Key, KeyType, encode_part, partition_function
 
 _SMALL: Final = 2**61
@@ -73,8 +73,10 @@ class KeySpace:
         part_of = self.partition_key
         try:
             value: int = crc32(_encode(key) if part_of is None else encode_part(part_of(key)))
-        except Exception as error:  # noqa: BLE001 - the app's own function
-            raise BadKey(f"partition_key of operator {self.operator!r} failed for {shown(key)}: {error}") from None
+        except BaseException as error:  # noqa: BLE001 - the app's own function: it can raise anything
+            kind, message = describe(error)
+            told = message if isinstance(error, TypeError | ValueError) else f"{kind}: {message}"
+            raise BadKey(f"partition_key of operator {self.operator!r} failed for {shown(key)}: {told}") from None
         return value % (self._n_partitions or n_slots)
 
     def slot_of(self, key: Any, n_slots: int) -> int:
@@ -86,5 +88,5 @@ class KeySpace:
         n_partitions = self._n_partitions or n_slots
         try:
             return [value % n_partitions % n_slots for value in map(self._hash, keys)]
-        except Exception:  # noqa: BLE001 - the app's own function; key by key, the error names the one it failed for
+        except BaseException:  # noqa: BLE001 - the app's own function; key by key, the error names the one it failed for
             return [self.partition_of(key, n_slots) % n_slots for key in keys]

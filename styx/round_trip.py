@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from datetime import datetime
+from types import FunctionType
 from typing import Any, Final, NamedTuple
 
 import msgpack
@@ -46,6 +47,8 @@ def lost(value: Any, back: Any, path: str = "") -> Misfit | None:
     if given in _SEQUENCES:
         return _lost_elements(value, back, path)
     if given in _PLAIN:
+        if given is int and kind is float and value != back:
+            return Misfit(path, f"{value} would come back as {back}, since a float has 53 bits: declare int or Decimal")
         return None  # a str for a Decimal, an int for a float: the type says what it becomes
     if given is not kind:
         return None if _equal_sets(value, back) else _becomes(path, value, back)
@@ -56,9 +59,41 @@ def lost(value: Any, back: Any, path: str = "") -> Misfit | None:
         found = lost(getattr(value, name, None), getattr(back, name, None), f"{path}.{name}")
         if found is not None:
             return found
-    if hasattr(kind, "model_fields") and not _equal(value, back):
+    if hasattr(kind, "model_fields") and not (_equal(value, back) and _hidden(value) == _hidden(back)):
         return Misfit(path, f"a {type_text(kind)} would lose what is private or excluded in it")
     return None
+
+
+def _hidden(model: Any) -> Any:
+    """What of a model is no field: its own `__eq__` may pass over that."""
+    return getattr(model, "__pydantic_private__", None), getattr(model, "__pydantic_extra__", None)
+
+
+def equality_tells(declared: Any) -> bool:
+    """Whether two values of this type that are equal are the same in all their parts: not where a class compares them
+    in a way of its own, by an id for example.
+    """
+    todo: list[Any] = [inspect.type_info(declared)]
+    seen: set[int] = set()
+    while todo:
+        each = todo.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            if not _compares_all(getattr(each, "cls", None)):
+                return False
+            todo += parts_of(each)
+    return True
+
+
+def _compares_all(kind: Any) -> bool:
+    if not isinstance(kind, type) or field_names(kind) is None:
+        return True
+    if dataclasses.is_dataclass(kind) and not all(field.compare for field in dataclasses.fields(kind)):
+        return False
+    equal = getattr(kind, "__eq__", None)
+    if not isinstance(equal, FunctionType):
+        return True  # Python's own, or msgspec's
+    return equal.__code__.co_filename.startswith("<") or equal.__module__.startswith("pydantic.")
 
 
 def _lost_items(value: dict[Any, Any], back: Any, path: str) -> Misfit | None:

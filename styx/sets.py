@@ -58,7 +58,7 @@ def in_order(value: Any) -> Any:
             return sorted(items)
         return sorted(items, key=_encode)
     if isinstance(value, dict):
-        return {key: in_order(item) for key, item in value.items()}
+        return {_key_in_order(key): in_order(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [in_order(item) for item in value]
     changed = copy.copy(value)
@@ -70,6 +70,13 @@ def in_order(value: Any) -> Any:
             else:
                 _set(changed, name, in_order(item))
     return changed
+
+
+def _key_in_order(key: Any) -> Any:
+    """As `in_order`, and still a key."""
+    if isinstance(key, frozenset | tuple) and holds_set(key):
+        return tuple(_key_in_order(part) for part in (in_order(key) if isinstance(key, frozenset) else key))
+    return key
 
 
 def _fields(kind: Any) -> tuple[str, ...]:

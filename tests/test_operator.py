@@ -183,3 +183,12 @@ def test_a_partition_key_that_fails_for_one_of_many_keys_names_it() -> None:
     operator = Operator("o", partition_key=lambda key: key[3])
     with pytest.raises(BadKey, match=r"partition_key of operator 'o' failed for 'abc'"):
         operator.slots_of(["abcd", "abc"], 4)
+
+
+def test_a_partition_key_that_leaves_the_process_fails_as_any_other() -> None:
+    def leaves(key: str) -> str:
+        raise SystemExit(3)
+
+    operator = Operator("o", partition_key=leaves)
+    with pytest.raises(BadKey, match=r"partition_key of operator 'o' failed for 'abc': SystemExit: 3"):
+        operator.slots_of(["abc"], 4)

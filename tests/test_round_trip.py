@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import msgspec
+import pydantic
 import pytest
 
 from styx import App, Context, Operator, TransactionAborted
@@ -194,6 +195,70 @@ def test_what_has_no_equality_is_compared_by_its_parts() -> None:
         typed.encode(Unequal([Level.LOW]))
 
 
+class ById(msgspec.Struct):
+    id: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ById) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return self.id
+
+
+class ByIdAndMore(ById):
+    more: str = ""
+
+
+@dataclass
+class PartlyCompared:
+    id: int
+    level: int = field(default=0, compare=False)
+
+
+class Pair(NamedTuple):
+    words: set[str]
+    number: int = 0
+
+
+class HiddenModel(pydantic.BaseModel):
+    id: int
+    _hidden: int = pydantic.PrivateAttr(default=0)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HiddenModel) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return self.id
+
+
+def test_a_class_with_an_equality_of_its_own_is_compared_by_its_parts() -> None:
+    assert TypedState(list[ById]).encode([ById(1)])
+    assert TypedState(PartlyCompared).encode(PartlyCompared(1, 2))
+    model = HiddenModel(id=1)
+    assert TypedState(HiddenModel).encode(model)
+    model._hidden = 5
+    for declared, value, path in [
+        (list[ById], [ById(1), ByIdAndMore(1, "lost")], "[1]"),
+        (PartlyCompared, PartlyCompared(1, Level.LOW), ".level"),
+        (list[HiddenModel], [model], "[0]"),
+    ]:
+        with pytest.raises(UnsupportedValue) as refused:
+            TypedState(declared).encode(value)
+        assert refused.value.path == path
+
+
+def test_an_integer_that_a_float_has_no_room_for() -> None:
+    assert TypedState(dict[str, float]).encode({"a": 2**60})
+    with pytest.raises(UnsupportedValue, match=r"1152921504606846977 would come back as 1\.15292") as refused:
+        TypedState(dict[str, float]).encode({"a": 2**60 + 1})
+    assert refused.value.path == "['a']"
+
+
+def test_keys_that_could_not_be_read_again() -> None:
+    with pytest.raises(UnsupportedValue, match=r"does not fit the state_type .*hashable"):
+        TypedState(dict[Pair, int]).encode({Pair(frozenset("a")): 1})  # type: ignore[arg-type]
+
+
 def test_an_abort_names_entity_and_place() -> None:
     docs = Operator("docs", state_type=Doc)
 
@@ -224,6 +289,7 @@ class Holder(msgspec.Struct, frozen=True):
         ({"pear", "fig"}, ["fig", "pear"]),
         ([{"x": {3, 1, 2}}], [{"x": [1, 2, 3]}]),
         ({1: frozenset("ba"), "k": 0}, {1: ["a", "b"], "k": 0}),
+        ({(1, frozenset("cab")): 0}, {(1, ("a", "b", "c")): 0}),
         ((Holder({"b", "a"}),), [{"tags": ["a", "b"]}]),
         ([Box(content={"z", "y"})], [{"content": ["y", "z"], "labels": []}]),
         ({frozenset("ba"), frozenset("c")}, [["c"], ["a", "b"]]),
@@ -233,6 +299,13 @@ class Holder(msgspec.Struct, frozen=True):
 def test_sets_are_sorted_wherever_they_are(value: Any, expected: Any) -> None:
     data = decode_plain(encode_any(value, "it"))
     assert data == expected or (isinstance(value, set) and sorted(map(str, data)) == sorted(map(str, expected)))
+
+
+def test_frozen_sets_as_keys_come_back() -> None:
+    typed = TypedState(dict[frozenset[str], set[int]])
+    value = {frozenset("abcd"): {2, 1}, frozenset(): set()}
+    assert typed.decode(typed.encode(value)) == value
+    assert b"\x94\xa1a\xa1b\xa1c\xa1d" in typed.encode(value)
 
 
 def test_a_dictionary_keeps_its_order_beside_a_set() -> None:

@@ -13,7 +13,8 @@ from typing import Any, Final
 import msgspec
 
 _TYPES_KEPT_MAX: Final = 1_024
-_NESTED: Final = (dict, list)
+_NESTED: Final = (dict, list, int)
+"""Of what it is looked at whether a type loses a part."""
 
 
 def dropped_part(plain: Any, typed: Any, path: str = "") -> str:
@@ -22,11 +23,14 @@ def dropped_part(plain: Any, typed: Any, path: str = "") -> str:
         return _of_map(plain, typed, path)
     if type(plain) is list:
         return _of_list(plain, typed, path)
-    return ""
+    # An integer that a float has no room for.
+    return path or "." if type(plain) is int and type(typed) is float and typed != plain else ""
 
 
 def _of_map(plain: dict[Any, Any], typed: Any, path: str) -> str:
     if isinstance(typed, dict):
+        if len(plain) > len(typed) and not all(type(key) is str for key in typed):
+            return f"{path}.{list(plain)[-1]}"  # two keys have become one
         for key, value in plain.items():
             if key not in typed:
                 # A type that has other keys than text may have made another key of it.
@@ -62,6 +66,8 @@ def _of_list(plain: list[Any], typed: Any, path: str) -> str:
             return f"{path}[{len(plain) - 1}]"
         typed = [getattr(typed, name, None) for name in names[: len(values)]]
         plain = values
+    elif isinstance(typed, set | frozenset):
+        return f"{path}[{len(plain) - 1}]" if len(typed) < len(plain) else ""  # one that came twice
     elif not isinstance(typed, list | tuple) or len(typed) != len(plain):
         return ""
     for index, (value, other) in enumerate(zip(plain, typed, strict=True)):

@@ -1,5 +1,7 @@
 """Whether an app is the code that it was: a digest of its declarations, its modules' sources and its functions' values.
 
+Declared state types count as they are, wherever they come from: one of an installed package may have changed with it.
+
 Cheap, because every start of an engine asks. Reads files of modules that are loaded; imports, runs and packs nothing.
 """
 
@@ -17,6 +19,7 @@ import msgspec
 
 from styx.app import App
 from styx.deployment.description import describe, routing_table
+from styx.deployment.type_shape import type_shape
 
 _PLAIN: Final = (int, float, complex, str, bytes, bool, type(None))
 _encode = msgspec.msgpack.Encoder().encode
@@ -29,11 +32,14 @@ def function_modules(app: App) -> set[str]:
 
 def fingerprint(app: App, modules: Iterable[str]) -> str:
     """SHA-256 of what the app declares, of the sources of `modules`, and of what its functions find in them: numbers,
-    texts and tuples of them that are global, or bound in a closure. Other values, and what is installed, do not count.
+    texts and tuples of them that are global, or bound in a closure. Other values, and what is installed, do not count,
+    but for the state types.
 
     The same in every process for the same code. A function of a module without a source counts as compiled.
     """
     digest = hashlib.sha256(routing_table(describe(app)).encode())
+    for name, operator in sorted(app.operators.items()):
+        digest.update(_encode((name, type_shape(operator.state_type), operator.migration is not None)))
     sourceless = set()
     for name in sorted(modules):
         source = _source(name)
@@ -41,7 +47,7 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
         if source is None:
             sourceless.add(name)
     seen: set[int] = set()
-    for function in _functions(app):
+    for function in [*_functions(app), *_migrations(app)]:
         _add(digest.update, function, sourceless, seen)
     return digest.hexdigest()
 
@@ -55,6 +61,13 @@ def _functions(app: App) -> Iterator[types.FunctionType]:
         part_of = operator.key_space.partition_key
         if isinstance(part_of, types.FunctionType):
             yield part_of
+
+
+def _migrations(app: App) -> Iterator[types.FunctionType]:
+    for _, operator in sorted(app.operators.items()):
+        function = None if operator.migration is None else operator.migration.function
+        if isinstance(function, types.FunctionType):
+            yield function
 
 
 def _add(update: Callable[[bytes], object], function: types.FunctionType, sourceless: set[str], seen: set[int]) -> None:

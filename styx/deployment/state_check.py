@@ -106,7 +106,7 @@ class StateCheck:
                 slots = space.slots_of(keys, self._n_slots)
                 if slots.count(slot) == len(slots):
                     return keys  # the usual case
-        except Exception:  # noqa: BLE001 - looked at one by one below
+        except BaseException:  # noqa: BLE001 - looked at one by one below
             pass
         return [key for key in keys if self._is_found(slot, reader, key)]
 
@@ -114,7 +114,7 @@ class StateCheck:
         operator = reader.operator
         try:
             there = operator.slot_of(operator.check_key(key), self._n_slots)
-        except Exception as error:  # noqa: BLE001 - the app's own partition_key can raise anything
+        except BaseException as error:  # noqa: BLE001 - the app's own partition_key can raise anything
             self._offends(operator.name, key, f": {describe(error)[1]}")
             return False
         if there != slot:

@@ -63,7 +63,7 @@ class StateReader:
             if typed.pack(value) == data:
                 return _WHOLE  # the usual case
             dropped = dropped_part(decode_plain(data), value)
-        except Exception as error:  # noqa: BLE001 - a state type's own code runs here: it can raise anything
+        except BaseException as error:  # noqa: BLE001 - a state type's own code runs here: it can raise anything
             if self._migration is None:
                 raise Misfit(error) from None
         else:
@@ -81,7 +81,7 @@ class StateReader:
         assert typed is not None
         try:
             dropped = dropped_part(decode_plain(new), typed.decode(new))
-        except Exception as error:  # noqa: BLE001 - a state type's own code runs here
+        except BaseException as error:  # noqa: BLE001 - a state type's own code runs here
             raise Misfit(f": what migrate= gave cannot be read again: {describe(error)[1]}") from None
         if dropped:
             raise Misfit(f": what migrate= gave has {dropped}, which the state_type does not have")
@@ -94,16 +94,16 @@ class StateReader:
         assert migration is not None
         try:
             old = migration.decode(data)
-        except Exception as error:  # noqa: BLE001 - the old type's own code runs here
+        except BaseException as error:  # noqa: BLE001 - the old type's own code runs here
             raise Misfit(error, " (the type of migrate='s parameter)") from None
         try:
             new = migration.function(old)
-        except Exception as error:  # noqa: BLE001 - the user's function can raise anything
+        except BaseException as error:  # noqa: BLE001 - the user's function can raise anything
             kind, message = describe(error)
             raise Misfit(f": migrate= raised {kind}: {message}") from None
         try:
             return self.operator.encode_state(new)
-        except Exception as error:  # noqa: BLE001 - a value's own code runs here
+        except BaseException as error:  # noqa: BLE001 - a value's own code runs here
             raise Misfit(f": migrate= returned what cannot be stored: {describe(error)[1]}") from None
 
 

@@ -130,7 +130,7 @@ class Admission:
                 )
         except InTransactionError as error:
             return Failure(b"", b"", False, *rejection(error))
-        except Exception as error:  # noqa: BLE001 - a request costs only itself
+        except BaseException as error:  # noqa: BLE001 - a request costs only itself
             return Failure(b"", b"", False, "bad_request", *describe(error))
         if size > self._limits.request_bytes_max:
             text = f"the request has {size} bytes; the limit is {self._limits.request_bytes_max}"

@@ -148,6 +148,11 @@ def test_what_would_be_dropped_is_told() -> None:
         (Data, {"balance": 1}, ""),
         (dict[int, int], {1: 2}, ""),
         (set[int], [3, 1], ""),
+        (set[int], [3, 1, 3], "[2]"),
+        (dict[str, float], {"a": 2**60}, ""),
+        (dict[str, float], {"a": 5, "b": 2**60 + 1}, ".b"),
+        (list[float], [0.5, 2**60 + 1], "[1]"),
+        (dict[Decimal, int], {"1.0": 1, "1.00": 2}, ".1.00"),
     ],
 )
 def test_parts_that_a_type_does_not_have(state_type: Any, value: Any, dropped: str) -> None:
@@ -177,7 +182,14 @@ def test_a_type_whose_own_code_fails() -> None:
         def __post_init__(self) -> None:
             raise LookupError("nothing there")
 
+    class Leaving(msgspec.Struct):
+        balance: int
+
+        def __post_init__(self) -> None:
+            raise SystemExit(3)
+
     assert checked(app_of(Odd), Old(5)).first == ["acc['a']: LookupError: nothing there"]
+    assert checked(app_of(Leaving), Old(5)).first == ["acc['a']: SystemExit: 3"]
 
 
 # Some at a time --------------------------------------------------------------------------------------------
@@ -252,6 +264,10 @@ def of_another_type(old: Person) -> New:
     return New(1, "EUR")
 
 
+def leaving(old: Any) -> New:
+    raise SystemExit(3)
+
+
 def large(old: Any) -> New:
     return New(1, "x" * 2_000_000)
 
@@ -260,6 +276,7 @@ def large(old: Any) -> New:
     ("migrate", "words"),
     [
         (failing, ": migrate= raised ValueError: no idea"),
+        (leaving, ": migrate= raised SystemExit: 3"),
         (wrong, ": migrate= returned what cannot be stored"),
         (too_much, ": migrate= returned what cannot be stored: New has no field 'balance'; it has: cents, currency"),
         (of_another_type, ": missing required field 'address' (the type of migrate='s parameter)"),

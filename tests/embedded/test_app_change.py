@@ -6,6 +6,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,45 @@ async def test_a_constant_is_part_of_the_code(edited: Edited, monkeypatch: pytes
     monkeypatch.setenv("STYX_TEST_FACTOR", "3")
     async with edited.open(edited.app(functions=functions, more=more)) as client:
         assert client.state() == {("acc", "a"): 10}
+
+
+@pytest.mark.parametrize("end", ["close", "crash"])
+async def test_a_state_type_is_part_of_the_code(edited: Edited, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    """The source is the same, and the type is another one, as that of an installed package that was upgraded."""
+    app = partial(
+        edited.app,
+        "Operator('acc', state_type=KIND)",
+        "async def put(ctx: Context, value: Any) -> None:\n    await ctx.put(KIND(value))\n",
+        more="import os\nKIND = {'int': int, 'str': str}[os.environ['STYX_TEST_KIND']]",
+    )
+    monkeypatch.setenv("STYX_TEST_KIND", "int")
+    async with edited.open(app()) as client:
+        await client.call("acc", "k", "put", 5)
+        if end == "crash":
+            client.crash()
+    monkeypatch.setenv("STYX_TEST_KIND", "str")
+    with pytest.raises(ConfigurationError, match=r"acc\['k'\]: expected 'str', got 'int'"):
+        async with edited.open(app()):
+            pass
+    monkeypatch.setenv("STYX_TEST_KIND", "int")
+    async with edited.open(app()) as client:
+        assert client.state() == {("acc", "k"): 5}
+
+
+async def test_a_migration_is_part_of_the_code(edited: Edited, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = (
+        "import os\n"
+        "def convert(old: Any) -> Any:\n    return old['n']\n"
+        "MIGRATE = convert if os.environ['STYX_TEST_MIGRATE'] else None\n"
+        "if not os.environ['STYX_TEST_MIGRATE']:\n    declared = Operator('acc')\n"
+    )
+    declared = "Operator('acc', state_type=int, migrate=convert) if MIGRATE else declared"
+    monkeypatch.setenv("STYX_TEST_MIGRATE", "")
+    async with edited.open(edited.app(declared, more=more)) as client:
+        await client.call("acc", "k", "put", {"n": 5})
+    monkeypatch.setenv("STYX_TEST_MIGRATE", "1")
+    async with edited.open(edited.app(declared, more=more)) as client:
+        assert client.state() == {("acc", "k"): 5}
 
 
 async def test_a_clean_stop_leaves_nothing_to_replay(edited: Edited) -> None:

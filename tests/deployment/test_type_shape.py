@@ -1,0 +1,81 @@
+"""Types as text: the same where they read the same, in every process, and another one where they do not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from enum import Enum
+from typing import Any, NamedTuple
+
+import msgspec
+import pydantic
+import pytest
+
+from styx.deployment.type_shape import type_shape
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Node(msgspec.Struct):
+    children: list[Node] = []
+    parent: Node | None = None
+
+
+class Renamed(msgspec.Struct, rename="camel"):
+    first_name: str
+
+
+class Model(pydantic.BaseModel):
+    tags: set[str] = {"a", "b", "c", "d"}
+
+
+class Point(NamedTuple):
+    x: int
+    y: int = 0
+
+
+def struct(**fields: Any) -> Any:
+    return msgspec.defstruct("State", list(fields.items()))
+
+
+OTHERS: dict[str, tuple[Any, Any]] = {
+    "another type": (struct(n=int), struct(n=float)),
+    "another name": (struct(n=int), struct(m=int)),
+    "a default": (struct(n=int), msgspec.defstruct("State", [("n", int, 0)])),
+    "an array": (struct(n=int), msgspec.defstruct("State", [("n", int)], array_like=True)),
+    "a tag": (struct(n=int), msgspec.defstruct("State", [("n", int)], tag=True)),
+    "names renamed": (Renamed, struct(first_name=str)),
+    "a model's field": (Model, pydantic.create_model("Model", tags=(list[str], []))),
+    "an enum's value": (Colour, Enum("Colour", {"RED": "rot"})),
+    "a named tuple's default": (Point, tuple[int, int]),
+    "no type": (None, Any),
+    "items": (list[Decimal], list[float]),
+}
+
+
+@pytest.mark.parametrize("row", OTHERS)
+def test_types_that_read_otherwise(row: str) -> None:
+    one, other = OTHERS[row]
+    assert type_shape(one) != type_shape(other)
+
+
+def test_types_that_read_alike() -> None:
+    assert type_shape(struct(n=int)) == type_shape(struct(n=int))
+    assert type_shape(Node).count("StructType") == 1
+
+
+def test_the_same_in_every_process() -> None:
+    shapes = {
+        subprocess.run(
+            [sys.executable, "-c", f"from {__name__} import *; print([type_shape(x) for x in (Model, Node, Colour)])"],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed in "123"
+    }
+    assert len(shapes) == 1
