@@ -44,6 +44,14 @@ class FrontOptions:
             env_var="STYX_ALLOW_ORIGIN",
         ),
     ] = ()
+    trust_proxy: Annotated[
+        Texts,
+        Parameter(
+            negative=(),
+            help="A proxy whose X-Forwarded-For counts: 10.0.0.7, 10.0.0.0/8.",
+            env_var="STYX_TRUST_PROXY",
+        ),
+    ] = ()
     anonymous: Annotated[
         bool,
         Parameter(negative=(), help="Serve whoever reaches it, not only this machine.", env_var="STYX_ANONYMOUS"),
@@ -102,6 +110,7 @@ class FrontOptions:
         for option, values in (
             ("--allow-host", self.allow_host),
             ("--allow-origin", self.allow_origin),
+            ("--trust-proxy", self.trust_proxy),
             ("--jwt-audience", self.jwt_audience),
             ("--jwt-algorithm", self.jwt_algorithm),
         ):
@@ -113,6 +122,7 @@ def front_of(options: FrontOptions, host: str) -> Front:
     """What stands before a gateway that listens on `host`; raises `ConfigurationError` for an option that is wrong."""
     from styx.errors import ConfigurationError
     from styx.gateway.auth.access import Access, AccessOptions
+    from styx.gateway.client_address import Proxies
     from styx.gateway.front import Front
     from styx.gateway.hosts import listed
     from styx.gateway.tls import GatewayTls
@@ -138,9 +148,16 @@ def front_of(options: FrontOptions, host: str) -> Front:
     tls = None
     if options.tls_cert is not None and options.tls_key is not None:
         tls = GatewayTls(options.tls_cert, options.tls_key)
-    front = Front(allowed_hosts=options.allow_host, allowed_origins=options.allow_origin, access=access, tls=tls)
+    front = Front(
+        allowed_hosts=options.allow_host,
+        allowed_origins=options.allow_origin,
+        access=access,
+        tls=tls,
+        trusted_proxies=options.trust_proxy,
+    )
     # What is wrong is said now, before anything else starts.
     front.rules(host, host)
+    Proxies(front.trusted_proxies)
     if access.enabled:
         Access(access)
     return front

@@ -10,9 +10,10 @@ import hmac
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from styx.errors import ConfigurationError
+from styx.gateway.auth.failed_attempts import TOO_MANY_FAILED, FailedAttempts
 from styx.gateway.hosts import Hosts, is_loopback
 from styx.gateway.origin import HEALTH_PATHS, OriginRules
 
@@ -25,22 +26,41 @@ _PURPOSE: Final = b"styx facts"
 Headers = Iterable[tuple[bytes, bytes]]
 
 
+class Refused(NamedTuple):
+    """Status, code and words for a request that is not served; after how many seconds it may come again, if ever."""
+
+    status: int
+    code: str
+    words: str
+    retry_s: int | None = None
+
+
 class FactsAccess:
     """With `tokens`, one of them is asked for; without, pages of strangers and other hosts than `bound` are refused."""
 
     def __init__(self, bound: str, tokens: tuple[str, ...] = ()) -> None:
         self._tokens = tuple(token.encode() for token in tokens)
         self._rules = OriginRules(Hosts(bound))
+        self._failed_attempts = FailedAttempts()
 
-    def refusal(self, method: str, path: str, http_version: str, headers: Headers) -> tuple[int, str] | None:
-        """The status and the words for a request that is not served; None for one that is."""
+    def refusal(
+        self, method: str, path: str, http_version: str, headers: Headers, client: str = "", now_s: float = 0.0
+    ) -> Refused | None:
+        """Why a request from the address `client` is not served at `now_s`; None if it is."""
         if path in HEALTH_PATHS and method in ("GET", "HEAD"):
             return None
         if self._tokens:
-            return None if self._shows_token(headers) else (401, "send Authorization: Bearer with the token of facts")
+            return None if self._shows_token(headers) else self._unproved(headers, client, now_s)
         # Only reading is served, so what a body is does not matter.
         refused = self._rules.judge("GET", path, http_version, "http", headers).refusal
-        return None if refused is None else (403, refused.message)
+        return None if refused is None else Refused(403, refused.code, refused.message)
+
+    def _unproved(self, headers: Headers, client: str, now_s: float) -> Refused:
+        if any(name == b"authorization" for name, _ in headers):
+            retry_s = self._failed_attempts.failed(client, now_s)
+            if retry_s is not None:
+                return Refused(429, "rate_limited", f"{TOO_MANY_FAILED}; try again in {retry_s} s", retry_s)
+        return Refused(401, "unauthenticated", "send Authorization: Bearer with the token of facts")
 
     def _shows_token(self, headers: Headers) -> bool:
         sent = [value for name, value in headers if name == b"authorization"]

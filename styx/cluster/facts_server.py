@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple
@@ -18,6 +19,7 @@ import uvicorn
 
 from styx.cluster.facts_access import FactsAccess
 from styx.errors import ConfigurationError
+from styx.gateway.auth.audit import Audit
 from styx.http.limits import HttpLimits
 from styx.http.room import Room, serving
 
@@ -49,6 +51,7 @@ class Page(NamedTuple):
     body: bytes
     status: int = 200
     content_type: bytes = JSON
+    retry_s: int | None = None
 
 
 def well(problem: str | None) -> Page:
@@ -88,20 +91,27 @@ class _Application:
     def __init__(self, pages: Mapping[str, Callable[[], Page]], access: FactsAccess) -> None:
         self._pages = pages
         self._access = access
+        self._audit = Audit()
 
     async def __call__(self, scope: MutableMapping[str, Any], _: object, send: Send) -> None:
         page = self._page(scope)
         headers = [(b"content-type", page.content_type), (b"content-length", b"%d" % len(page.body))]
         if page.status == 401:
             headers.append((b"www-authenticate", b'Bearer realm="styx"'))
+        if page.retry_s is not None:
+            headers.append((b"retry-after", b"%d" % page.retry_s))
         await send({"type": "http.response.start", "status": page.status, "headers": headers})
         await send({"type": "http.response.body", "body": page.body})
 
     def _page(self, scope: MutableMapping[str, Any]) -> Page:
         version = scope.get("http_version", "1.1")
-        refusal = self._access.refusal(scope["method"], scope["path"], version, scope["headers"])
-        if refusal is not None:
-            return Page(msgspec.json.encode({"error": refusal[1]}), refusal[0])
+        client, now_s = (scope.get("client") or ("",))[0], time.monotonic()
+        refused = self._access.refusal(scope["method"], scope["path"], version, scope["headers"], client, now_s)
+        if refused is not None:
+            self._audit.refused(
+                now_s, refused.status, refused.code, refused.words, client=client, method=scope["method"]
+            )
+            return Page(msgspec.json.encode({"error": refused.words}), refused.status, retry_s=refused.retry_s)
         make = self._pages.get(scope["path"])
         if make is None:
             return Page(msgspec.json.encode({"error": "not found", "there is": sorted(self._pages)}), 404)

@@ -20,6 +20,7 @@ from styx.gateway.auth.access import Access, AccessOptions
 from styx.gateway.auth.actions import action_of
 from styx.gateway.auth.audit import Audit
 from styx.gateway.auth.identity import IDENTITY, Identity
+from styx.gateway.client_address import Proxies
 from styx.gateway.door import Application, Door, Scope
 from styx.gateway.hosts import Hosts
 from styx.gateway.origin import OriginRules, Refusal
@@ -35,12 +36,14 @@ _log = logging.getLogger("styx.gateway")
 class Front:
     """`allowed_hosts`: names beyond those of the address listened on, as in `Hosts`. `allowed_origins`: other origins
     whose pages may use the gateway. `access`: who may, by default whoever reaches it. `tls`: its certificate.
+    `trusted_proxies`: who may say in `X-Forwarded-For` where a request comes from, as in `Proxies`.
     """
 
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     access: AccessOptions = field(default_factory=AccessOptions)
     tls: GatewayTls | None = None
+    trusted_proxies: tuple[str, ...] = ()
 
     def rules(self, bound: str, address: str) -> OriginRules:
         """The rules of a gateway that was told to listen on `bound`, and does on `address`.
@@ -59,7 +62,10 @@ class Entrance:
         self._audit = Audit()
         self._access = Access(front.access) if front.access.enabled else None
         self._tls = front.tls
-        guarded = gateway if self._access is None else self._access.guard(gateway, self._refused)
+        self._proxies = Proxies(front.trusted_proxies)
+        guarded: Application = gateway
+        if self._access is not None:
+            guarded = self._access.guard(gateway, self._refused, self._proxies.address_of)
         self.application: Application = Door(guarded, rules, self._refused)
 
     @asynccontextmanager
@@ -89,14 +95,14 @@ class Entrance:
 
     def _refused(self, scope: Scope, refusal: Refusal) -> None:
         self._gateway.metrics.refused(refusal.code)
-        client, action = scope.get("client"), action_of(scope)
+        action = action_of(scope)
         identity: Identity | None = scope.get(IDENTITY)
         self._audit.refused(
             time.monotonic(),
             status.STATUS_OF_CODE.get(refusal.code, status.INTERNAL_STATUS),
             refusal.code,
             refusal.message,
-            client=client[0] if client else None,
+            client=self._proxies.address_of(scope),
             who=None if identity is None else identity.name,
             kind=None if identity is None else identity.kind,
             method=scope["method"],

@@ -12,6 +12,7 @@ from tests.cli.conftest import Styx
 EVERYTHING = FrontOptions(
     allow_host=("a.example.com", "*.b"),
     allow_origin=("https://a.example.com",),
+    trust_proxy=("10.0.0.7", "10.1.0.0/16"),
     anonymous=True,
     api_keys=Path("keys.json"),
     jwt_keys="https://login.example.com/jwks",
@@ -78,6 +79,7 @@ def test_this_machine_is_served(host: str) -> None:
         (FrontOptions(policy=Path("x")), "--api-keys"),
         (FrontOptions(allow_host=("http://a",)), "no host to allow"),
         (FrontOptions(allow_origin=("*",)), "no origin to allow"),
+        (FrontOptions(trust_proxy=("proxy.example.com",)), "no proxy to trust"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_starts(options: FrontOptions, words: str) -> None:

@@ -1,9 +1,12 @@
 """Who may read a process's facts: by token beyond this machine, and no stranger's page on it."""
 
 import asyncio
+import json
+import logging
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,16 +14,18 @@ import pytest
 from styx import ConfigurationError
 from styx.cluster.facts_access import FactsAccess, given_token, token_of, tokens_for
 from styx.cluster.facts_server import FactsAddress, Page, facts_server, well
+from styx.gateway.auth.failed_attempts import FAILURES_AT_ONCE_MAX
 from styx.testing.patience import PATIENCE_SECONDS
 
 SECRET, TOKEN = b"s" * 32, "t" * 32
+CLIENTS = count()
 PAGES = ("/metrics", "/status", "/errors", "/other", "/", "/healthz/", "//healthz")
 
 
 def refused(access: FactsAccess, path: str, headers: Mapping[str, str], method: str = "GET") -> int | None:
     said = [(name.encode(), value.encode()) for name, value in headers.items()]
-    found = access.refusal(method, path, "1.1", said)
-    return None if found is None else found[0]
+    found = access.refusal(method, path, "1.1", said, client=f"10.0.0.{next(CLIENTS)}")
+    return None if found is None else found.status
 
 
 def test_on_this_machine_programs_are_served_and_pages_are_not() -> None:
@@ -51,6 +56,21 @@ def test_two_headers_are_none() -> None:
     assert FactsAccess("0.0.0.0", (TOKEN,)).refusal("GET", "/metrics", "1.1", twice) is not None
 
 
+def test_who_fails_too_often_has_to_wait() -> None:
+    access, wrong = FactsAccess("0.0.0.0", (TOKEN,)), [(b"authorization", b"Bearer x")]
+    statuses = []
+    for _ in range(FAILURES_AT_ONCE_MAX + 2):
+        found = access.refusal("GET", "/metrics", "1.1", wrong, "10.0.0.1", 7.0)
+        assert found is not None
+        statuses.append((found.status, found.code, found.retry_s is None))
+    assert statuses == [(401, "unauthenticated", True)] * FAILURES_AT_ONCE_MAX + [(429, "rate_limited", False)] * 2
+    right = [(b"authorization", b"Bearer " + TOKEN.encode())]
+    assert access.refusal("GET", "/metrics", "1.1", right, "10.0.0.1", 7.0) is None
+    nothing = access.refusal("GET", "/metrics", "1.1", [], "10.0.0.1", 7.0)
+    assert nothing is not None
+    assert nothing.status == 401
+
+
 def test_which_tokens_are_asked_for(tmp_path: Path) -> None:
     own = token_of(SECRET)
     assert SECRET.decode() not in own
@@ -70,7 +90,7 @@ def test_what_is_no_token(text: str) -> None:
         given_token({"STYX_FACTS_TOKEN_FILE": "/none"})
 
 
-def test_over_http() -> None:
+def test_over_http(caplog: pytest.LogCaptureFixture) -> None:
     def get(url: str, token: str = "") -> tuple[int, str | None]:
         request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
         try:
@@ -78,7 +98,7 @@ def test_over_http() -> None:
                 return answer.status, None
         except urllib.error.HTTPError as error:
             with error:
-                return error.code, error.headers["www-authenticate"]
+                return error.code, error.headers["retry-after"] or error.headers["www-authenticate"]
 
     async def main() -> None:
         pages = {"/healthz": lambda: well(None), "/metrics": lambda: Page(b"a 1\n")}
@@ -86,5 +106,12 @@ def test_over_http() -> None:
             for path, token, status in (("/metrics", "", 401), ("/metrics", TOKEN, 200), ("/healthz", "", 200)):
                 assert (await asyncio.to_thread(get, f"{url}{path}", token))[0] == status
             assert await asyncio.to_thread(get, f"{url}/none") == (401, 'Bearer realm="styx"')
+            told = [await asyncio.to_thread(get, f"{url}/metrics", "guess") for _ in range(FAILURES_AT_ONCE_MAX + 1)]
+            assert told[-1][0] == 429
+            assert 1 <= int(told[-1][1] or 0) <= 5
 
-    asyncio.run(main())
+    with caplog.at_level(logging.WARNING, "styx.audit"):
+        asyncio.run(main())
+    line = json.loads(caplog.records[-1].getMessage())
+    assert (line["status"], line["code"], line["client"], line["method"]) == (429, "rate_limited", "127.0.0.1", "GET")
+    assert "guess" not in caplog.text

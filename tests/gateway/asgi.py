@@ -30,8 +30,11 @@ async def exchange(
     path: str,
     parts: Iterable[bytes | None] = (b"",),
     headers: dict[str, str] | None = None,
+    client: str | None = None,
 ) -> Answer:
-    """One request; `path` as on the wire. None among the body's parts is a client that hangs up there."""
+    """One request, from the address `client`; `path` as on the wire. None among the body's parts is a client that hangs
+    up there.
+    """
     waiting = list(parts)
     sent: list[MutableMapping[str, Any]] = []
     reads = 0
@@ -59,6 +62,8 @@ async def exchange(
         "query_string": path.partition("?")[2].encode(),
         "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in (headers or {}).items()],
     }
+    if client is not None:
+        scope["client"] = (client, 50_000)
     await application(scope, receive, send)
     if not sent:
         return Answer(0, {}, b"", reads)

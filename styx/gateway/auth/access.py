@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from styx.errors import ConfigurationError
 from styx.gateway.auth import key_file, policy
 from styx.gateway.auth.credentials import Verifier
-from styx.gateway.auth.guard import Guard
+from styx.gateway.auth.guard import AddressOf, Guard
 from styx.gateway.auth.limits import Limits
 from styx.gateway.auth.policy import Policy
 from styx.gateway.door import Application, OnRefusal
@@ -89,10 +89,10 @@ class Access:
         if options.signing_keys is not None:
             self._take_tokens(options.signing_keys)
 
-    def guard(self, application: Application, on_refusal: OnRefusal) -> Guard:
-        """`application`, guarded."""
+    def guard(self, application: Application, on_refusal: OnRefusal, address_of: AddressOf) -> Guard:
+        """`application`, guarded; `address_of` is where a request comes from."""
         limits = Limits(self._options.rate, self._options.in_flight)
-        guard = Guard(application, self._verifier, limits, self._refetch, on_refusal)
+        guard = Guard(application, self._verifier, limits, self._refetch, on_refusal, address_of)
         guard.policy = self._policy
         self._guards.append(guard)
         return guard

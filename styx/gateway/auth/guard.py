@@ -12,6 +12,7 @@ from typing import Final
 from styx.gateway import address
 from styx.gateway.auth.actions import SEE, action_of
 from styx.gateway.auth.credentials import NoCredential, Verifier, credential_in
+from styx.gateway.auth.failed_attempts import TOO_MANY_FAILED, FailedAttempts
 from styx.gateway.auth.identity import IDENTITY, CannotTell, Identity, NotProved, UnknownKey
 from styx.gateway.auth.limits import Limits
 from styx.gateway.auth.policy import Policy
@@ -27,16 +28,24 @@ _CHALLENGE_PERSON: Final = (b"www-authenticate", b'Basic realm="styx", charset="
 _log = logging.getLogger("styx.gateway")
 
 Refetch = Callable[[], Awaitable[bool]]
+AddressOf = Callable[[Scope], str]
 
 
 class Guard:
     """`application` behind `verifier`, `limits` and a policy; None: each identity may do everything.
 
-    `refetch` gets signing keys anew, and says whether it did. `policy` may be replaced at any time.
+    `refetch` gets signing keys anew, and says whether it did. `address_of` is where a request comes from. `policy` may
+    be replaced at any time.
     """
 
     def __init__(
-        self, application: Application, verifier: Verifier, limits: Limits, refetch: Refetch, on_refusal: OnRefusal
+        self,
+        application: Application,
+        verifier: Verifier,
+        limits: Limits,
+        refetch: Refetch,
+        on_refusal: OnRefusal,
+        address_of: AddressOf,
     ) -> None:
         self.policy: Policy | None = None
         self._application = application
@@ -44,6 +53,8 @@ class Guard:
         self._limits = limits
         self._refetch = refetch
         self._on_refusal = on_refusal
+        self._address_of = address_of
+        self._failed_attempts = FailedAttempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
@@ -54,8 +65,7 @@ class Guard:
         try:
             identity = await self._identity(scope)
         except NotProved as error:
-            refusal, headers = Refusal("unauthenticated", str(error)), _challenges(scope, error)
-            await self._refuse(refusal, scope, receive, send, headers)
+            await self._refuse_unproved(error, scope, receive, send)
             return
         except CannotTell as error:
             await self._refuse(Refusal("unavailable", str(error)), scope, receive, send)
@@ -74,9 +84,7 @@ class Guard:
                 return
         exceeded = self._limits.enter(identity, time.monotonic())
         if exceeded is not None:
-            words = f"{exceeded.what}; try again in {exceeded.retry_s} s"
-            later = (b"retry-after", b"%d" % exceeded.retry_s)
-            await self._refuse(Refusal("rate_limited", words), scope, receive, send, (later,))
+            await self._refuse_for_now(exceeded.what, exceeded.retry_s, scope, receive, send)
             return
         try:
             await self._application(scope, receive, send)
@@ -91,6 +99,18 @@ class Guard:
             if not await self._refetch():
                 raise
             return self._verifier.identify(credential, time.time())
+
+    async def _refuse_unproved(self, error: NotProved, scope: Scope, receive: Receive, send: Send) -> None:
+        if not isinstance(error, NoCredential):
+            retry_s = self._failed_attempts.failed(self._address_of(scope), time.monotonic())
+            if retry_s is not None:
+                await self._refuse_for_now(TOO_MANY_FAILED, retry_s, scope, receive, send)
+                return
+        await self._refuse(Refusal("unauthenticated", str(error)), scope, receive, send, _challenges(scope, error))
+
+    async def _refuse_for_now(self, why: str, retry_s: int, scope: Scope, receive: Receive, send: Send) -> None:
+        later = (b"retry-after", b"%d" % retry_s)
+        await self._refuse(Refusal("rate_limited", f"{why}; try again in {retry_s} s"), scope, receive, send, (later,))
 
     async def _refuse(
         self,

@@ -36,13 +36,15 @@ RSA = Signer("rsa-1", "RS256")
 class Door:
     """A gateway with API keys; `shop` is one of them."""
 
-    def __init__(self, folder: Path, **options: Any) -> None:
+    def __init__(self, folder: Path, trusted_proxies: tuple[str, ...] = (), **options: Any) -> None:
         self.keys = folder / "keys.json"
         self.shop = self.add("shop")
         self.engine = FakeEngine()
         self.gateway = Gateway(self.engine)
         front = Front(
-            access=AccessOptions(api_keys=self.keys, **options), allowed_origins=("https://shop.example.com",)
+            access=AccessOptions(api_keys=self.keys, **options),
+            allowed_origins=("https://shop.example.com",),
+            trusted_proxies=trusted_proxies,
         )
         self.entrance = Entrance(self.gateway, front, front.rules("127.0.0.1", "127.0.0.1"))
 

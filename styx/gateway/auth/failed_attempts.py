@@ -1,0 +1,54 @@
+"""Limit of failed attempts to say who one is, by the address that they come from. Decides; reads no clock.
+
+A credential that is right is served all the same: nobody guesses 160 random bits or a signature, and whoever shares an
+address with somebody who tries must not be locked out by him. Who goes on failing is told to come back later. A request
+without a credential is no attempt.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections import OrderedDict
+from typing import Final
+
+FAILURES_AT_ONCE_MAX: Final = 20
+"""From one address, before it has to wait."""
+FAILURES_PER_SECOND_MAX: Final = 0.2
+"""Beyond them: one in five seconds."""
+ADDRESSES_MAX: Final = 10_000
+"""That are remembered; the one that failed least lately is forgotten first."""
+TOO_MANY_FAILED: Final = "too many credentials from this address proved nothing, this one included"
+_IPV6_PREFIX_BITS: Final = 64
+"""What one customer has of IPv6 is a network, not an address."""
+
+
+class FailedAttempts:
+    """A bucket for each address, which fills evenly."""
+
+    def __init__(self) -> None:
+        self._uses: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def failed(self, address: str, now_s: float) -> int | None:
+        """One more failed, at `now_s`; after how many seconds to try again, None within the limit."""
+        name = _network_of(address)
+        left, at_s = self._uses.pop(name, (float(FAILURES_AT_ONCE_MAX), now_s))
+        left = min(float(FAILURES_AT_ONCE_MAX), left + max(0.0, now_s - at_s) * FAILURES_PER_SECOND_MAX)
+        over = left < 1
+        left -= 0 if over else 1
+        self._uses[name] = left, now_s
+        if len(self._uses) > ADDRESSES_MAX:
+            self._uses.popitem(last=False)
+        return math.ceil((1 - left) / FAILURES_PER_SECOND_MAX) if over else None
+
+
+def _network_of(address: str) -> str:
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.IPv6Network((found.packed, _IPV6_PREFIX_BITS), strict=False))
