@@ -101,7 +101,7 @@ async def measured(folder: Path) -> Iterator[tuple[str, float]]:
         rate=1e9,
         in_flight=1_000_000,
     )
-    guard = Access(options).guard(_answer, lambda scope, refusal: None)
+    guard = Access(options).guard(_answer, lambda scope, refusal: None, lambda scope: "")
     bare = await microseconds(_answer)
     door = Door(_answer, rules, lambda scope, refusal: None)
     guarded = Door(guard, rules, lambda scope, refusal: None)
