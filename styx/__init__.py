@@ -26,6 +26,7 @@ from styx.limits import Limits
 from styx.messages import Reply, ReplyError
 
 if TYPE_CHECKING:
+    from styx import errors as errors
     from styx.client.connect import connect, connect_sync
     from styx.client.embedded import embedded
     from styx.client.embedded_sync import embedded_sync
@@ -64,26 +65,28 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "embedded":
-        from styx.client.embedded import embedded
+if not TYPE_CHECKING:  # who checks types would take any name for one of ours
 
-        return embedded
-    if name == "embedded_sync":
-        from styx.client.embedded_sync import embedded_sync
+    def __getattr__(name: str) -> Any:
+        if name == "embedded":
+            from styx.client.embedded import embedded
 
-        return embedded_sync
-    if name == "asgi":
-        try:
-            from styx.gateway.mounted import asgi
-        except ImportError as error:
-            from styx.extras import lacking
+            return embedded
+        if name == "embedded_sync":
+            from styx.client.embedded_sync import embedded_sync
 
-            raise ConfigurationError(lacking("styx.asgi", error.name, "gateway")) from None
+            return embedded_sync
+        if name == "asgi":
+            try:
+                from styx.gateway.mounted import asgi
+            except ImportError as error:
+                from styx.extras import lacking
 
-        return asgi
-    if name in ("connect", "connect_sync"):
-        from styx.client import connect
+                raise ConfigurationError(lacking("styx.asgi", error.name, "gateway")) from None
 
-        return getattr(connect, name)
-    raise AttributeError(f"module 'styx' has no attribute {name!r}")
+            return asgi
+        if name in ("connect", "connect_sync"):
+            from styx.client import connect
+
+            return getattr(connect, name)
+        raise AttributeError(f"module 'styx' has no attribute {name!r}")

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import styx
+from styx.client.embedded import EmbeddedClient
 from tests.embedded.ledger_app import app, note, note_into, outside
 
 IN_FLIGHT = 100
@@ -25,7 +26,7 @@ def say(text: str) -> None:
     os.write(1, f"{text}\n".encode())
 
 
-async def _send(client: styx.client.embedded.EmbeddedClient, rng: random.Random) -> None:
+async def _send(client: EmbeddedClient, rng: random.Random) -> None:
     while True:
         key, to, amount = f"k{rng.randrange(KEYS)}", f"k{rng.randrange(KEYS)}", rng.randrange(10)
         choice = rng.random()

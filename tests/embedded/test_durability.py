@@ -13,7 +13,8 @@ from styx.client.embedded import EmbeddedClient
 from styx.data_directory import DataDirectoryInUse
 from styx.errors import ConfigurationError, NotSent, OutcomeUnknown
 from styx.limits import Limits
-from styx.log.base import Stream
+from styx.log.base import Record, Stream
+from styx.messages import ReplyRecord, decode_reply
 from styx.testing.fixture import EmbeddedCluster, embedded_cluster
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.embedded.ledger_app import app, ledger
@@ -99,8 +100,8 @@ async def test_no_acknowledged_reply_is_contradicted(tmp_path: Path) -> None:
             assert (record.epoch, record.phase, record.tid) == (reply.epoch, reply.phase, reply.tid)
 
 
-def _reply(record: styx.log.base.Record) -> styx.messages.ReplyRecord:
-    return styx.messages.decode_reply(record.payload)
+def _reply(record: Record) -> ReplyRecord:
+    return decode_reply(record.payload)
 
 
 async def test_idempotency_over_reopening(tmp_path: Path) -> None:

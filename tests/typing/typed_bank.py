@@ -113,3 +113,7 @@ async def use() -> None:
         blocking.call(account, "alice", open, Decimal(1))
         blocking.call(account, "alice", open, "1")  # wrong
         blocking.at(account["alice"]).call(credit, Decimal(1)).to_integral()
+    try:
+        styx.embeded_sync(app)  # wrong
+    except styx.errors.ConfigurationError as refused:
+        print(refused)
