@@ -67,6 +67,7 @@ MODULES: Final = (
     "worker/root_accounts",
     "worker/running",
     "worker/slot",
+    "worker/stopped",
     "worker/unchanged_rerun",
     "worker/validation",
     "worker/worker",

@@ -17,7 +17,7 @@ from styx.limits import Limits
 from styx.made_call import MadeCall
 from styx.worker.ack_share import split
 from styx.worker.external_calls import EXTERNAL_CODE
-from styx.worker.invocation import CUT_CODE, FIRST_STEP, Doomed, Invocation, abandon, cut_failure
+from styx.worker.invocation import CUT_CODE, FIRST_STEP, Doomed, Invocation, abandon, cut_failure, failure_at
 from styx.worker.messages import Ack, Failure, Result
 from styx.worker.notes import Notes, failure_by
 from styx.worker.outgoing_call import reported
@@ -44,8 +44,10 @@ class Endings(RootAccounts):
                 return
         doom = invocation._doom
         assert isinstance(doom, FunctionTooLong)
-        self.cut.add(invocation._footprint.tid)
-        self._failed(invocation, cut_failure(invocation, doom))
+        tid, failure = invocation._footprint.tid, cut_failure(invocation, doom)
+        self.cut.add(tid)
+        self.stopped.ended(tid, failure)
+        self._failed(invocation, failure)
 
     def _told(self, invocation: Invocation, error: BaseException) -> Failure | None:
         """The failure that an exception is; None if its own code was ended by the watchdog when it was asked."""
@@ -146,8 +148,22 @@ class Endings(RootAccounts):
         else:
             self._chain_ended(invocation, [], failure)
 
+    def _left_out(self, invocation: Invocation) -> bool:
+        """Ends a branch, if it is one that does not run any further since another did not end."""
+        footprint = invocation._footprint
+        first = self.stopped.first(footprint.tid)
+        if first is None:
+            return False
+        failure = failure_at(invocation, (CUT_CODE, first.type, first.message))
+        if failure.place < first.place:
+            if not self.stopped.given_up(footprint.tid):
+                return False
+            footprint.collided = True  # what it would have done is found out in sequential mode
+        self._abandon(invocation, failure)
+        return True
+
     def _abandon(self, invocation: Invocation, failure: Failure) -> None:
-        """Ends an invocation that is still suspended; its `finally` blocks run, on a closed context."""
+        """Ends an invocation that has not ended; if it is suspended, its `finally` blocks run, on a closed context."""
         abandon(invocation, self.running)
         self._failed(invocation, failure)
 

@@ -25,7 +25,7 @@ from styx.worker.endings import Endings
 from styx.worker.external_calls import known_outcome, pending
 from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
-from styx.worker.invocation import Doomed, Invocation, abandon, external_failure
+from styx.worker.invocation import CUT_CODE, Doomed, Invocation, abandon, external_failure
 from styx.worker.messages import Ack, Call, Drop, Result
 from styx.worker.notes import Notes, refusal_by
 from styx.worker.outgoing_call import outgoing_call
@@ -102,6 +102,7 @@ class Executor(Endings):
         self.open_roots = 0
         if self.cut or self.cut_roots:
             self.cut, self.cut_roots = set(), []
+        self.stopped.clear()
 
     @property
     def idle(self) -> bool:
@@ -226,7 +227,7 @@ class Executor(Endings):
 
     def _start(self, invocation: Invocation) -> None:
         """Runs an invocation to its first wait, or to its end."""
-        if invocation._footprint.dead:
+        if invocation._footprint.dead or (self.stopped.any and self._left_out(invocation)):
             return
         running, first_steps = self.running, self._first_steps
         coroutine: Coroutine[Any, Any, Any] | None = None
@@ -351,10 +352,14 @@ class Executor(Endings):
             if result.collided:
                 invocation._footprint.collided = True
             if result.failure is not None:
+                if result.failure.code == CUT_CODE:
+                    self.stopped.heard(result.tid, result.failure)
                 self._abandon(invocation, result.failure)
                 return
             invocation.resumed_with(result)
             result = result.value
+        if self.stopped.any and self._left_out(invocation):
+            return
         invocation._coroutine = None
         self._send(invocation, coroutine, result)
 

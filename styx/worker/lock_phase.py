@@ -43,8 +43,8 @@ NOT_RUN: Final = Outcome(None, None, {})
 class SlotLockPhase:
     """One slot's conflicting transactions; `outcomes` by TID once a round is `done`.
 
-    Those in `without` are left out. `cut` are those of which a function was ended by the watchdog: the lock phase has
-    to begin anew without them.
+    Those in `without` are left out. `cut` are those of which a function was ended by the watchdog, on any slot that is
+    given the same set: the lock phase has to begin anew without them, so none of them runs on another slot.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class SlotLockPhase:
         running: Running,
         without: Collection[int] = (),
         notes: Notes | None = None,
+        cut: set[int] | None = None,
     ) -> None:
         self._slot = slot
         self._notes = notes
@@ -63,7 +64,7 @@ class SlotLockPhase:
         self._spread = {footprint.tid for footprint in self._queue if footprint.spread}
         self._excluded: set[int] = set(without)
         self._running = running
-        self.cut: set[int] = set()
+        self.cut: set[int] = set() if cut is None else cut
         self._current: Writes = {}
         self._next = 0
         self._first_steps = FirstSteps()
@@ -90,7 +91,7 @@ class SlotLockPhase:
             footprint = queue[self._next]
             self._next += 1
             tid = footprint.tid
-            if tid in self._excluded:
+            if tid in self._excluded or (self.cut and tid in self.cut):
                 continue
             invocations -= len(footprint.invocations)
             footprint.run_again()

@@ -42,8 +42,9 @@ class LockRounds:
 
     def _begin(self) -> None:
         self._verdicts: dict[int, Failure | None] = dict.fromkeys(self._unlocked)
+        self._cut: set[int] = set()
         self._locks = {
-            index: SlotLockPhase(slot, self._locked, self._large, self._running, self._unlocked, self._notes)
+            index: SlotLockPhase(slot, self._locked, self._large, self._running, self._unlocked, self._notes, self._cut)
             for index, slot in self._slots.items()
         }
 
@@ -61,7 +62,7 @@ class LockRounds:
 
     def cut(self) -> list[int]:
         """Transactions of which a function was ended in the round."""
-        return sorted({tid for lock in self._locks.values() for tid in lock.cut})
+        return sorted(self._cut)
 
     def decided(self, decision: LockDecision) -> None:
         """The next round begins, without whom the coordinator has excluded."""

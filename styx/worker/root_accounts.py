@@ -23,13 +23,15 @@ from styx.worker.outgoing_call import made_call
 from styx.worker.root import RootTransaction
 from styx.worker.running import Running
 from styx.worker.slot import Slot
+from styx.worker.stopped import Stopped
 
 
 class RootAccounts(ABC):
     """`roots` are the epoch's own transactions by TID, `open_roots` how many of them are not done.
 
     `owners` maps every slot to its worker; `slots` are this worker's. Of this epoch, `cut` are transactions of which
-    a function here was ended by the watchdog, `cut_roots` the own ones that heard of such an end anywhere.
+    a function here was ended by the watchdog, `cut_roots` the own ones that heard of such an end anywhere; `stopped`
+    says which branches of these run no more.
     """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
@@ -46,6 +48,7 @@ class RootAccounts(ABC):
         self.running = Running()
         self.cut: set[int] = set()
         self.cut_roots: list[RootTransaction] = []
+        self.stopped = Stopped()
         self._invocations_max = limits.invocations_max
 
     def roots_in_order(self) -> list[RootTransaction]:
@@ -83,6 +86,7 @@ class RootAccounts(ABC):
         if cut and not root.cut:
             root.cut = True
             self.cut_roots.append(root)
+            self.stopped.heard(tid, failure)
         if root.sequential:
             if share:
                 root.count = count

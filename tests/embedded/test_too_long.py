@@ -93,6 +93,26 @@ async def spin_below(ctx: Context) -> None:
 
 
 @entity.register
+async def spin_a_thousand_times(ctx: Context) -> None:
+    for n in range(900):
+        ctx.call_async(entity, spin, f"{ctx.key} {n}")
+
+
+@entity.register
+async def spin_deeper_and_deeper(ctx: Context, depth: int) -> None:
+    """Branches that run earlier come later in serial order."""
+    if depth < 0:
+        for each in range(30, 0, -1):
+            ctx.call_async(entity, spin_deeper_and_deeper, ctx.key, (each,))
+    elif depth:
+        ctx.call_async(entity, spin_deeper_and_deeper, ctx.key, (depth - 1,))
+    else:
+        started.append(ctx.key)
+        while True:
+            pass
+
+
+@entity.register
 async def spin_as_it_is_closed(ctx: Context) -> None:
     """Its callee raises, and it is given up while it waits."""
     try:
@@ -234,6 +254,20 @@ async def test_one_whose_clean_up_is_ended_too_is_recorded(tmp_path: Path) -> No
     async with client(tmp_path) as embedded:
         assert embedded.state() == {("entity", "b"): 1}
     assert not started
+
+
+async def test_a_transaction_costs_its_limit_once_however_many_of_its_branches_do_not_end() -> None:
+    async with client() as embedded:
+        started.clear()
+        assert too_long(await embedded.submit(entity, "a", spin_a_thousand_times, timeout=300))
+        assert started == ["a 0"]
+
+
+async def test_or_a_few_times_however_its_branches_are_nested() -> None:
+    async with client() as embedded:
+        started.clear()
+        assert too_long(await embedded.submit(entity, "a", spin_deeper_and_deeper, -1, timeout=300))
+        assert len(started) == 3
 
 
 async def test_in_the_lock_phase_it_is_carried_and_ends_in_the_next_epoch() -> None:

@@ -12,7 +12,7 @@ from styx.sequencer import epoch_record
 from styx.testing import chaos_app, spinning
 from styx.testing.random_programs import Profile
 from styx.testing.simulation.plan import Fault
-from styx.worker import cuts, endings, epoch_log, given_replies, lock_rounds, outbox, recovery
+from styx.worker import cuts, endings, epoch_log, given_replies, lock_rounds, outbox, recovery, stopped
 from styx.worker.events import AppendVerdicts, StateLoaded
 from styx.worker.messages import Ack
 from styx.worker.worker import Worker
@@ -213,6 +213,10 @@ def a_reply_of_the_execution_step_decides_the_lock_phase(patch: pytest.MonkeyPat
     patch.setattr(cuts, "decided", lambda epoch, locking, answered: original(epoch, False, answered))
 
 
+def what_is_left_out_of_an_epoch_is_left_out_of_the_next(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(stopped.Stopped, "clear", lambda _: None)
+
+
 MUTATIONS: list[tuple[Mutation, dict[str, Any]]] = [
     (verdicts_are_not_waited_for, CROWDED),
     (verdicts_are_not_recorded, CRASHES),
@@ -230,6 +234,7 @@ MUTATIONS: list[tuple[Mutation, dict[str, Any]]] = [
     (replies_that_stand_decide_nothing, CROWDED),
     (replies_of_other_workers_decide_nothing, CROWDED),
     (a_reply_of_the_execution_step_decides_the_lock_phase, CROWDED),
+    (what_is_left_out_of_an_epoch_is_left_out_of_the_next, PACE),
 ]
 
 

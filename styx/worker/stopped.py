@@ -1,0 +1,48 @@
+"""Transactions of which the watchdog has ended a function here: which of their branches run no more in this epoch.
+
+What comes later in serial order has no part in how they end, so it is left out from the first end on: a transaction of
+a thousand branches that never end costs one of them. What comes earlier might end it in another way, and runs; but if
+that does not end either, all of it is left out, and the transaction finds out in sequential mode, where the first
+branch that does not end is the last one that runs. Decides no outcome.
+"""
+
+from __future__ import annotations
+
+from styx.worker.messages import Failure
+
+
+class Stopped:
+    """By TID; `any` is whether there are some."""
+
+    def __init__(self) -> None:
+        self.any = False
+        self._first: dict[int, Failure] = {}
+        self._given_up: set[int] = set()
+
+    def clear(self) -> None:
+        """Another epoch begins."""
+        if self.any:
+            self.any = False
+            self._first, self._given_up = {}, set()
+
+    def ended(self, tid: int, failure: Failure) -> None:
+        """A function was ended here."""
+        before = self._first.get(tid)
+        if before is not None:
+            self._given_up.add(tid)
+        if before is None or failure.place < before.place:
+            self._first[tid] = failure
+        self.any = True
+
+    def heard(self, tid: int, failure: Failure) -> None:
+        """One was ended, here or elsewhere."""
+        self._first.setdefault(tid, failure)
+        self.any = True
+
+    def first(self, tid: int) -> Failure | None:
+        """The end that comes first in serial order; None: all its branches run."""
+        return self._first.get(tid)
+
+    def given_up(self, tid: int) -> bool:
+        """Whether its earlier branches are left out as well."""
+        return tid in self._given_up
