@@ -1,4 +1,4 @@
-"""Signals that end a process, also one whose event loop a function holds up: then its watchdog ends it.
+"""Signals that end a process, also one whose event loop a function holds up: then its watchdog sees to it.
 
 The event loop's own handlers stay what they are, and do the rest whenever the loop runs. Nothing is lost by an end
 without them: it is what a crash is.
@@ -9,18 +9,27 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterable
 from types import FrameType
 from typing import Final
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
-_told: list[int] = []
+SAME_SECONDS: Final = 0.1
+"""Signals within so long are one order: supervisors send theirs to the group and to the process."""
+
+_told: list[tuple[int, float]] = []
 
 
 def told() -> int | None:
     """The last signal that told this process to end."""
-    return _told[-1] if _told else None
+    return _told[-1][0] if _told else None
+
+
+def told_again() -> bool:
+    """Whether it was told so a second time: it is to wait for nothing."""
+    return bool(_told) and _told[-1][1] - _told[0][1] > SAME_SECONDS
 
 
 def notice(numbers: Iterable[signal.Signals] = SIGNALS) -> None:
@@ -45,7 +54,8 @@ class _Noticed:
         self._done = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        _told.append(number)
+        _told.append((number, time.monotonic()))
+        del _told[1:-1]
         if self._before == signal.SIG_DFL:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from styx.codec import shown
 from styx.errors import FunctionTooLong
+from styx.patience import END_SECONDS, alive_seconds_max, end_seconds_max
 from styx.user_frames import UserFrames
 from styx.watchdog import ending
 from styx.watchdog.interruption import Interruption
@@ -32,8 +33,6 @@ NAMED_AGAIN_SECONDS_MAX: Final = 60.0
 """At least so often."""
 INSIST_SECONDS: Final = 1.0
 """A function that goes on for so long behind its interruption, whatever it caught, is ended in earnest."""
-STUCK_SECONDS: Final = 2.0
-"""What still runs so long after a signal to end holds up the process for good: it ends without."""
 DEBUGGERS: Final = frozenset({"bdb", "pdb", "pydevd", "debugpy", "_pydevd_bundle"})
 """Modules in whose frames a person thinks: what they hold up is not ended."""
 DEPTH_MAX: Final = 10_000
@@ -44,7 +43,7 @@ _log = logging.getLogger("styx.watchdog")
 
 class Watchdog:
     """`busy` is told what runs, and for how many seconds, at each turn in which a function of the app's runs and the
-    event loop has not turned since the one before. `clock` gives seconds.
+    event loop has not turned since the one before; but not of what is stuck for good. `clock` gives seconds.
     """
 
     def __init__(
@@ -57,7 +56,10 @@ class Watchdog:
         self._watched = watched
         self._busy = busy
         self._exit_now = exit_now
+        self._held_s = 0.0
         self._stuck_s = 0.0
+        self._silent = False
+        self._waits = False
         self._clock = clock
         self._interruption = Interruption(watched.thread_id)
         self._frames = UserFrames()
@@ -118,9 +120,10 @@ class Watchdog:
             self._began(seen)
             self._recovers(passed_s)
             self._hold_up(invocation, same_pass)
+            self._told_to_end(invocation, passed_s, same_pass)
             return
         self._seconds += passed_s
-        self._told_to_end(passed_s)
+        self._told_to_end(invocation, passed_s, same_pass)
         wait_s = min(self._told_s, NAMED_AGAIN_SECONDS_MAX) or NAMED_SECONDS
         if self._seconds >= self._told_s + wait_s:
             self._tell(invocation)
@@ -130,28 +133,56 @@ class Watchdog:
 
     def _hold_up(self, invocation: Invocation | None, same_pass: bool) -> None:
         """Short functions hold up the event loop as well, if there are many in one pass."""
-        if invocation is not None and same_pass and self._busy is not None:
+        if invocation is None or not same_pass or self._busy is None:
+            return
+        if self._seconds <= alive_seconds_max(self._limit_s(invocation)):
             self._busy(name_of(invocation), self._seconds)
+        elif not self._silent:
+            self._silent = True
+            _log.error(
+                "%s has held up this worker for %.0f s, and nothing here can end it: from now on the worker gives no "
+                "sign of life, and others take over its slots. End this process, and start it again",
+                *(name_of(invocation), self._seconds),
+            )
 
     def _began(self, seen: tuple[Any, ...]) -> None:
         if self._told_s:
             _log.warning("%s has ended after %.1f s", self._name, self._seconds)
         self._seen, self._seconds, self._told_s, self._error = seen, 0.0, 0.0, None
-        self._stuck_s = 0.0
+        self._stuck_s, self._silent = 0.0, False
 
-    def _told_to_end(self, passed_s: float) -> None:
+    def _told_to_end(self, invocation: Invocation | None, passed_s: float, same_pass: bool) -> None:
+        """A function may use its limit; what goes on behind it, or the whole pass for as long, is waited for no more.
+        Whatever else is to be done at an end the event loop does, as soon as it turns.
+        """
         number = ending.told()
-        if number is None:
+        if number is None or not same_pass:
+            self._held_s = 0.0
             return
-        self._stuck_s += passed_s
-        if self._stuck_s >= STUCK_SECONDS:
-            frame = sys._current_frames().get(self._watched.thread_id)
-            _log.error(
-                "told to end, but what runs%s has not ended: this process ends without it, as in a crash. What was "
-                "answered is kept, and what was not goes on at the next start",
-                self._place(frame),
+        self._held_s += passed_s
+        worker = self._watched.worker
+        left_s = end_seconds_max(worker.limits) - self._held_s
+        if invocation is not None:
+            over_s = self._seconds - self._limit_s(invocation)
+            self._stuck_s += passed_s if over_s >= 0 else 0.0
+            left_s = min(left_s, END_SECONDS - self._stuck_s if over_s >= 0 else END_SECONDS - over_s)
+        if left_s <= 0 or ending.told_again():
+            self._end(number)
+        elif invocation is not None and not self._waits:
+            self._waits = True
+            _log.warning(
+                "told to end: first %s may end, within %.1f s; a second signal ends this process at once",
+                *(name_of(invocation), left_s),
             )
-            self._exit_now(128 + number)
+
+    def _end(self, number: int) -> None:
+        frame = sys._current_frames().get(self._watched.thread_id)
+        _log.error(
+            "told to end, but what runs%s has not ended: this process ends without it, as in a crash. What was "
+            "answered is kept, and what was not goes on at the next start",
+            self._place(frame),
+        )
+        self._exit_now(128 + number)
 
     def _recovers(self, passed_s: float) -> None:
         doing = self._watched.recovery()

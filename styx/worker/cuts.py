@@ -10,24 +10,15 @@ phase it is carried: the epoch's lock phase begins anew without it. Decides no c
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final
 
 from styx.errors import EngineFailed
 from styx.execution import ErrorTriple
+from styx.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker.given_replies import Reached, decided
 from styx.worker.invocation import CUT_CODE
 from styx.worker.messages import Failure
 from styx.worker.root import RootTransaction
-
-REPLAY_PATIENCE: Final = 3
-"""How many times longer a function may run in the replay of what may not have been decided before: it may have ended in
-time when it ran first, on a machine that was less busy. No reply stands, so either outcome is right.
-"""
-CLOSED_PATIENCE: Final = 30
-"""The same in the replay of what is known to have been decided: then the function did end, or its end is recorded, and
-no other outcome is right. If it does not end now, the engine fails.
-"""
 
 
 def patience(plan: EpochPlan | None, answered: Reached, locking: bool) -> int:

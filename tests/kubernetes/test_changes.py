@@ -68,6 +68,18 @@ def test_ends_have_time_to_drain(helm: Path) -> None:
         assert [each.pod["terminationGracePeriodSeconds"] > 200 for each in pods] == [True]
 
 
+@pytest.mark.parametrize(("seconds", "grace", "failures"), [("10", 100, 9), ("0.05", 91, 7), ("3600", 3690, 1086)])
+def test_a_worker_that_a_function_holds_up_has_time(helm: Path, seconds: str, grace: int, failures: int) -> None:
+    """To end, and until its probe takes it for dead; the coordinator says what the limit is."""
+    objects = rendered(helm, "styx", "--set-json", f"coordinator.functionSeconds={seconds}")
+    pods = {each.where.rpartition("-")[2]: each.pod for each in workloads(objects)}
+    assert pods["worker"]["terminationGracePeriodSeconds"] == grace
+    (container,) = pods["worker"]["containers"]
+    assert container["livenessProbe"]["failureThreshold"] == failures
+    (container,) = pods["coordinator"]["containers"]
+    assert {"name": "STYX_FUNCTION_SECONDS_MAX", "value": seconds} in container["env"]
+
+
 def test_workers_drain_before_they_are_told_to_stop(helm: Path) -> None:
     (worker,) = [each for each in workloads(rendered(helm, "styx")) if each.where.endswith("worker")]
     assert worker.pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][:2] == ["styx", "drain"]

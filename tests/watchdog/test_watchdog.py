@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from styx.limits import Limits
+from styx.patience import CLOSED_PATIENCE, END_SECONDS, REPLAY_PATIENCE, alive_seconds_max
 from styx.watchdog import ending
 from styx.watchdog import watchdog as watchdog_module
 from styx.watchdog.watchdog import NAMED_AGAIN_SECONDS_MAX, Watchdog
@@ -204,19 +206,108 @@ def test_a_long_start_says_what_it_does(caplog: pytest.LogCaptureFixture) -> Non
     assert len(caplog.records) == before
 
 
-def test_a_process_that_is_told_to_end_ends_although_a_function_does_not(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+LIMITS_S = [0.05, 10.0, 60.0, 3600.0]
+
+
+@pytest.mark.parametrize("limit_s", LIMITS_S)
+@pytest.mark.parametrize("patience", [1, REPLAY_PATIENCE, CLOSED_PATIENCE])
+def test_a_worker_is_alive_while_a_function_may_run_and_is_not_when_it_is_stuck_for_good(
+    limit_s: float, patience: int, caplog: pytest.LogCaptureFixture
 ) -> None:
+    bench = Bench(limit_s)
+    bench.worker.patience = patience
+    bench.runs()
+    known_s = alive_seconds_max(limit_s * patience)
+    bench.passes(known_s + 100 * bench.watchdog.turn_s)
+    # All the time without a gap, up to the known end, and not once behind it.
+    times = [seconds for _, seconds in bench.busy]
+    assert max(after - before for before, after in pairwise(times)) <= 2 * bench.watchdog.turn_s + 1e-6
+    assert times[-1] == pytest.approx(known_s, abs=2 * bench.watchdog.turn_s)
+    assert times[-1] > limit_s * patience
+    assert sum("gives no sign of life" in record.message for record in caplog.records) == 1
+    assert bench.ended, "it was interrupted long before"
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
+    signals: list[tuple[int, float]] = []
+    monkeypatch.setattr(ending, "_told", signals)
+    return signals
+
+
+@pytest.mark.parametrize("limit_s", LIMITS_S)
+def test_told_to_end_a_function_may_use_its_limit(
+    limit_s: float, told: list[tuple[int, float]], caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench(limit_s)
+    bench.runs()
+    bench.passes(limit_s / 2)
+    told.append((15, 0.0))
+    turn_s = bench.watchdog.turn_s
+    bench.passes(limit_s / 2 - turn_s)
+    assert not bench.exits
+    assert "told to end: first account.spin on 'a' may end, within" in caplog.text
+    bench.passes(END_SECONDS)
+    assert bench.ended, "the watchdog has cut it"
+    assert not bench.exits
+    bench.passes(3 * turn_s)
+    assert bench.exits[0] == 143, "it did not come back from C"
+    assert "told to end, but what runs" in caplog.text
+
+
+def test_told_to_end_what_is_over_its_limit_gets_two_seconds(told: list[tuple[int, float]]) -> None:
+    bench = Bench(10.0)
+    bench.runs()
+    bench.passes(50.0)
+    told.append((15, 0.0))
+    bench.passes(END_SECONDS - 0.5)
+    assert not bench.exits
+    bench.passes(1.0)
+    assert bench.exits[0] == 143
+
+
+def test_told_to_end_many_functions_in_one_pass_get_one_limit(told: list[tuple[int, float]]) -> None:
+    bench = Bench(10.0)
+    told.append((15, 0.0))
+    for _ in range(2):
+        bench.runs()
+        bench.passes(5.0)
+    assert not bench.exits
+    bench.runs()
+    bench.passes(END_SECONDS + 1.0)
+    assert bench.exits[0] == 143
+
+
+def test_told_to_end_a_replay_gets_one_limit_too(told: list[tuple[int, float]]) -> None:
+    bench = Bench(10.0)
+    bench.worker.patience = CLOSED_PATIENCE
+    bench.runs()
+    told.append((15, 0.0))
+    bench.passes(10.0 + END_SECONDS - 0.5)
+    assert not bench.exits
+    bench.passes(1.5)
+    assert bench.exits[0] == 143
+
+
+def test_told_to_end_the_event_loop_does_the_rest_if_it_turns(told: list[tuple[int, float]]) -> None:
+    bench = Bench(10.0)
+    told.append((15, 0.0))
+    for _ in range(100):
+        bench.running.invocation, bench.turn = None, bench.turn + 2 | 1
+        bench.passes(0.25)
+    bench.running.invocation, bench.turn = None, bench.turn + 1
+    bench.passes(5.0)
+    assert not bench.exits
+
+
+@pytest.mark.parametrize("between_s", [0.0, 0.05, 0.2, 60.0])
+def test_told_twice_it_ends_at_once(between_s: float, told: list[tuple[int, float]]) -> None:
     bench = Bench(1000.0)
     bench.runs()
-    bench.passes(5.0)
-    assert not bench.exits
-    monkeypatch.setattr(ending, "_told", [15])
+    told.append((15, 5.0))
     bench.passes(1.0)
     assert not bench.exits
-    bench.passes(1.0)
-    assert bench.exits == [143]
-    assert "told to end, but what runs" in caplog.text
-    bench.running.invocation, bench.turn = None, 2
-    bench.passes(5.0)
-    assert bench.exits == [143], "the event loop does the rest"
+    told.append((2, 5.0 + between_s))
+    bench.passes(0.25)
+    again = between_s > ending.SAME_SECONDS  # else it is one order, sent to the group and to the process
+    assert bench.exits == ([130] if again else [])

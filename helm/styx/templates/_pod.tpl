@@ -58,9 +58,14 @@ startupProbe:
 readinessProbe:
   httpGet: {path: /readyz, port: http{{ if .https }}, scheme: HTTPS{{ end }}}
   {{- toYaml .values.probes.readiness | nindent 2 }}
+{{- $liveness := .values.probes.liveness }}
+{{- with .heldUpSeconds }}
+{{- $failures := div (add . (sub (int (default 10 $liveness.periodSeconds)) 1)) (int (default 10 $liveness.periodSeconds)) }}
+{{- $liveness = merge (dict "failureThreshold" (max (int (default 3 $liveness.failureThreshold)) $failures)) $liveness }}
+{{- end }}
 livenessProbe:
   httpGet: {path: /healthz, port: http{{ if .https }}, scheme: HTTPS{{ end }}}
-  {{- toYaml .values.probes.liveness | nindent 2 }}
+  {{- toYaml $liveness | nindent 2 }}
 {{- end -}}
 
 {{/* Environment: each variable is an option of the process, so that `styx …` in the pod needs none either. */}}

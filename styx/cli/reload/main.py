@@ -9,6 +9,7 @@ from styx.cli.exit_codes import CommandFailed
 from styx.cli.serving import ServingOptions
 from styx.extras import lacking
 from styx.gateway.server import listen_on
+from styx.limits import Limits
 
 
 def run_watcher(options: ServingOptions) -> int:
@@ -20,9 +21,10 @@ def run_watcher(options: ServingOptions) -> int:
             raise
         raise CommandFailed(lacking("styx dev --reload", "watchfiles", "reload")) from None
     set_up_terminal()
+    limits = options.limits or Limits()
     with listen_on(options.host, options.port) as listening:
 
         async def run() -> int:
-            return await Watcher(listening).run()
+            return await Watcher(listening, limits.function_seconds_max).run()
 
         return asyncio.run(run())

@@ -20,10 +20,16 @@ from typing import Final
 from styx.cli.dev_server import say
 from styx.cli.reload.control import LINE_BYTES_MAX, VARIABLE, News, Order, line_of, news_of
 from styx.cli.reload.watching import Stamps, stamps, until_changed
+from styx.watchdog.ending import SAME_SECONDS
 
 RELEASE_SECONDS_MAX: Final = 30.0
-"""How long a version may take to let go; then it is killed, and what it has answered is in the log."""
+"""How long a version may take to let go, besides what a function may run for; then it is killed, and what it has
+answered is in the log.
+"""
 END_SECONDS_MAX: Final = 60.0
+"""How long a version may take to end, besides what a function may run for; then it is killed."""
+SIGNAL_SECONDS: Final = 1.0
+"""What has not ended by an order for so long may not hear any: it gets a signal, which its watchdog sees to."""
 AGAIN_SECONDS: Final = 1.0
 """Before a version that ended by itself is started anew."""
 
@@ -68,26 +74,34 @@ class Version:
             return None
         return news_of(line) if line.endswith(b"\n") else None
 
-    async def end(self, order: Order | None = None) -> int:
-        """Ends it, orderly if it takes the order, and gives its exit status."""
+    async def end(self, order: Order | None = None, seconds_max: float = END_SECONDS_MAX) -> int:
+        """Ends it, orderly if it takes the order in time, and gives its exit status."""
         if order is None:
             self._process.kill()
         else:
             self._writer.write(line_of(order))
-        try:
-            return await asyncio.wait_for(asyncio.to_thread(self._process.wait), END_SECONDS_MAX)
-        except TimeoutError:
-            self._process.kill()
-            return await asyncio.to_thread(self._process.wait)
-        finally:
-            self._writer.close()
+        ended = asyncio.ensure_future(asyncio.to_thread(self._process.wait))
+        for seconds, then in ((SIGNAL_SECONDS, self._process.terminate), (seconds_max, self._process.kill)):
+            await asyncio.wait([ended], timeout=seconds)
+            if not ended.done():
+                then()
+        self._writer.close()
+        return await ended
+
+    def kill(self) -> None:
+        """Whoever waits for its end waits no longer."""
+        self._process.kill()
 
 
 class Watcher:
-    """`run` ends when the process is told to, and gives the exit status of the version that served."""
+    """`run` ends when the process is told to, and gives the exit status of the version that served; told again, it
+    waits for nothing. A function may run for `function_seconds_max`.
+    """
 
-    def __init__(self, listening: socket.socket) -> None:
+    def __init__(self, listening: socket.socket, function_seconds_max: float) -> None:
         self._listening = listening
+        self._end_s = END_SECONDS_MAX + function_seconds_max
+        self._release_s = RELEASE_SECONDS_MAX + function_seconds_max
         self._serving: Version | None = None
         self._spare: Version | None = None
         self._directories: list[str] = [os.getcwd()]
@@ -98,8 +112,16 @@ class Watcher:
         """Until SIGTERM or SIGINT."""
         told = asyncio.Event()
         loop = asyncio.get_running_loop()
+        told_at: list[float] = []
+
+        def hear() -> None:
+            told_at.append(loop.time())
+            told.set()
+            if told_at[-1] - told_at[0] > SAME_SECONDS and self._serving is not None:
+                self._serving.kill()
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, told.set)
+            loop.add_signal_handler(number, hear)
         stopping = asyncio.create_task(told.wait())
         working = asyncio.create_task(self._work())
         await asyncio.wait([stopping, working], return_when=asyncio.FIRST_COMPLETED)
@@ -111,7 +133,7 @@ class Watcher:
         if self._spare is not None:
             await self._spare.end()
         if self._serving is not None:
-            status = await self._serving.end(Order("end"))
+            status = await self._serving.end(Order("end"), self._end_s)
         if failed:
             working.result()
         return status
@@ -171,7 +193,7 @@ class Watcher:
             self._stays(served.text if served is not None else "the process that was to serve it has ended")
             return
         if self._serving is not None:
-            await self._serving.end(Order("end"))
+            await self._serving.end(Order("end"), self._end_s)
             now_s = time.monotonic()
             say(f"Reloaded in {now_s - began_s:.2f} s; requests waited for {now_s - away_s:.2f} s of them at most.")
         elif self._served:
@@ -181,9 +203,9 @@ class Watcher:
     async def _released(self, serving: Version) -> bool:
         """It has let go; False if it had to be killed for it, or was gone."""
         try:
-            news = await asyncio.wait_for(serving.asked(Order("release")), RELEASE_SECONDS_MAX)
+            news = await asyncio.wait_for(serving.asked(Order("release")), self._release_s)
         except TimeoutError:
-            say(f"The version that serves does not let go within {RELEASE_SECONDS_MAX:g} s; it is killed.")
+            say(f"The version that serves does not let go within {self._release_s:g} s; it is killed.")
             news = None
         if news is not None and news.what == "released":
             return True

@@ -1,7 +1,8 @@
 """A worker's second connection to the coordinator, on a thread of its own: it tells of functions that hold it up.
 
 While one runs, the worker's event loop gives no sign of life; its watchdog does so here, as long as a function is all
-that holds it up. A process that stands still, or whose protocol does, says nothing here either. Decides nothing.
+that holds it up, and not for ever (`styx.patience`). A process that stands still, or whose protocol does, says nothing
+here either. Decides nothing.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from styx.cluster.wire import BUSY_FACT, Busy, encode
 from styx.errors import ConfigurationError
 from styx.transport import Connection, Hello, Security, dial
 
-BUSY_SECONDS_MAX: Final = 300.0
-"""A function that holds up its worker for longer holds it up for good: the worker is silent from then on."""
 DIAL_SECONDS_MAX: Final = 2.0
 RETRY_SECONDS: Final = 0.2
 
@@ -47,7 +46,7 @@ class Lifeline:
     def busy(self, what: str, seconds: float) -> None:
         """`what` has held up the worker for so long; from any thread."""
         loop = self._loop
-        if loop is not None and seconds <= BUSY_SECONDS_MAX and not self._stopped:
+        if loop is not None and not self._stopped:
             try:
                 loop.call_soon_threadsafe(self._send, Busy(self._number, what, seconds))
             except RuntimeError:

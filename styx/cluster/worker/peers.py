@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Final
 
 from styx.cluster.wire import WORKER
-from styx.cluster.worker.lifeline import BUSY_SECONDS_MAX
 from styx.transport import Connection, Hello, Security, dial
 
 CONNECT_SECONDS_MAX: Final = 3.0
@@ -21,11 +20,6 @@ CONNECT_SECONDS_MAX: Final = 3.0
 DIAL_SECONDS_MAX: Final = 1.0
 RETRY_SECONDS: Final = 0.05
 PING_SECONDS: Final = 0.25
-SILENCE_SECONDS: Final = BUSY_SECONDS_MAX + 30.0
-"""A peer that is silent for longer is lost. Not before: a function may hold it up. Whether it lives is what the
-coordinator says, and a connection whose other half is gone without a word is noticed by the system.
-"""
-
 _log = logging.getLogger("styx.worker")
 
 
@@ -43,7 +37,12 @@ class Unreachable(OSError):
 
 
 class Peers:
-    """`arrived(payloads)` gets frames, in each peer's order; `lost(peer, reason)` is told of a member's loss."""
+    """`arrived(payloads)` gets frames, in each peer's order; `lost(peer, reason)` is told of a member's loss.
+
+    A peer that is silent for longer than `silence_seconds` is lost. Not before: a function may hold it up. Whether it
+    lives is what the coordinator says, and a connection whose other half is gone without a word is noticed by the
+    system.
+    """
 
     def __init__(
         self,
@@ -51,11 +50,13 @@ class Peers:
         hello: Callable[[int], Hello],
         arrived: Callable[[list[bytes]], None],
         lost: Callable[[int, str], None],
+        silence_seconds: float,
     ) -> None:
         self._security = security
         self._hello = hello
         self._arrived = arrived
         self._lost = lost
+        self._silence_seconds = silence_seconds
         self._connections: dict[int, Connection] = {}
         self._members: frozenset[int] = frozenset()
         self._changed = asyncio.Event()
@@ -128,7 +129,7 @@ class Peers:
             lambda _, payloads: self._arrived(payloads),
             lambda which, reason: self._gone(number, which, reason),
             ping_seconds=PING_SECONDS,
-            silence_seconds=SILENCE_SECONDS,
+            silence_seconds=self._silence_seconds,
         )
         self._changed.set()
 

@@ -38,6 +38,7 @@ from styx.cluster.worker.node import Node
 from styx.cluster.worker.passes import Passes
 from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.timed_core import TimedWorker
+from styx.patience import peer_silence_seconds
 from styx.protocol import Broken, CheckState, Join, Recover, SlotPart
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
@@ -96,7 +97,8 @@ class WorkerSession:
     ) -> None:
         self.node = node
         self.deployment = welcome.deployment
-        self.peers = Peers(node.security, node.hello_to_peers, self._frames, self._peer_lost)
+        silence_s = peer_silence_seconds(self.deployment.limits)
+        self.peers = Peers(node.security, node.hello_to_peers, self._frames, self._peer_lost, silence_s)
         self._link = link
         self._ended = ended
         self._number = welcome.worker

@@ -100,6 +100,7 @@ class Appender:
         self._ended = None
         self._commit_at = self._loop.time() + COMMIT_SECONDS
         self._runner = asyncio.create_task(self._run())
+        self._watched_at = self._loop.time()
         self._timer = self._loop.call_later(WATCH_SECONDS, self._watch)
 
     def append(self, topic: str, partition: int, records: Sequence[NewRecord]) -> asyncio.Future[int]:
@@ -187,6 +188,11 @@ class Appender:
 
     def _watch(self) -> None:
         now = self._loop.time()
+        # A loop that stood still, for a function say, has not heard what Kafka answered meanwhile.
+        still_s, self._watched_at = now - self._watched_at - WATCH_SECONDS, now
+        if still_s > WATCH_SECONDS:
+            for lane in self._lanes.values():
+                lane.since = min(now, lane.since + still_s)
         since, stuck = min(
             ((lane.since, lane) for lane in self._lanes.values() if lane.batch is not None or lane.waiting),
             key=lambda entry: entry[0],

@@ -129,6 +129,28 @@ async def test_an_append_without_progress_ends_the_appender(
     await appender.stop()
 
 
+async def test_a_loop_that_stood_still_has_waited_for_nothing(
+    start: Start, failures: list[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appender = await start(FakeSession(SILENT))
+    future = appender.append("t", 3, [record(1)])
+    await asyncio.sleep(0)
+    loop = asyncio.get_running_loop()
+    stood_still_s = 0.0
+    now = loop.time
+    monkeypatch.setattr(loop, "time", lambda: now() + stood_still_s)
+    stood_still_s = 3600.0  # a function of the app's has run for so long
+    appender._watch()
+    assert not failures
+    assert not future.done()
+    stood_still_s += 0.001
+    monkeypatch.setattr("styx.log.kafka.appender.APPEND_SECONDS_MAX", 0.0)
+    appender._watch()
+    assert "took nothing for t, partition 3" in str(failures[0]), "what it has waited since counts"
+    await asyncio.wait([future])
+    await appender.stop()
+
+
 async def test_a_record_over_the_limit_fails_alone(start: Start, failures: list[BaseException]) -> None:
     session = FakeSession()
     appender = await start(session)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,9 +14,8 @@ import pytest
 from styx.client.base import Client
 from styx.messages import Reply
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest
-from styx.testing.patience import PATIENCE_SECONDS
+from styx.testing.cluster.blocking import APP, block
 
-APP = "styx.testing.cluster.blocking_app:app"
 TIMEOUT_S = 600.0
 
 
@@ -29,24 +26,19 @@ async def _started(cluster: ClusterUnderTest) -> AsyncIterator[Client]:
         yield client
 
 
-def generation(cluster: ClusterUnderTest) -> int:
-    with urllib.request.urlopen(f"{cluster.facts_url}/status", timeout=PATIENCE_SECONDS) as answer:
-        return int(json.loads(answer.read())["generation"])
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", [2.0, 8.0])
-def test_a_worker_that_a_function_blocks_is_waited_for(options: ClusterOptions, seconds: float) -> None:
+@pytest.mark.parametrize(("seconds", "limit_s"), [(2.0, 60.0), (8.0, 60.0), (4.0, 1.0)])
+def test_a_worker_that_a_function_blocks_is_waited_for(options: ClusterOptions, seconds: float, limit_s: float) -> None:
     async def main() -> None:
-        wanted = replace(options, app=APP, function_seconds_max=60.0)
+        wanted = replace(options, app=APP, function_seconds_max=limit_s)
         async with ClusterUnderTest(wanted) as cluster, _started(cluster) as client:
-            await client.call("counter", "a", "add", timeout=TIMEOUT_S)
-            before = await asyncio.to_thread(generation, cluster)
-            blocked = asyncio.ensure_future(client.call("counter", "a", "block", seconds, timeout=TIMEOUT_S))
-            others = [client.call("counter", f"k{n}", "add", timeout=TIMEOUT_S) for n in range(20)]
-            assert await blocked == 2
-            assert await asyncio.gather(*others) == [1] * 20
-            assert await asyncio.to_thread(generation, cluster) == before, "nobody was replaced"
+            found = await block(cluster, client, seconds)
+        assert found.generations == 0, "nobody was replaced"
+        if seconds < limit_s:
+            assert found.blocked.result == 2
+        else:
+            assert found.blocked.error is not None
+            assert found.blocked.error.type == "FunctionTooLong"
 
     asyncio.run(main())
 
