@@ -17,6 +17,7 @@ from styx.context import Context
 from styx.limits import Limits
 from styx.log.base import LogReader, Stream
 from styx.messages import encode_reply
+from styx.patience import CLOSED_PATIENCE
 from styx.protocol import Broken, CheckState, Recover, SlotPart, ToWorker
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
@@ -25,7 +26,6 @@ from styx.testing.simulation.outside_calls import run_external
 from styx.testing.simulation.peer_links import NOTICE_S
 from styx.testing.simulation.shared_log import Identity
 from styx.testing.simulation.versions import version_of_chaos
-from styx.worker.cuts import CLOSED_PATIENCE
 from styx.worker.events import (
     AppendEpochRecord,
     AppendVerdicts,
