@@ -17,9 +17,9 @@ SLICE_SECONDS: Final = 0.0005
 """About so long is a slice."""
 SHARE: Final = 0.3
 """Of the time that it takes to the next one, the slice has this share."""
-ENTITIES_MIN: Final = 16
+STALL_SECONDS: Final = 0.25
+"""If two slices, one after the other, took longer by the clock, a `migrate=` waits for something: they get smaller."""
 ENTITIES_MAX: Final = 4096
-_ENTITIES_FIRST: Final = 128
 
 
 class CheckPace:
@@ -28,8 +28,9 @@ class CheckPace:
     def __init__(self, core: Worker, give: Callable[[Event], None]) -> None:
         self._core = core
         self._give = give
-        self._entities = _ENTITIES_FIRST
+        self._entities = 1  # nobody knows yet what a `migrate=` costs
         self._rest_s = 0.0
+        self._stalled = False
         self._timer: asyncio.TimerHandle | None = None
         self._given = False
 
@@ -53,8 +54,11 @@ class CheckPace:
         self._give(CheckFurther(self._entities))
 
     def took(self, seconds: float, processor_s: float) -> None:
-        """The slice is over. What others' processes take from it makes the rest longer, and no slice smaller."""
+        """The slice is over. What others' processes take from it once makes the rest longer, and no slice smaller."""
         self._given = False
         self._rest_s = seconds * (1 - SHARE) / SHARE
         wanted = int(self._entities * SLICE_SECONDS / max(processor_s, 1e-6))
-        self._entities = max(ENTITIES_MIN, min(ENTITIES_MAX, max(wanted, self._entities // 2), 2 * self._entities))
+        stalled, self._stalled = self._stalled, seconds > STALL_SECONDS
+        if stalled and self._stalled:
+            wanted = min(wanted, int(self._entities * STALL_SECONDS / seconds))
+        self._entities = max(1, min(ENTITIES_MAX, wanted, 2 * self._entities))

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from styx.cluster.worker.check_pace import ENTITIES_MAX, ENTITIES_MIN, SHARE, SLICE_SECONDS, CheckPace
+from styx.cluster.worker.check_pace import ENTITIES_MAX, SHARE, SLICE_SECONDS, STALL_SECONDS, CheckPace
 from styx.worker.events import CheckFurther, Event
 
 
@@ -45,7 +45,7 @@ class Paced:
         self.pace = CheckPace(cast(Any, self.core), self.given.append)
         self._loop = loop
 
-    def slice(self, entity_s: float) -> tuple[float, int]:
+    def slice(self, entity_s: float, processor_share: float = 1.0) -> tuple[float, int]:
         """A slice that takes so long for each entity: how long it was waited for, and for how many entities it was."""
         self.pace.go_on()
         ((delay_s, call),) = self._loop.later
@@ -53,7 +53,7 @@ class Paced:
         call()
         event = self.given.pop()
         assert isinstance(event, CheckFurther)
-        self.pace.took(event.entities * entity_s, event.entities * entity_s)
+        self.pace.took(event.entities * entity_s, event.entities * entity_s * processor_share)
         return delay_s, event.entities
 
 
@@ -67,10 +67,22 @@ def test_slices_are_short_and_leave_time_for_others(loop: Loop) -> None:
     assert entities * entity_s / (entities * entity_s + delay_s) == pytest.approx(SHARE, rel=0.1)
 
 
-@pytest.mark.parametrize(("entity_s", "entities"), [(1e-3, ENTITIES_MIN), (1e-9, ENTITIES_MAX)])
+@pytest.mark.parametrize(("entity_s", "entities"), [(1e-3, 1), (1e-9, ENTITIES_MAX)])
 def test_slices_have_limits(loop: Loop, entity_s: float, entities: int) -> None:
     paced = Paced(loop)
     assert [paced.slice(entity_s)[1] for _ in range(20)][-1] == entities
+
+
+def test_a_migration_that_takes_long_stalls_nobody_for_long(loop: Loop) -> None:
+    """No slice begins with many entities: nobody knows yet what one costs."""
+    paced = Paced(loop)
+    assert [paced.slice(0.02)[1] for _ in range(5)] == [1] * 5
+
+
+def test_a_migration_that_waits_stalls_nobody_for_long(loop: Loop) -> None:
+    paced = Paced(loop)
+    taken = [paced.slice(0.1, processor_share=1e-4)[1] for _ in range(40)]
+    assert max(taken) * 0.1 <= 4 * STALL_SECONDS
 
 
 def test_one_slice_at_a_time(loop: Loop) -> None:
