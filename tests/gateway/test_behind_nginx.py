@@ -91,7 +91,7 @@ class Proxied:
         self._port = port
 
     async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
-        sent = {"Host": NAME} | {name.replace("_", "-"): value for name, value in headers.items()}
+        sent = {"host": NAME} | {name.replace("_", "-"): value for name, value in headers.items()}
         content = None if body is None else json.dumps(body).encode()
         if content is not None:
             sent["Content-Type"] = "application/json"
