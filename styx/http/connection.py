@@ -26,6 +26,8 @@ _NOTHING, _HEADER, _BODY = range(3)
 
 _OF_UPGRADES: Final = (b"upgrade", b"http2-settings")
 _NOT_SERVED: Final = (b"CONNECT", b"PRI")
+_ORIGIN_FORM: Final = (b"/", b"*")
+"""How a request's target begins unless it names a host."""
 _VERSIONS: Final = ("1.0", "1.1")
 _FRAMING_TIMES: Final = 8
 """A chunk of one byte has five more around it."""
@@ -137,6 +139,8 @@ class HttpConnection(HttpToolsProtocol):
             self._upgrades = True
             return
         try:
+            if self.url[:1] not in _ORIGIN_FORM:
+                self._take_host_of_url()
             super().on_headers_complete()
         except Exception:
             self._refusal = _BAD_ADDRESS
@@ -146,6 +150,16 @@ class HttpConnection(HttpToolsProtocol):
         self._reading = _BODY
         self._since = self.loop.time()
         self._received = self._content = 0
+
+    def _take_host_of_url(self) -> None:
+        """A request for `http://HOST/PATH` is for that host, whatever its `Host` says (RFC 9112, 3.2.2)."""
+        url = httptools.parse_url(self.url)
+        if url.host is None or url.userinfo is not None:
+            raise ValueError
+        host = b"[%b]" % url.host if b":" in url.host else url.host
+        host = host if url.port is None else b"%b:%d" % (host, url.port)
+        # In place: a second or a missing one stays what it is, and is refused as such.
+        self.headers[:] = [(name, host if name == b"host" else value) for name, value in self.headers]
 
     def on_body(self, body: bytes) -> None:
         self._content += len(body)

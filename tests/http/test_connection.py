@@ -73,6 +73,39 @@ async def test_requests_one_after_the_other(server: Server, refusals: list[str])
     assert refusals == []
 
 
+@pytest.mark.parametrize(
+    ("target", "hosts"),
+    [
+        ("/v1/a/b/c", ["own"]),
+        ("*", ["own"]),
+        ("//other.example/v1", ["own"]),
+        ("http://other.example/v1/a/b/c", ["other.example"]),
+        ("https://other.example:8443/?x", ["other.example:8443"]),
+        ("http://[::1]:80/", ["[::1]:80"]),
+        ("http://own@other.example/", None),
+        ("http:///v1", None),
+    ],
+)
+async def test_a_host_in_the_target_is_the_one_that_is_asked(
+    refusals: list[str], target: str, hosts: list[str] | None
+) -> None:
+    seen: list[str] = []
+
+    async def application(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        seen.extend(value.decode() for name, value in scope["headers"] if name == b"host")
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    peer = Peer(application, room_of(refusals=refusals))
+    method = "OPTIONS" if target == "*" else "GET"
+    written = await peer.send(f"{method} {target} HTTP/1.1\r\nHost: own\r\n\r\n".encode())
+    if hosts is None:
+        assert b" 400 " in written
+        assert seen == []
+    else:
+        assert seen == hosts
+
+
 async def test_a_client_that_says_nothing(server: Server, refusals: list[str]) -> None:
     peer = Peer(server, room_of(refusals=refusals))
     await peer.after(HEADER_SECONDS_MAX - 1)
