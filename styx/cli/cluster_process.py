@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -15,6 +16,7 @@ from styx.cli.serving import run_loop
 from styx.cli.supervised import end_with_supervisor
 from styx.garbage import tune_collector
 from styx.reports.log_setup import set_up_logging
+from styx.watchdog import held_interpreter
 from styx.watchdog.ending import notice
 
 
@@ -29,6 +31,7 @@ def run_process(name: str, main: Coroutine[Any, Any, None]) -> None:
 def log_to_stderr(name: str) -> None:
     """One line for each thing worth telling: when, how bad, by which process, what."""
     set_up_logging(name)
+    held_interpreter.write_to(sys.stderr)
     # They tell of each attempt to reach a server that is away; the engine says once what it waits for.
     for library in ("aiokafka", "urllib3"):
         logging.getLogger(library).setLevel(logging.CRITICAL)

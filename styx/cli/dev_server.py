@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from styx.function_spec import FunctionSpec
 from styx.reports.json_lines import json_wanted
 from styx.reports.log_setup import replaying_is, set_up_logging
 from styx.reports.warnings_shown import warnings_shown
+from styx.watchdog import held_interpreter
 
 if TYPE_CHECKING:
     from styx.embedded_engine.engine import EmbeddedEngine
@@ -60,6 +62,7 @@ def run_dev_server(app: App, options: ServingOptions, shown: DevOptions) -> None
 def set_up_terminal() -> None:
     """Log lines for a developer's eyes."""
     set_up_logging("dev", terminal=True)
+    held_interpreter.write_to(sys.stderr)
 
 
 async def dev_serving(

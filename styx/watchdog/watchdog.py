@@ -2,7 +2,8 @@
 
 It samples whose code runs (`styx.worker.running`) a few times a second, so that a function costs nothing but the saying
 of its name. Time is counted in its own turns: a process that was stopped, or a machine that slept, is no function that
-ran. What only C code holds up (`time.sleep`, a regular expression) is named, and ends when it returns to Python.
+ran. What only C code holds up (`time.sleep`) is named, and ends when it returns to Python. C code that lets no other
+thread run holds up the watchdog as well: see `styx.watchdog.held_interpreter`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from styx.codec import shown
 from styx.errors import FunctionTooLong
 from styx.patience import END_SECONDS, alive_seconds_max, end_seconds_max
 from styx.user_frames import UserFrames
-from styx.watchdog import ending
+from styx.watchdog import ending, held_interpreter
 from styx.watchdog.interruption import Interruption
 from styx.watchdog.watched import Watched
 from styx.worker.invocation import Invocation
@@ -31,6 +32,8 @@ NAMED_SECONDS: Final = 1.0
 """What runs for longer is named; again after twice as long each time."""
 NAMED_AGAIN_SECONDS_MAX: Final = 60.0
 """At least so often."""
+HELD_UP_SECONDS: Final = 2.0
+"""Without a turn of the watchdog's own thread; afterwards that is told."""
 INSIST_SECONDS: Final = 1.0
 """A function that goes on for so long behind its interruption, whatever it caught, is ended in earnest."""
 DEBUGGERS: Final = frozenset({"bdb", "pdb", "pydevd", "debugpy", "_pydevd_bundle"})
@@ -97,16 +100,21 @@ class Watchdog:
     def _run(self) -> None:
         while not self._ended.wait(self.turn_s):
             try:
+                held_interpreter.put_off()
                 self.look()
             except Exception:  # noqa: BLE001 - what is watched goes on changing; one look less is no loss
                 _log.debug("the watchdog's look failed", exc_info=True)
+        held_interpreter.put_away()
 
     def look(self) -> None:
         """One turn."""
         now_s = self._clock()
-        passed_s, self._before_s = min(now_s - self._before_s, 2 * self.turn_s), now_s
+        held_s = now_s - self._before_s
+        passed_s, self._before_s = min(held_s, 2 * self.turn_s), now_s
         watched = self._watched
         running = watched.worker.executor.running
+        if held_s >= HELD_UP_SECONDS:
+            self._was_held_up(held_s, running.invocation)
         invocation, turn = running.invocation, watched.turns.turn
         same_pass, self._turn = turn == self._turn and turn % 2 == 1, turn
         if invocation is not None:
@@ -130,6 +138,14 @@ class Watchdog:
         self._hold_up(invocation, same_pass)
         if invocation is not None:
             self._limit(invocation)
+
+    def _was_held_up(self, seconds: float, invocation: Invocation | None) -> None:
+        _log.warning(
+            "no thread of Python ran for %.1f s%s: C code that lets no other run, such as a regular expression or a "
+            "huge number, held up all of them, or the process was stopped",
+            seconds,
+            "" if invocation is None else f", and {name_of(invocation)} runs",
+        )
 
     def _hold_up(self, invocation: Invocation | None, same_pass: bool) -> None:
         """Short functions hold up the event loop as well, if there are many in one pass."""

@@ -146,7 +146,19 @@ def test_a_process_that_was_stopped_has_run_nothing(caplog: pytest.LogCaptureFix
     bench.now_s += 3600.0
     bench.passes(0.25)
     assert not bench.ended
+    assert "account.spin on 'a' has run" not in caplog.text
+
+
+def test_what_holds_up_the_watchdog_too_is_told_afterwards(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.runs()
+    bench.passes(0.5)
+    bench.now_s += 1.5
+    bench.passes(0.25)
     assert not caplog.text
+    bench.now_s += 7.25
+    bench.passes(0.25)
+    assert "no thread of Python ran for 7.5 s, and account.spin on 'a' runs: C code" in caplog.text
 
 
 def test_a_replay_has_more_patience() -> None:

@@ -1,0 +1,36 @@
+"""Names what holds up the interpreter itself, and every thread of Python's with it: C code that lets no other run, such
+as a regular expression that goes back over and over, or a power of a huge number.
+
+A timer in C writes the stacks of all threads, unless a watchdog puts it off at each of its turns. There is one such
+timer in a process (`faulthandler`), so it is for processes of this package only. Ends nothing.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+from typing import Final, TextIO
+
+HELD_SECONDS: Final = 5.0
+"""Without a turn of any watchdog; then the stacks are written, once until there is one again."""
+
+_where: list[tuple[TextIO, float]] = []
+
+
+def write_to(file: TextIO, seconds: float = HELD_SECONDS) -> None:
+    """From here on, and as long as a watchdog runs; `file` has a descriptor, and stays open."""
+    _where[:] = [(file, seconds)]
+
+
+def put_off() -> None:
+    """Other threads run; to be called more often than every `HELD_SECONDS`, until `put_away`."""
+    for file, seconds in _where:
+        try:
+            faulthandler.dump_traceback_later(seconds, file=file)
+        except (OSError, ValueError, RuntimeError):
+            _where.clear()  # it was closed, or is no file
+
+
+def put_away() -> None:
+    """Nobody watches any more."""
+    if _where:
+        faulthandler.cancel_dump_traceback_later()
