@@ -8,7 +8,7 @@ name. Typed state, arguments and results go through msgspec, which converts by a
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from types import CoroutineType
 from typing import Any, Final
 
@@ -20,9 +20,11 @@ from styx.declared_types import type_text
 from styx.errors import UnsupportedValue
 from styx.round_trip import Misfit, equality_tells, lost, open_places, place_of
 from styx.sets import holds_set, in_order
+from styx.settled_types import settled
 from styx.steady_text import steady_text
 
 _DATETIME_EXT: Final = 1
+_DATETIME: Final[Any] = datetime  # a name for compiled code, which looks classes up
 _SHOWN_CHARS_MAX: Final = 80
 _PLAIN_TYPES: Final = (int, float, str, bytes, dict, list)
 
@@ -58,6 +60,7 @@ def ext_hook(code: int, data: memoryview) -> Any:
 _packer = msgpack.Packer(strict_types=True, use_bin_type=True, default=_strict_default, autoreset=True)
 _decoder = msgspec.msgpack.Decoder(ext_hook=ext_hook)
 _encoder = msgspec.msgpack.Encoder(enc_hook=enc_hook)
+_parts_of: Final = msgspec.structs.astuple
 _UNENCODABLE: Final = (TypeError, ValueError, OverflowError, RecursionError)
 """What msgspec raises for what it cannot encode."""
 
@@ -159,16 +162,33 @@ def holds_sets(declared: Any) -> bool:
 class TypedState:
     """Encoder and decoder of one declared state type; `put` is checked by decoding what was encoded.
 
+    Where a look at a value's types tells that it comes back (`styx.settled_types`), it is not decoded.
     A type with sets in it is encoded in sorted order, so that equal states are equal bytes everywhere. `unpack` decodes
     what `encode` or `pack` made; `pack` does not check what it encodes.
     """
 
-    __slots__ = ("_check_open", "_equality_tells", "_type", "pack", "unpack")
+    __slots__ = (
+        "_check_open",
+        "_equality_tells",
+        "_has_fields",
+        "_kind",
+        "_other",
+        "_type",
+        "_wanted",
+        "pack",
+        "unpack",
+    )
 
     def __init__(self, state_type: Any) -> None:
         self._type = state_type
         self._check_open = open_places(state_type)
         self._equality_tells = equality_tells(state_type)
+        certain = settled(state_type)
+        self._kind: Any = None if certain is None else certain.kind  # None: no value's class
+        fields = None if certain is None else certain.fields
+        self._has_fields = fields is not None
+        self._wanted: list[Any] = [wanted for wanted, _ in fields or ()]
+        self._other: list[Any] = [other for _, other in fields or ()]
         self.pack: Callable[[Any], bytes] = _pack_ordered if holds_sets(state_type) else _encoder.encode
         self.unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(
             state_type, ext_hook=ext_hook, dec_hook=dec_hook
@@ -191,6 +211,32 @@ class TypedState:
 
     def encode(self, value: Any) -> bytes:
         """The state's bytes; raises `UnsupportedValue` for what would not come back as what it is."""
+        pack = self.pack
+        if type(value) is self._kind:
+            try:
+                # The look comes first: what it has seen runs no code of its own while it is encoded.
+                if self._is_settled(value):
+                    return pack(value)
+            except Exception:  # noqa: BLE001 - raised again below, and told in a way that helps
+                pass
+        return self._encoded(value)
+
+    def _is_settled(self, value: Any) -> bool:
+        if not self._has_fields:
+            return True
+        parts: tuple[Any, ...] = _parts_of(value)
+        wanted, other = self._wanted, self._other
+        at = 0
+        for item in parts:
+            kind = type(item)
+            if kind is not wanted[at] and kind is not other[at]:
+                return False
+            if kind is _DATETIME and item.tzinfo is not None and item.tzinfo is not UTC:
+                return False  # another time zone has code of its own
+            at += 1  # noqa: SIM113 - compiled, a number costs less than a pair
+        return True
+
+    def _encoded(self, value: Any) -> bytes:
         pack, unpack = self.pack, self.unpack
         try:
             data = pack(value)

@@ -1,0 +1,78 @@
+"""Declared state types of which it is certain, by a look at a value's own types, that it comes back as it was put.
+
+Such a value need not be decoded again to know it. A type is settled if msgspec alone reads and writes it, and if what
+decides is the class of each field's value: a flat `msgspec.Struct` of plain fields, or one plain type. Decides about
+declarations only, and knows nothing of what it does not list: such a type is never settled.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from inspect import getattr_static
+from types import MemberDescriptorType
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import inspect
+
+_PLAIN: Final = (
+    (inspect.NoneType(), type(None)),
+    (inspect.BoolType(), bool),
+    (inspect.IntType(), int),
+    (inspect.FloatType(), float),
+    (inspect.StrType(), str),
+    (inspect.BytesType(), bytes),
+)
+"""Each has a form of its own in msgpack, so that none is taken for another where a union allows both."""
+_OWN_WAYS: Final = ("__post_init__", "__eq__", "__getattribute__", "__getattr__", "model_fields")
+"""What a Struct's class may define, and no class that is settled does: its author's code would run."""
+
+Kinds = tuple[type, type]
+"""The two classes that a value may be of; one twice if there is one only."""
+
+
+class Settled(NamedTuple):
+    """A value of exactly this class comes back if its fields, in order, are of these kinds; None: it has no fields."""
+
+    kind: type
+    fields: list[Kinds] | None
+
+
+def settled(declared: Any) -> Settled | None:
+    """What decides whether a value of this type comes back, if that can be said."""
+    node = inspect.type_info(declared)
+    if not isinstance(node, inspect.StructType):
+        kind = _plain(node)
+        return None if kind is None else Settled(kind, None)
+    if not _is_msgspecs_alone(node.cls):
+        return None
+    fields = [_kinds(field.type) for field in node.fields]
+    if None in fields or [field.name for field in node.fields] != list(node.cls.__struct_fields__):
+        return None
+    return Settled(node.cls, [kinds for kinds in fields if kinds is not None])
+
+
+def _is_msgspecs_alone(cls: Any) -> bool:
+    if type(cls) is not type(msgspec.Struct):
+        return False
+    own = cls.__mro__[: cls.__mro__.index(msgspec.Struct)]
+    if any(name in vars(each) for each in own for name in _OWN_WAYS):
+        return False
+    return all(isinstance(getattr_static(cls, name), MemberDescriptorType) for name in cls.__struct_fields__)
+
+
+def _kinds(node: Any) -> Kinds | None:
+    if node == inspect.DateTimeType():
+        return datetime, datetime
+    types = node.types if isinstance(node, inspect.UnionType) else (node,)
+    if len(types) == 2 and inspect.NoneType() in types and inspect.DateTimeType() in types:
+        return datetime, type(None)
+    kinds = [_plain(each) for each in types]
+    if not 1 <= len(kinds) <= 2:
+        return None
+    first, last = kinds[0], kinds[-1]
+    return None if first is None or last is None else (first, last)
+
+
+def _plain(node: Any) -> type | None:
+    return next((kind for each, kind in _PLAIN if node == each), None)
