@@ -11,55 +11,102 @@ from styx.cli.backup_options import S3Endpoint, S3Region
 
 EXAMPLES: Final = """\
 Examples:
-  styx set-aside 3:1041
+  styx set-aside 3:1041 --dry-run
   styx set-aside 3:1041 --data-dir /var/lib/bank
-  styx set-aside 3:1041 --store s3://styx/bank \\
+  styx set-aside 3:1041 --coordinator 10.0.0.7:7070
+  styx set-aside 3:1041 --store s3://styx/bank --log kafka://k1:9092 \\
       --s3-endpoint http://127.0.0.1:9000
+  styx set-aside --coordinator 10.0.0.7:7070
+
+In the environment only, with --coordinator:
+  STYX_SECRET, or STYX_SECRET_FILE    the cluster's secret; not needed for a
+  cluster that styx up runs from this directory
 
 Exit codes:
-  0    set aside
-  1    the data directory is in use, or the store is out of reach
-  2    an option is wrong, or there is no such directory
+  0    set aside, or listed; with --dry-run, it could be
+  1    the data directory is in use, or coordinator, log or store are out of
+       reach
+  2    an option is wrong, there is no such directory or no such request, or the
+       request was answered or set aside already
 """
 
 
 def set_aside(
-    place: Annotated[str, Parameter(name="SLOT:OFFSET", help="Which request, as the failure names it.")],
+    place: Annotated[
+        str | None, Parameter(name="SLOT:OFFSET", help="Which request, as the log line or the failure names it.")
+    ] = None,
     /,
     *,
     data_dir: Annotated[Path, Parameter(help="Of an embedded engine that has ended.", env_var="STYX_DATA_DIR")] = Path(
         ".styx"
     ),
-    store: Annotated[
-        str | None, Parameter(help="A cluster's store, instead of a directory.", env_var="STYX_STORE")
+    coordinator: Annotated[
+        str | None, Parameter(help="A running cluster's coordinator, HOST:PORT.", env_var="STYX_COORDINATOR")
     ] = None,
+    cluster: Annotated[str | None, Parameter(help="The cluster's name.", env_var="STYX_CLUSTER")] = None,
+    store: Annotated[
+        str | None, Parameter(help="A stopped cluster's store, together with --log.", env_var="STYX_STORE")
+    ] = None,
+    log: Annotated[str | None, Parameter(help="Its log: kafka://HOST:PORT[,HOST:PORT].", env_var="STYX_LOG")] = None,
     s3_endpoint: S3Endpoint = None,
     s3_region: S3Region = None,
+    dry_run: Annotated[bool, Parameter(negative=(), help="Only say what it is, and whether it can be.")] = False,
+    timeout: Annotated[float, Parameter(help="Seconds to wait for the coordinator.", env_var="STYX_TIMEOUT")] = 120.0,
 ) -> None:
-    """Refuse a request at which the engine fails whenever it meets it.
+    """Refuse a request at which the engine fails or hangs whenever it meets it.
 
-    The failure names the request's place. Its requester gets a rejection that says
-    so, and nothing of it runs. In a cluster it takes effect with the next
-    generation: when a worker fails at it again, or one is started again. There is
-    no way back. Use it for what has failed only: to set aside what was answered
-    takes the answer back.
+    Its requester gets a rejection that says so, and nothing of it runs. Without a
+    place, lists what is set aside. A request that was answered is refused here,
+    since its answer would be taken back.
+    A running cluster takes it through --coordinator: workers that a function holds
+    up are left out, and the others go on at once. For a stopped one give --store
+    and --log; it takes effect at its start, as in a data directory.
+    There is no way back: what ran since may rest on the refusal, and a replay has
+    to repeat it. Send the request again instead, under another id.
     """
     from styx.cli.exit_codes import usage_error
-    from styx.worker.set_aside import place_of
-    from styx.worker.set_aside import set_aside as put
+    from styx.errors import ConfigurationError
 
-    wanted = place_of(place)
+    if coordinator is not None:
+        from styx.cli.operator_link import operator_link
+        from styx.cluster.wire import SetAside
+        from styx.worker.set_aside import place_of
+
+        if place is not None:
+            place_of(place)
+        answer = operator_link(coordinator, cluster).ask(SetAside(place or "", dry_run), timeout)
+        if not answer.done:
+            raise ConfigurationError(answer.text)
+        print(answer.text)
+        return
     if store is not None:
         from styx.cli.backup_options import Place
+        from styx.cluster.asides import put_aside as put_cluster_aside
+        from styx.log.kafka.address import parse_kafka_url
+        from styx.worker.set_aside import read
 
-        put(Place(store, s3_endpoint, s3_region).open(), wanted)
+        if place is not None and log is None:
+            raise usage_error("--store needs --log as well: whether the request is there and unanswered is seen there")
+        opened = Place(store, s3_endpoint, s3_region).open()
+        if place is None:
+            _list(read(opened))
+            return
+        words = put_cluster_aside(place, parse_kafka_url(log or ""), opened, dry_run)
     else:
-        from styx.data_directory import DataDirectory
+        from styx.embedded_engine.asides import put_aside, put_asides
         from styx.embedded_engine.storage import OBJECTS_NAME
-        from styx.store.directory import DirectoryStore
 
         if not (data_dir / OBJECTS_NAME).is_dir():
-            raise usage_error(f"--data-dir {data_dir} is no engine's directory")
-        with DataDirectory(data_dir):
-            put(DirectoryStore(data_dir / OBJECTS_NAME), wanted)
-    print(f"request {place} is set aside: it is refused, and not run")
+            raise usage_error(f"--data-dir {data_dir} is no engine's directory; of a cluster, give --coordinator")
+        if place is None:
+            _list(put_asides(data_dir))
+            return
+        words = put_aside(place, data_dir, dry_run)
+    would = "would be" if dry_run else "is"
+    print(f"request {place}, {words}, {would} set aside: it is refused, and not run")
+
+
+def _list(places: frozenset[tuple[int, int]]) -> None:
+    from styx.worker.set_aside import listing
+
+    print(listing(places))

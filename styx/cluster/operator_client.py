@@ -1,4 +1,4 @@
-"""What a person tells the coordinator: deploy, roll back, scale, drain. One message, one answer; tried once."""
+"""What a person tells the coordinator: deploy, roll back, scale, drain, set aside. One message, one answer; once."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 import secrets
 from typing import Final
 
-from styx.cluster.wire import OPERATOR, Answer, Deploy, Drain, Rollback, Scale, encode, operator_hears
+from styx.cluster.wire import OPERATOR, Answer, Deploy, Drain, Rollback, Scale, SetAside, encode, operator_hears
 from styx.transport import Connection, Hello, Security, dial
 
 DIAL_SECONDS_MAX: Final = 5.0
-Order = Deploy | Rollback | Scale | Drain
+Order = Deploy | Rollback | Scale | Drain | SetAside
 
 PING_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 3.0

@@ -35,7 +35,7 @@ WORKER: Final = "worker"
 COORDINATOR: Final = "coordinator"
 GATEWAY: Final = "gateway"
 OPERATOR: Final = "operator"
-"""Roles in a `Hello`. An operator is a command of a person's: deploy, scale, drain."""
+"""Roles in a `Hello`. An operator is a command of a person's: deploy, scale, drain, set aside."""
 
 BUSY_FACT: Final = "busy"
 """In the `Hello` of a worker's second connection: the number of the registration that it tells of."""
@@ -150,6 +150,15 @@ class Drain(msgspec.Struct, array_like=True, tag=113):
     name: str
 
 
+class SetAside(msgspec.Struct, array_like=True, tag=120):
+    """Operator to coordinator: refuse the request at SLOT:OFFSET, or (`only_say`) say whether that could be. Without a
+    place: say which are refused.
+    """
+
+    place: str
+    only_say: bool = False
+
+
 class StandBy(msgspec.Struct, array_like=True, tag=114):
     """Coordinator to worker: it has no slots; `spare`: and none are kept from it, since enough others take part."""
 
@@ -209,6 +218,7 @@ CoordinatorHears = (
     | Scale
     | Leave
     | Drain
+    | SetAside
     | Busy
 )
 GatewayHears = Serve | Code

@@ -237,7 +237,8 @@ class EmbeddedEngine:
             self.worker.run_app,
         )
         self._drive.connect(self._coordinator_shell, self._worker_shell)
-        watched = Watched(self.worker, self._drive, threading.get_ident())
+        place = "" if self.data_dir is None else f" --data-dir {self.data_dir}"
+        watched = Watched(self.worker, self._drive, threading.get_ident(), place)
         self._watchdog = Watchdog(watched)
         self._snapshot_timer: asyncio.TimerHandle | None = None
         self._awaited: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []

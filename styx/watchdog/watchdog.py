@@ -226,13 +226,14 @@ class Watchdog:
         self._name = name_of(invocation)
         watched = self._watched
         limit_s = self._limit_s(invocation)
+        over = self._seconds > limit_s + INSIST_SECONDS
         ends = "when it comes back from what holds it up" if self._seconds > limit_s else f"at {limit_s:g} s"
         if _debugged(frame):
             ends = "not, while a debugger is at work in it"
         _log.warning(
             "%s has run for %.1f s%s%s; nothing else runs meanwhile. It is ended %s (Limits.function_seconds_max), as "
-            "FunctionTooLong",
-            *(self._name, self._seconds, place, watched.replaying(), ends),
+            "FunctionTooLong%s",
+            *(self._name, self._seconds, place, watched.replaying(), ends, watched.way_out(invocation) if over else ""),
         )
 
     def _place(self, frame: FrameType | None, short: bool = False) -> str:

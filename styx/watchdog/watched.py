@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from styx.sequencer.tid import slot_of
+from styx.worker.invocation import Invocation
 from styx.worker.step import Step
 from styx.worker.worker import Worker
 
@@ -18,9 +20,12 @@ class Turns(Protocol):
 
 
 class Watched:
-    """`thread_id` as `threading.get_ident()` gives it."""
+    """`thread_id` as `threading.get_ident()` gives it; `place` are the options by which `styx set-aside` finds what the
+    worker runs.
+    """
 
-    def __init__(self, worker: Worker, turns: Turns, thread_id: int) -> None:
+    def __init__(self, worker: Worker, turns: Turns, thread_id: int, place: str = "") -> None:
+        self._place = place
         self.worker = worker
         self.turns = turns
         self.thread_id = thread_id
@@ -33,6 +38,19 @@ class Watched:
         if worker.epoch < worker.recorded_until:
             return f"recorded epochs are run again, {worker.epoch + 1} to {worker.recorded_until}"
         return None
+
+    def way_out(self, invocation: Invocation) -> str:
+        """What an operator does about a function that nobody can end. Another worker's requests are not known here."""
+        tid = invocation._env.tid
+        root = self.worker.executor.roots.get(tid)
+        if root is None:
+            slot = slot_of(tid, self.worker.n_slots)
+            return f". It is of transaction {tid}, a request of slot {slot}, which another worker owns"
+        place = f"{root.slot}:{root.offset}"
+        return (
+            f". It is of the request {place}: if it never comes back, have that refused with "
+            f"`styx set-aside {place}{self._place}`"
+        )
 
     def replaying(self) -> str:
         """What the present epoch is, if it was recorded; empty otherwise."""

@@ -46,6 +46,11 @@ def read(store: StoreReader) -> frozenset[Place]:
     return frozenset((int(slot), int(offset)) for slot, offset in places)
 
 
+def listing(places: Iterable[Place]) -> str:
+    """One line for each."""
+    return "\n".join(f"{slot}:{offset}" for slot, offset in sorted(places)) or "no request is set aside"
+
+
 def without(aside: frozenset[Place], slot: int, arrivals: list[Arrival]) -> list[Arrival]:
     """The arrivals of a slot; those that were set aside ask for what refuses them."""
     if not aside:

@@ -70,8 +70,24 @@ async def test_what_the_engine_fails_at_is_named_and_can_be_set_aside(
         await styx.embedded(app, tmp_path).__aenter__()
     found = re.search(r"`styx set-aside (\d+:\d+)`", str(failed.value))
     assert found is not None
-    await asyncio.to_thread(set_aside, found[1], data_dir=tmp_path)
-    assert f"request {found[1]} is set aside" in capsys.readouterr().out
+    place = found[1]
+
+    async def refused(place: str, why: str) -> None:
+        with pytest.raises(ConfigurationError, match=why):
+            await asyncio.to_thread(set_aside, place, data_dir=tmp_path)
+
+    await refused("9999:0", "there is no request 9999:0: slots are 0 to")
+    await refused(f"{slot}:77", f"there is no request {slot}:77; of slot {slot} the log has 0 to 2")
+    await refused(f"{slot}:0", f"the request {slot}:0, entity.add on 'a', has been answered: it has committed")
+    await asyncio.to_thread(set_aside, place, data_dir=tmp_path, dry_run=True)
+    assert f"request {place}, entity.poison on 'a', would be set aside" in capsys.readouterr().out
+    await asyncio.to_thread(set_aside, data_dir=tmp_path)
+    assert capsys.readouterr().out == "no request is set aside\n"
+    await asyncio.to_thread(set_aside, place, data_dir=tmp_path)
+    assert f"request {place}, entity.poison on 'a', is set aside" in capsys.readouterr().out
+    await refused(place, "is set aside already")
+    await asyncio.to_thread(set_aside, data_dir=tmp_path)
+    assert capsys.readouterr().out == f"{place}\n"
     for expected in (3, 4):
         async with styx.embedded(app, tmp_path, keep_log=True) as client:
             assert await client.call(entity, "a", add) == expected
@@ -87,3 +103,11 @@ def test_a_place_is_a_slot_and_an_offset(text: str) -> None:
     with pytest.raises(ConfigurationError, match="SLOT:OFFSET"):
         place_of(text)
     assert place_of("3:1041") == (3, 1041)
+
+
+async def test_what_a_snapshot_holds_the_end_of_has_been_answered(tmp_path: Path) -> None:
+    async with styx.embedded(app, tmp_path) as client:
+        assert await client.call(entity, "a", add) == 1
+        slot = entity.slot_of("a", client.engine.n_slots)
+    with pytest.raises(ConfigurationError, match=f"the request {slot}:0 has been answered: the snapshot of epoch"):
+        await asyncio.to_thread(set_aside, f"{slot}:0", data_dir=tmp_path)

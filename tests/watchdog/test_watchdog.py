@@ -31,6 +31,7 @@ class Ran:
         self._key = key
         self._calls: list[None] = []  # what is in these is not looked at
         self._externals = 0
+        self._env = SimpleNamespace(tid=4)
 
 
 class Bench:
@@ -44,14 +45,15 @@ class Bench:
         self.busy: list[tuple[str, float]] = []
         self.ended: list[tuple[float, bool]] = []
         self.worker = SimpleNamespace(
-            executor=SimpleNamespace(running=self.running),
+            executor=SimpleNamespace(running=self.running, roots={}),
+            n_slots=4,
             limits=Limits(function_seconds_max=seconds_max),
             patience=1,
             reached=Step.IDLE,
             epoch=-1,
             recorded_until=-1,
         )
-        watched = Watched(cast(Any, self.worker), cast(Any, self), threading.get_ident())
+        watched = Watched(cast(Any, self.worker), cast(Any, self), threading.get_ident(), " --data-dir .styx")
         self.watchdog = Watchdog(
             watched,
             lambda name, seconds: self.busy.append((name, seconds)),
@@ -109,6 +111,19 @@ def test_another_step_of_it_begins_anew() -> None:
         bench.running.resumed += 1
         bench.passes(0.75)
     assert not bench.ended
+
+
+def test_over_its_limit_it_is_told_how_its_request_is_set_aside(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.runs()
+    bench.passes(9.0)
+    assert "request" not in caplog.text
+    bench.passes(60.0)
+    assert "of transaction 4, a request of slot 3, which another worker owns" in caplog.text
+    bench.worker.executor.roots[4] = SimpleNamespace(slot=3, offset=1041)
+    bench.passes(60.0)
+    assert "of the request 3:1041: if it never comes back, have that refused with" in caplog.text
+    assert "`styx set-aside 3:1041 --data-dir .styx`" in caplog.text
 
 
 def test_what_it_calls_is_no_sign_of_its_end() -> None:

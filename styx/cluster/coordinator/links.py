@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,6 +23,7 @@ class WorkerLink:
 
     `taken` are the versions of the app that it can run, `refused` says of others why it cannot. `leaving`: it is to
     have no slots any more, and has none once it is `released`. `spare` is what it was told last of standing by.
+    `busy_at_s`: when a function was last said to hold it up.
     """
 
     number: int
@@ -32,6 +35,7 @@ class WorkerLink:
     heartbeat: Heartbeat | None = None
     heard_at_s: float = 0.0
     busy_told_s: float = 0.0
+    busy_at_s: float = -math.inf
     taken: set[int] = field(default_factory=set)
     refused: dict[int, str] = field(default_factory=dict)
 
@@ -58,6 +62,7 @@ class Links:
         link = self.workers.get(message.worker)
         if link is None:
             return False
+        link.busy_at_s = time.monotonic()
         if message.seconds < link.busy_told_s:
             link.busy_told_s = 0.0
         if message.seconds >= max(BUSY_TOLD_SECONDS, 2 * link.busy_told_s):

@@ -239,6 +239,7 @@ class CoordinatorProcess:
             self._coordinator,
             deployment,
             self._options.security.secret,
+            self._options.log,
             store,
             background,
             lambda give: Effects(

@@ -24,6 +24,7 @@ from styx.cluster.coordinator.effects import Effects
 from styx.cluster.coordinator.links import Links, WorkerLink
 from styx.cluster.coordinator.rates import Rates
 from styx.cluster.coordinator.runtimes import Runtimes
+from styx.cluster.coordinator.setting_aside import SettingAside
 from styx.cluster.coordinator.snapshot_watch import SnapshotWatch
 from styx.cluster.options import CoordinatorOptions
 from styx.cluster.wire import (
@@ -46,6 +47,7 @@ from styx.cluster.wire import (
     Rollback,
     Scale,
     Serve,
+    SetAside,
     TurnedAway,
     Welcome,
     coordinator_hears,
@@ -73,6 +75,7 @@ from styx.coordinator.events import (
 from styx.deployment.package import read_header
 from styx.deployment.package_format import PackageHeader, PackageRefused
 from styx.errors import EngineFailed
+from styx.log.kafka.address import KafkaAddress
 from styx.protocol import SnapshotEnded
 from styx.store.base import Store
 from styx.transport import Connection
@@ -91,6 +94,7 @@ class CoordinatorSession:
         options: CoordinatorOptions,
         deployment: Deployment,
         secret: bytes,
+        log: KafkaAddress,
         store: Store,
         background: Background,
         make_effects: Callable[[Callable[[Event], None]], Effects],
@@ -106,6 +110,7 @@ class CoordinatorSession:
         # Numbers must differ between lives of a coordinator: a worker may still dial a peer of an older one.
         self.links = Links(secrets.randbits(40) << 10)
         self.departures = Departures(self.links, self.core, self.give)
+        self.setting_aside = SettingAside(self.links, log, store, background)
         self.ticked_at_s = time.monotonic()
         self.snapshots = SnapshotWatch(store, background)
         self.rates = Rates()
@@ -280,7 +285,7 @@ class CoordinatorSession:
                 self.deploy(message.package, _logged)
         elif isinstance(message, Leave):
             self.departures.leave(link)
-        elif isinstance(message, Deploy | Rollback | Scale | Drain | Busy):
+        elif isinstance(message, Deploy | Rollback | Scale | Drain | SetAside | Busy):
             link.connection.abort("a worker gives no orders")
         else:
             self.give(WorkerSaid(link.number, message))
@@ -325,8 +330,10 @@ class CoordinatorSession:
                 self._scale(message.workers, answer)
             elif isinstance(message, Drain):
                 self.departures.drain(message.name, answer)
+            elif isinstance(message, SetAside):
+                self.setting_aside.ask(message, answer)
             else:
-                connection.abort("an operator deploys, scales and drains")
+                connection.abort("an operator deploys, scales, drains and sets aside")
 
     # The app's versions ------------------------------------------------------------------------------------
 

@@ -138,7 +138,8 @@ class WorkerSession:
         if node.coordinator:
             self._lifeline = Lifeline(node.coordinator, node.security, node.hello(), self._number)
             self._lifeline.start()
-        watched = Watched(self.core, self._passes, threading.get_ident())
+        place = f" --coordinator {node.coordinator}"
+        watched = Watched(self.core, self._passes, threading.get_ident(), place)
         busy = None if self._lifeline is None else self._lifeline.busy
         self._watchdog = Watchdog(watched, busy)
         self._watchdog.start()

@@ -1,0 +1,37 @@
+"""Setting a request of a cluster aside: checked against the cluster's log and store, by whoever can reach both.
+
+Blocks; for a thread. Never tells anybody: it takes effect with the next generation.
+"""
+
+from __future__ import annotations
+
+from styx.cluster.coordinator.claim import read_claim
+from styx.errors import ConfigurationError
+from styx.log.base import Stream
+from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.reader import KafkaReader
+from styx.log.kafka.topics import topics_of
+from styx.store.base import Store
+from styx.worker.aside_check import examine
+from styx.worker.set_aside import place_of, set_aside
+
+
+def put_aside(text: str, log: KafkaAddress, store: Store, only_say: bool) -> str:
+    """What the request at SLOT:OFFSET is; it is set aside then, unless `only_say`.
+
+    Raises `ConfigurationError` that says why it cannot be, `EngineFailed` and `OSError`.
+    """
+    place = place_of(text)
+    claim = read_claim(store)
+    if claim is None:
+        raise ConfigurationError("the store is no cluster's")
+    reader = KafkaReader(log, topics_of(claim.app))
+    try:
+        starts = {partition: first for partition, (first, _) in reader.bounds_of(Stream.REPLIES).items()}
+        replies = (record for *_, record in reader.replies_of(starts))
+        words = examine(place, claim.n_slots, reader, replies, store)
+    finally:
+        reader.close()
+    if not only_say:
+        set_aside(store, place)
+    return words

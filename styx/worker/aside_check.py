@@ -1,0 +1,93 @@
+"""Whether a request may be set aside: its record is there, and nobody was told an outcome that this would take back.
+
+Reads the log and the newest snapshot's manifest; blocks. What it says holds as long as nobody runs the request, or the
+request has not ended since. Never sets anything aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from styx.codec import shown
+from styx.coordinator.metadata import newest_first, read_manifests
+from styx.errors import ConfigurationError
+from styx.log.base import LogReader, Stream
+from styx.messages import ReplyRecord, decode_reply, decode_request
+from styx.protocol import Manifest, SlotPart
+from styx.sequencer.tid import slot_of
+from styx.store.base import StoreReader
+from styx.worker.set_aside import Place, read
+
+
+class Asked(NamedTuple):
+    """What a request asks for, in words, and how its reply is known."""
+
+    words: str
+    request_id: str
+
+
+def examine(place: Place, n_slots: int, log: LogReader, replies: Iterable[bytes], store: StoreReader) -> str:
+    """What the request is, in words. Raises `ConfigurationError` that says why it cannot be set aside.
+
+    `replies` are the records of the replies stream, as far back as the log has them.
+    """
+    slot, offset = place
+    name = f"{slot}:{offset}"
+    if slot >= n_slots:
+        raise ConfigurationError(f"there is no request {name}: slots are 0 to {n_slots - 1}")
+    if place in read(store):
+        raise ConfigurationError(f"the request {name} is set aside already")
+    manifests, _ = read_manifests(store)
+    newest = newest_first(manifests)[:1]
+    part = _part(newest, slot)
+    payload = None if part is None else _pending(part, offset)
+    if payload is None and part is not None and offset < part.next_offset:
+        raise ConfigurationError(
+            f"the request {name} has been answered: the snapshot of epoch {newest[0].epoch} holds what came of it"
+        )
+    if payload is None:
+        payload = _in_log(log, slot, offset)
+    asked = _asked(name, payload)
+    for record in replies:
+        reply = decode_reply(record)
+        if reply.request_id == asked.request_id and slot_of(reply.sequence, n_slots) == slot:
+            raise ConfigurationError(f"the request {name}, {asked.words}, has been answered: {_outcome(reply)}")
+    return asked.words
+
+
+def _part(newest: list[Manifest], slot: int) -> SlotPart | None:
+    parts = [each.part for manifest in newest for each in manifest.slots if each.part.slot == slot]
+    return parts[0] if parts else None
+
+
+def _pending(part: SlotPart, offset: int) -> bytes | None:
+    return next((pending.payload for pending in part.pending if pending.offset == offset), None)
+
+
+def _in_log(log: LogReader, slot: int, offset: int) -> bytes:
+    first, end = log.bounds(Stream.REQUESTS, slot)
+    if first <= offset < end:
+        for record in log.read(Stream.REQUESTS, slot, offset):
+            if record.offset == offset:
+                return record.payload
+            break
+    there = f"the log has {first} to {end - 1}" if first < end else "the log has none"
+    raise ConfigurationError(f"there is no request {slot}:{offset}; of slot {slot} {there}")
+
+
+def _asked(name: str, payload: bytes) -> Asked:
+    try:
+        request = decode_request(payload)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        raise ConfigurationError(f"the record {name} is no request, and is skipped as such") from None
+    return Asked(f"{request.operator}.{request.function} on {shown(request.key)}", request.request_id)
+
+
+def _outcome(reply: ReplyRecord) -> str:
+    if reply.error is None:
+        return "it has committed"
+    code, kind, message = reply.error
+    return f"{code}, {kind}: {message}"
