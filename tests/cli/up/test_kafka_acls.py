@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka.admin import AIOKafkaAdminClient  # type: ignore[import-untyped]
-from aiokafka.protocol.admin import CreateAclsRequest  # type: ignore[import-untyped]
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.protocol.admin import CreateAclsRequest
 
 import styx
 from styx.log.base import Stream
