@@ -10,8 +10,20 @@ import logging
 from styx.embedded_engine.app_change import ACCEPT, AppChange
 from styx.log.base import LogReader, Stream
 from styx.messages import ReplyRecord, decode_reply
-from styx.worker.events import ReplyDiffers
-from styx.worker.replay_difference import CAUSES, TOLD_MAX, ReplayDiffers, causes, contradicts, difference
+from styx.reports.function_reports import FunctionReports
+from styx.worker.events import NotResumed, ReplyDiffers
+from styx.worker.replay_difference import (
+    CAUSES,
+    FURTHER,
+    TOLD_MAX,
+    ReplayDiffers,
+    Told,
+    causes,
+    contradicts,
+    difference,
+    function_of,
+    not_resumed,
+)
 
 _log = logging.getLogger("styx.embedded")
 
@@ -19,23 +31,39 @@ _log = logging.getLogger("styx.embedded")
 class ReplayWatch:
     """`found` counts the replies that are other ones."""
 
-    def __init__(self, log: LogReader, change: AppChange) -> None:
+    def __init__(self, log: LogReader, change: AppChange, reports: FunctionReports) -> None:
         self.found = 0
         self._log = log
         self._change = change
+        self._reports = reports
+        self._told = Told()
 
     def differs(self, effect: ReplyDiffers) -> None:
         """Raises `ReplayDiffers`, unless nobody was told anything else or it is accepted."""
-        answered = self._answered(effect)
+        answered = self._answered(effect) if effect.answered is None else effect.answered
         words = difference(effect.request, answered, effect.reply)
         harmless = answered is not None and not contradicts(answered, effect.reply)
         if not (harmless or self._change.accept):
             raise ReplayDiffers(f"{words}: {self._causes()}. Nothing is lost. {self._way_on()}")
         self.found += 1
-        if self.found <= TOLD_MAX:
-            further = "; further ones are counted only" if self.found == TOLD_MAX else ""
+        function = function_of(effect.request)
+        times = self._told.again(function)
+        self._reports.replay_difference(function, effect.reply.tid, effect.reply.epoch, words if times else None)
+        if times:
             why = causes(answered, effect.reply)
+            further = FURTHER if times == TOLD_MAX else ""
             _log.warning("%s; what was answered stands in the log: %s%s", words, why, further)
+
+    def not_resumed(self, effect: NotResumed) -> None:
+        """Raises `ReplayDiffers`, unless it is accepted."""
+        words = not_resumed(effect.tid, effect.slot)
+        if not self._change.accept:
+            raise ReplayDiffers(f"{words}: {self._causes()}. Nothing is lost. {self._way_on()}")
+        self.found += 1
+        times = self._told.again(None)
+        self._reports.replay_difference(None, effect.tid, None, words if times else None)
+        if times:
+            _log.warning("%s: %s%s", words, self._causes(), FURTHER if times == TOLD_MAX else "")
 
     def _causes(self) -> str:
         if self._change.changed and not self._change.recorded_code_ran:

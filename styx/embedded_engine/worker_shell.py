@@ -33,6 +33,7 @@ from styx.worker.events import (
     EmitReplies,
     Event,
     LoadState,
+    NotResumed,
     RecordDurable,
     ReplyDiffers,
     ReportPoison,
@@ -89,13 +90,14 @@ class WorkerShell:
         self._now_us = now_us
         self._failed = failed
         self._change = change
-        self.replay = ReplayWatch(storage.log, change)
+        self.replay = ReplayWatch(storage.log, change, reports)
         self._do: dict[type, Callable[[Any], None]] = {
             Tell: self._tell,
             AppendEpochRecord: self._append,
             AppendVerdicts: self._append,
             EmitReplies: self._emit,
             ReplyDiffers: self.replay.differs,
+            NotResumed: self.replay.not_resumed,
             LoadState: self._load,
             StoreSlots: self._store_slots,
             RunExternal: self._run_external,

@@ -79,6 +79,30 @@ class FunctionReports:
         """A transaction came to another end when it was run again."""
         self._add("difference", function, tid, epoch, kind, text, frames)
 
+    def replay_difference(
+        self, function: tuple[str, Any, str] | None, tid: int, epoch: int | None, text: str | None
+    ) -> None:
+        """A replay contradicts what was answered; who found it logs it. Without a text it is only counted."""
+        if text is None:
+            self.mistakes.total += 1
+            return
+        operator, key, name = function or (None, None, None)
+        self.mistakes.add(
+            Mistake(
+                time=now(),
+                kind="difference",
+                operator=operator,
+                key=key_text(key),
+                function=name,
+                tid=tid,
+                epoch=epoch,
+                type="ReplayDiffers",
+                message=text,
+                frames=[],
+                replayed=True,
+            )
+        )
+
     def _abort(self, note: AbortNote) -> None:
         where = (note.operator, note.key, note.function)
         self._add("abort", where, note.tid, note.epoch, note.type, note.message, note.frames, note.replayed)

@@ -79,8 +79,8 @@ class LoadedSlot:
 
 @dataclass(slots=True)
 class StateLoaded:
-    """The answer to `LoadState`; `answered` has digests of replies already in the replies stream, by sequence TID,
-    which reach as far as `answered_until` (epoch, phase).
+    """The answer to `LoadState`; `answered` has replies already in the replies stream, or their digests, by sequence
+    TID, which reach as far as `answered_until` (epoch, phase).
     """
 
     generation: int
@@ -88,7 +88,7 @@ class StateLoaded:
     counter: int
     slots: dict[int, LoadedSlot]
     plans: list[EpochPlan]
-    answered: dict[int, int]
+    answered: dict[int, bytes | int]
     answered_until: Reached = NOTHING
 
 
@@ -181,12 +181,21 @@ class EmitReplies:
 class ReplyDiffers:
     """A replay gives this reply, and another one stands in the replies stream, which stays.
 
-    `request` is as it stands in the log.
+    `request` is as it stands in the log, and so is `answered`, unless only a digest was kept.
     """
 
     slot: int
     reply: ReplyRecord
     request: bytes
+    answered: ReplyRecord | None = None
+
+
+@dataclass(slots=True)
+class NotResumed:
+    """A recorded epoch goes on with this transaction behind an outside call, and in the replay it does not wait."""
+
+    slot: int
+    tid: int
 
 
 @dataclass(slots=True)
@@ -262,6 +271,7 @@ Effect = (
     | AppendVerdicts
     | EmitReplies
     | ReplyDiffers
+    | NotResumed
     | LoadState
     | StoreSlots
     | RunExternal

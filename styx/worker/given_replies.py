@@ -6,7 +6,7 @@ is recorded. So one reply, of whichever worker, says that no replay has anything
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -19,10 +19,14 @@ NOTHING: Final[Reached] = (-1, 0)
 LOCK_PHASE: Final = 2
 
 
-class GivenReplies(NamedTuple):
-    """Digests of replies by sequence TID, and how far they reach."""
+KEPT_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Replies behind a snapshot that a recovery keeps as they are; of further ones it keeps digests."""
 
-    digests: dict[int, int]
+
+class GivenReplies(NamedTuple):
+    """Replies by sequence TID, records of the log or their digests, and how far they reach."""
+
+    replies: dict[int, bytes | int]
     reached: Reached
 
 
@@ -39,18 +43,26 @@ class _Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
 _decode = msgspec.msgpack.Decoder(_Place).decode
 
 
-def given_replies(records: Iterable[bytes]) -> GivenReplies:
-    """Of records of the replies stream. Raises `msgspec.DecodeError` for garbage.
+def given_replies(
+    records: Iterable[bytes], own: Callable[[int], bool] = lambda sequence: True, bytes_max: int = KEPT_BYTES_MAX
+) -> GivenReplies:
+    """Of records of the replies stream, of which those that are `own` by their TIDs are kept as they are. Raises
+    `msgspec.DecodeError` for garbage.
 
     A repetition that was answered from memory has the place of the first answer, which is not later than its own.
     """
-    digests: dict[int, int] = {}
+    replies: dict[int, bytes | int] = {}
     reached = NOTHING
     for record in records:
         place = _decode(record)
-        digests[place.sequence] = reply_digest(record)
+        size = len(record)
+        if size <= bytes_max and own(place.sequence):
+            bytes_max -= size
+            replies[place.sequence] = record
+        else:
+            replies[place.sequence] = reply_digest(record)
         reached = max(reached, (place.epoch, place.phase))
-    return GivenReplies(digests, reached)
+    return GivenReplies(replies, reached)
 
 
 def decided(epoch: int, locking: bool, reached: Reached) -> bool:

@@ -15,7 +15,7 @@ from styx.sequencer.epoch_record import EpochPlan, SlotBatch
 from styx.sequencer.sequencer import SlotSequencer
 from styx.worker.admission import Admission
 from styx.worker.blame import blame_record
-from styx.worker.events import ReportPoison
+from styx.worker.events import NotResumed, ReportPoison
 from styx.worker.messages import ExternalDone
 from styx.worker.pressure import Pressure
 from styx.worker.reply_memory import ReplyMemory
@@ -27,14 +27,11 @@ OUTCOME_BYTES_MAX = 2 * 1024 * 1024
 
 
 class Intake:
-    """`carried` go into the next epoch; `parked`, by TID, wait for an outside function; `poison` is for the caller to
-    take: records that are no requests.
-    """
+    """`carried` go into the next epoch; `parked`, by TID, wait for an outside function."""
 
     def __init__(self, app: App, limits: Limits, n_slots: int) -> None:
         self.carried: list[RootTransaction] = []
         self.parked: dict[int, RootTransaction] = {}
-        self.poison: list[ReportPoison] = []
         self.pressure = Pressure()
         self._limits = limits
         self._n_slots = n_slots
@@ -42,6 +39,7 @@ class Intake:
         self._sequencers: dict[int, SlotSequencer] = {}
         self._memories: dict[int, ReplyMemory] = {}
         self._unstarted: set[int] = set()
+        self._told: list[ReportPoison | NotResumed] = []
 
     def add_slot(self, slot: int, next_offset: int, pending: list[PendingTransaction], memory: ReplyMemory) -> None:
         """A slot as a snapshot has it."""
@@ -147,6 +145,11 @@ class Intake:
             self._admit(slot, plan.counter, batch, sequencer.replay(batch), roots)
         return roots, list(plan.batches.values())
 
+    def take_told(self) -> list[ReportPoison | NotResumed]:
+        """What forming an epoch has found: records that are no requests, and what a replay cannot go on with."""
+        told, self._told = self._told, []
+        return told
+
     def _carried_over(self) -> list[RootTransaction]:
         roots, self.carried = self.carried, []
         for root in roots:
@@ -157,7 +160,10 @@ class Intake:
         self, slot: int, counter: int, batch: SlotBatch, arrivals: list[Arrival], roots: list[RootTransaction]
     ) -> None:
         for resumed in batch.resumed:
-            root = self.parked.pop(resumed.tid)
+            root = self.parked.pop(resumed.tid, None)
+            if root is None:  # it was, when the epoch was recorded: a function is not deterministic
+                self._told.append(NotResumed(slot, resumed.tid))
+                continue
             self._unstarted.discard(resumed.tid)
             root.externals = {**(root.externals or {}), **resumed.outcomes}
             root.begin()
@@ -176,7 +182,7 @@ class Intake:
             if type(admitted) is RootTransaction:
                 roots.append(admitted)
             elif type(admitted) is ReportPoison:
-                self.poison.append(admitted)
+                self._told.append(admitted)
 
     def ended(self, root: RootTransaction) -> None:
         """The transaction is answered."""

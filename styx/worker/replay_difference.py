@@ -5,6 +5,7 @@ Either the code is not the one that ran, or a function is not deterministic. Pur
 
 from __future__ import annotations
 
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -14,13 +15,13 @@ from styx.errors import EngineFailed
 from styx.messages import ReplyRecord, Request, decode_request, encode_reply
 
 TOLD_MAX = 10
-"""So many differences of one recovery are told of in words; further ones are counted only."""
+"""So many differences of one function in one recovery are told of in words; further ones are counted only."""
+FUNCTIONS_TOLD_MAX = 1_000
+"""Functions of which differences are told of in one recovery; those of further ones are counted only."""
 CAUSES = (
     "the function is not deterministic (does it use the clock, random, the order of a set, hash(), id() or a global "
     "variable?), or its code, the Limits, Python or a package that it uses have changed since the crash"
 )
-
-
 WORDED_DIFFERENTLY = (
     "it is the same error in other words, which is harmless: another Python or another form of the engine (plain, "
     "compiled) words some errors differently, or the function puts something into its message that changes"
@@ -36,9 +37,10 @@ def reply_digest(record: bytes) -> int:
     return crc32(record)
 
 
-def digest_of(reply: ReplyRecord) -> int:
-    """Of a reply as it would stand in the log."""
-    return reply_digest(encode_reply(reply))
+def is_given(given: bytes | int, reply: ReplyRecord) -> bool:
+    """Whether what was kept of the reply in the log, its record or its digest, is this reply's."""
+    record = encode_reply(reply)
+    return (given if isinstance(given, int) else reply_digest(given)) == reply_digest(record)
 
 
 def contradicts(answered: ReplyRecord, replayed: ReplyRecord) -> bool:
@@ -61,6 +63,41 @@ def causes(answered: ReplyRecord | None, replayed: ReplyRecord) -> str:
     return WORDED_DIFFERENTLY if (before, place) == (now, place_now) else CAUSES
 
 
+class Told:
+    """Of which functions' differences has been told in words, in one recovery, and how often."""
+
+    def __init__(self) -> None:
+        self._times: dict[tuple[str, str] | None, int] = {}
+
+    def again(self, function: tuple[str, Any, str] | None) -> int:
+        """Counts one more; how many of this function that are, and 0 if it is not to be told of."""
+        about = None if function is None else (function[0], function[2])
+        times = self._times.get(about, 0) + 1
+        if times > TOLD_MAX or (times == 1 and len(self._times) >= FUNCTIONS_TOLD_MAX):
+            return 0
+        self._times[about] = times
+        return times
+
+
+FURTHER = "; further ones of this function are counted only"
+"""Follows the last difference of a function that is told of."""
+
+
+def function_of(request: bytes) -> tuple[str, Any, str] | None:
+    """(operator, key, function) of a request as it stands in the log, if it can be read."""
+    try:
+        decoded: Request = decode_request(request)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    key = tuple(decoded.key) if isinstance(decoded.key, list) else decoded.key
+    return decoded.operator, key, decoded.function
+
+
+def not_resumed(tid: int, slot: int) -> str:
+    """The words for a transaction that waited for an outside call when it ran first, and does not now."""
+    return f"the replay of transaction {tid} of slot {slot} does not wait for the outside call that it went on behind"
+
+
 def difference(request: bytes, answered: ReplyRecord | None, replayed: ReplyRecord) -> str:
     """What was answered and what the replay gives; `request` is as it stands in the log."""
     now, place = _outcome(replayed), (replayed.epoch, replayed.phase)
@@ -75,12 +112,11 @@ def difference(request: bytes, answered: ReplyRecord | None, replayed: ReplyReco
 
 
 def _named(payload: bytes, reply: ReplyRecord) -> str:
-    try:
-        request: Request = decode_request(payload)
-    except (msgspec.DecodeError, ValueError):
+    where = function_of(payload)
+    if where is None:
         return reply.request_id
-    key = tuple(request.key) if isinstance(request.key, list) else request.key
-    return f"{reply.request_id} ({request.operator}[{shown(key)}], function {request.function})"
+    operator, key, function = where
+    return f"{reply.request_id} ({operator}[{shown(key)}], function {function})"
 
 
 def _outcome(reply: ReplyRecord) -> str:

@@ -1,7 +1,7 @@
 """Replies of one epoch: built in serial order, given at most once.
 
 A reply already in the replies stream (found there after a recovery) is not given again; it is still remembered for its
-idempotency key, as it was the first time, and one that is another one now is told of. Never decides an outcome. Paper
+idempotency key, as it stands there, and one that is another one now is told of. Never decides an outcome. Paper
 sections 6.4 (early commit replies) and 7.4.
 """
 
@@ -11,19 +11,21 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from styx.messages import ReplyRecord
+from styx.messages import ReplyRecord, decode_reply
+from styx.sequencer.tid import slot_of
 from styx.worker.events import EmitReplies, ReplyDiffers
 from styx.worker.pressure import Pressure
-from styx.worker.replay_difference import digest_of
+from styx.worker.replay_difference import is_given
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 
 
 class Replies:
-    """`answered` has the digests of replies that the stream already holds, by sequence TID."""
+    """`answered` has the replies that the stream already holds, or their digests, by sequence TID."""
 
-    def __init__(self, memories: dict[int, ReplyMemory], pressure: Pressure) -> None:
-        self.answered: dict[int, int] = {}
+    def __init__(self, memories: dict[int, ReplyMemory], pressure: Pressure, n_slots: int) -> None:
+        self.answered: dict[int, bytes | int] = {}
+        self._n_slots = n_slots
         self._differing: list[ReplyDiffers] = []
         self._memories = memories
         self._pressure = pressure
@@ -32,9 +34,13 @@ class Replies:
         self._epoch = -1
         self._by_slot: dict[int, list[ReplyRecord]] = {}
 
-    def begin(self, epoch: int) -> None:
+    def begin(self, epoch: int, replayed: bool = False) -> None:
         """The replies that follow belong to `epoch`."""
         assert not self._by_slot, "an epoch began before the last one's replies were taken"
+        if self.answered and not replayed:
+            # What is left is other workers', and what a replay that differs has not ended.
+            own, n_slots = self._memories, self._n_slots
+            self.answered = {tid: given for tid, given in self.answered.items() if slot_of(tid, n_slots) in own}
         self._epoch = epoch
         self._pressure.epoch_ended(self._count, self._bytes)
         self._count = self._bytes = 0
@@ -57,13 +63,15 @@ class Replies:
             else:
                 result, error = b"", (failure.code, failure.type, failure.message)
             reply = ReplyRecord(request_id, tid, tid, epoch, phase, result, error, reply_to)
-            if root.idempotency is not None:
-                self._memories[slot].remember(root.idempotency, reply)
             given = by_slot.get(slot)
-            if given is None or answered:
-                self._give(root, reply)
+            if answered and tid in answered:
+                reply = self._standing(root, reply)
+            elif given is None:
+                by_slot[slot] = [reply]
             else:
                 given.append(reply)
+            if root.idempotency is not None:
+                self._memories[slot].remember(root.idempotency, reply)
             if root.repeats is not None:
                 for repeat_id, sequence, repeat_to in root.repeats:
                     self._repeat(root, reply, repeat_id, sequence, repeat_to)
@@ -73,15 +81,22 @@ class Replies:
         self._give(root, replace(reply, request_id=request_id, sequence=sequence, reply_to=reply_to))
 
     def _give(self, root: RootTransaction, reply: ReplyRecord) -> None:
-        slot = root.slot
         if reply.sequence in self.answered:
-            if self.answered.pop(reply.sequence) != digest_of(reply):
-                self._differing.append(ReplyDiffers(slot, reply, root.payload))
+            self._standing(root, reply)
             return
-        replies = self._by_slot.get(slot)
+        replies = self._by_slot.get(root.slot)
         if replies is None:
-            replies = self._by_slot[slot] = []
+            replies = self._by_slot[root.slot] = []
         replies.append(reply)
+
+    def _standing(self, root: RootTransaction, reply: ReplyRecord) -> ReplyRecord:
+        """The reply that was given, which is what repetitions get; of one that is not kept, the replay's."""
+        given = self.answered.pop(reply.sequence)
+        if is_given(given, reply):
+            return reply
+        answered = None if isinstance(given, int) else decode_reply(given)
+        self._differing.append(ReplyDiffers(root.slot, reply, root.payload, answered))
+        return reply if answered is None else answered
 
     def take(self) -> list[EmitReplies | ReplyDiffers]:
         """The epoch's replies, behind those that differ; the epoch's records are durable everywhere."""

@@ -101,7 +101,7 @@ class Worker:
         self._intake = Intake(self.app, self.limits, self.n_slots)
         self._memories: dict[int, ReplyMemory] = {}
         self.pressure = self._intake.pressure
-        self._replies = Replies(self._memories, self.pressure)
+        self._replies = Replies(self._memories, self.pressure, self.n_slots)
         self._plans: dict[int, EpochPlan] = {}
         self.recorded_until, self._answered = -1, NOTHING
         self._early: dict[int, list[Frame]] = {}
@@ -336,12 +336,11 @@ class Worker:
         self._held, self._held_at = {}, None
         self.epoch = epoch
         self._reported = False
-        self._replies.begin(epoch)
+        self._replies.begin(epoch, plan is not None)
         if self.notes is not None:
             self.notes.begin(epoch, None if plan is None else self._replies.answered)
         roots, batches = self._intake.replay(plan) if plan is not None else self._intake.form(epoch, self.counter)
-        self._effects.extend(self._intake.poison)
-        self._intake.poison = []
+        self._effects.extend(self._intake.take_told())
         self._new_max = max((batch.count for batch in batches), default=0)
         self._log.begin()
         self._unlocked = [] if plan is None else plan.unlocked

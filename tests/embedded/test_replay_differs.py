@@ -113,7 +113,7 @@ async def test_many_differences_are_counted(tmp_path: Path, caplog: pytest.LogCa
         assert client.engine._worker_shell.replay.found == 25
     told = [record for record in caplog.records if "was answered" in record.getMessage()]
     assert len(told) == 10
-    assert told[-1].getMessage().endswith("further ones are counted only")
+    assert told[-1].getMessage().endswith("further ones of this function are counted only")
 
 
 async def test_a_reply_that_was_never_in_the_log_cannot_be_compared(tmp_path: Path) -> None:
@@ -135,6 +135,48 @@ async def test_repetitions_and_idempotency_keys_are_no_difference(tmp_path: Path
         await cluster.crash_and_recover()
         assert await cluster.call("ticket", "a", "add", 5, idempotency_key="once") == 5
         assert cluster.engine._worker_shell.replay.found == 0
+
+
+async def test_a_repetition_gets_what_was_answered(tmp_path: Path) -> None:
+    """Its client was told 1, and is never told anything else; the state is the replay's."""
+    app = draws()
+    async with styx.embedded(app, tmp_path) as client:
+        assert await client.call("ticket", "a", "draw", idempotency_key="once") == 1
+        assert await client.engine.flushed()
+        client.crash()
+    for state in (2, 3):
+        async with styx.embedded(app, tmp_path, accept_changed_replay=True) as client:
+            assert client.state()["ticket", "a"] == state
+            assert await client.call("ticket", "a", "draw", idempotency_key="once") == 1
+            assert await client.engine.flushed()
+            client.crash()
+
+
+async def test_an_outside_call_that_is_not_made_in_the_replay(tmp_path: Path) -> None:
+    """It is told of, and is no fault of the engine's."""
+    ticket = Operator("ticket")
+    first = [True]
+
+    @ticket.register
+    async def pay(ctx: Context) -> int:
+        if first[0]:
+            paid: int = await ctx.call_external(_paid, 5)
+            return paid
+        return 0
+
+    app = App("tickets", [ticket])
+    await _answered(app, tmp_path, ("a", "pay", []))
+    first[0] = False
+    with pytest.raises(ReplayDiffers, match=r"\(ticket\['a'\], function pay\) gives 0 but 6 was answered"):
+        async with styx.embedded(app, tmp_path):
+            pass
+    async with styx.embedded(app, tmp_path, accept_changed_replay=True) as client:
+        assert await client.call("ticket", "b", "pay") == 0
+        assert client.engine._worker_shell.replay.found == 2
+
+
+def _paid(amount: int) -> int:
+    return amount + 1
 
 
 async def test_in_memory_nothing_is_looked_at() -> None:

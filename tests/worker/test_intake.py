@@ -12,6 +12,7 @@ from styx.messages import encode_request
 from styx.protocol import PendingTransaction
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan, Resumed, SlotBatch
+from styx.worker.events import NotResumed, ReportPoison
 from styx.worker.intake import Intake
 from styx.worker.messages import ExternalDone
 from styx.worker.pressure import REPLY_BYTES
@@ -204,4 +205,16 @@ def test_garbage_costs_its_tid_only() -> None:
     one.arrive(0, [Arrival(0, 0, b"\xc1"), *arrivals(0, 1, first=1)])
     roots, _ = one.form(0, 0)
     assert [(root.tid, root.offset) for root in roots] == [(2, 1)]
-    assert [(poison.slot, poison.offset) for poison in one.poison] == [(0, 0)]
+    (poison,) = one.take_told()
+    assert isinstance(poison, ReportPoison)
+    assert (poison.slot, poison.offset) == (0, 0)
+    assert one.take_told() == []
+
+
+def test_a_replay_goes_on_without_what_waits_for_nothing_now() -> None:
+    """A function made an outside call when it ran first, and does not now: no recovery must end of it."""
+    one = intake(1, pending=[carried(1)])
+    batches = {0: SlotBatch(0, 0, 0, 0, [Resumed(1, {b"call": b"\x01"}), Resumed(2, {})])}
+    roots, _ = one.replay(EpochPlan(5, 3, batches))
+    assert [root.tid for root in roots] == [1]
+    assert one.take_told() == [NotResumed(0, 1), NotResumed(0, 2)]

@@ -7,11 +7,15 @@ import pytest
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
 from styx.worker.replay_difference import (
     CAUSES,
+    FUNCTIONS_TOLD_MAX,
+    TOLD_MAX,
     WORDED_DIFFERENTLY,
+    Told,
     causes,
     contradicts,
     difference,
-    digest_of,
+    is_given,
+    not_resumed,
     reply_digest,
 )
 
@@ -84,5 +88,21 @@ def test_other_words_alone_are_no_changed_code(answered: ReplyRecord, replayed: 
     assert causes(answered, replayed) == expected
 
 
-def test_a_digest_is_of_the_record_in_the_log() -> None:
-    assert digest_of(FIVE) == reply_digest(encode_reply(FIVE)) != digest_of(LATER)
+def test_a_reply_is_compared_with_its_record_or_its_digest() -> None:
+    record = encode_reply(FIVE)
+    for given in (record, reply_digest(record)):
+        assert is_given(given, FIVE)
+        assert not is_given(given, LATER)
+
+
+def test_each_function_is_told_of() -> None:
+    told = Told()
+    for function in (("seat", 1, "book"), ("seat", 1, "free"), None):
+        assert [told.again(function) for _ in range(TOLD_MAX + 2)] == [*range(1, TOLD_MAX + 1), 0, 0]
+    assert told.again(("seat", 2, "book")) == 0, "the entity does not count"
+    several = [told.again(("seat", 1, f"f{number}")) for number in range(FUNCTIONS_TOLD_MAX)]
+    assert several == [1] * (FUNCTIONS_TOLD_MAX - 3) + [0] * 3
+
+
+def test_an_outside_call_that_is_not_made_now() -> None:
+    assert "transaction 41 of slot 2 does not wait for the outside call" in not_resumed(41, 2)

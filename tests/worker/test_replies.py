@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from styx.messages import ReplyRecord, decode_reply
+from styx.messages import ReplyRecord, decode_reply, encode_reply
 from styx.worker.events import EmitReplies, ReplyDiffers
 from styx.worker.messages import Failure
 from styx.worker.pressure import Pressure
-from styx.worker.replay_difference import digest_of
+from styx.worker.replay_difference import reply_digest
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
@@ -21,9 +21,9 @@ class Epoch:
 
     def __init__(self, *answered: ReplyRecord) -> None:
         self.memories = {index: ReplyMemory(Slot(index), 10, 10**9) for index in (0, 1)}
-        self.replies = Replies(self.memories, Pressure())
-        self.replies.answered = {reply.sequence: digest_of(reply) for reply in answered}
-        self.replies.begin(7)
+        self.replies = Replies(self.memories, Pressure(), 2)
+        self.replies.answered = {reply.sequence: encode_reply(reply) for reply in answered}
+        self.replies.begin(7, replayed=True)
 
     def taken(self) -> dict[int, list[ReplyRecord]]:
         return {effect.slot: effect.replies for effect in self.replies.take() if isinstance(effect, EmitReplies)}
@@ -99,7 +99,7 @@ def test_a_reply_that_is_another_one_now_is_told_of_and_not_given(answered: Repl
     root = committed(3)
     epoch.replies.add([root, committed(5)], 1)
     differing, given = epoch.replies.take()
-    assert differing == ReplyDiffers(0, ReplyRecord("r3", 3, 3, 7, 1, b"\x05"), root.payload)
+    assert differing == ReplyDiffers(0, ReplyRecord("r3", 3, 3, 7, 1, b"\x05"), root.payload, answered)
     assert given == EmitReplies(0, [ReplyRecord("r5", 5, 5, 7, 1, b"\x05")])
     assert epoch.replies.take() == []
 
@@ -110,6 +110,44 @@ def test_a_suppressed_reply_is_remembered_all_the_same() -> None:
     known = epoch.memories[0].recall(b"key")
     assert known is not None
     assert decode_reply(known) == ReplyRecord("r3", 3, 3, 7, 1, b"\x05")
+
+
+def test_what_stands_is_remembered_and_repeated_where_the_replay_gives_another_one() -> None:
+    answered = ReplyRecord("r3", 3, 3, 7, 1, b"\x06")
+    epoch = Epoch(answered)
+    root = committed(3, idempotency=b"key")
+    root.repeats = [("again", 9, 3)]
+    epoch.replies.add([root], 1)
+    known = epoch.memories[0].recall(b"key")
+    assert known == encode_reply(answered)
+    differing, given = epoch.replies.take()
+    assert isinstance(differing, ReplyDiffers)
+    assert given == EmitReplies(0, [ReplyRecord("again", 9, 3, 7, 1, b"\x06", reply_to=3)])
+
+
+def test_of_a_reply_that_is_not_kept_a_difference_is_told_all_the_same() -> None:
+    epoch = Epoch()
+    epoch.replies.answered = {3: reply_digest(encode_reply(ReplyRecord("r3", 3, 3, 7, 1, b"\x06")))}
+    root = committed(3, idempotency=b"key")
+    epoch.replies.add([root], 1)
+    now = ReplyRecord("r3", 3, 3, 7, 1, b"\x05")
+    assert epoch.replies.take() == [ReplyDiffers(0, now, root.payload, None)]
+    assert epoch.memories[0].recall(b"key") == encode_reply(now)
+
+
+def test_behind_a_replay_only_its_own_unfinished_ones_are_known() -> None:
+    own, anothers = ReplyRecord("r3", 3, 3, 7, 1, b"\x06"), ReplyRecord("r5", 5, 5, 7, 1, b"\x05")
+    epoch = Epoch(own, anothers)
+    del epoch.memories[1]
+    epoch.replies._n_slots = 4  # TID 3 is slot 2's
+    epoch.memories[2] = ReplyMemory(Slot(2), 10, 10**9)
+    epoch.replies.begin(8, replayed=True)
+    assert set(epoch.replies.answered) == {3, 5}
+    epoch.replies.begin(9)
+    assert set(epoch.replies.answered) == {3, 5}, "5 is slot 0's"
+    del epoch.memories[0]
+    epoch.replies.begin(10)
+    assert set(epoch.replies.answered) == {3}
 
 
 def test_waiting_repetitions_get_the_same_reply_under_their_own_names() -> None:

@@ -85,8 +85,8 @@ class Runtimes:
         reason = (
             f"this cluster runs on {self.present}, and the worker on {runtime or 'an unknown runtime'}: two word some "
             "errors differently. Use the same Python and the same form everywhere (STYX_PLAIN, scripts/compile). To "
-            "change them, stop the coordinator (SIGTERM) until it says that the snapshot is stored, replace all "
-            "workers, and start it again"
+            "change the form, stop the coordinator (SIGTERM) until it says that the snapshot is stored, replace all "
+            "workers, and start it again; the minor version of Python is the app's package's, and stays"
         )
         about = (connection.peer.name, runtime)
         if about not in self._told and len(self._told) < TOLD_MAX:

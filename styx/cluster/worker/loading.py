@@ -14,6 +14,7 @@ from styx.externals.record import decode_external
 from styx.log.base import LogReader, Stream
 from styx.log.kafka.reader import KafkaReader
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.tid import slot_of
 from styx.store.base import Store
 from styx.worker import set_aside
 from styx.worker.events import LoadState, StateLoaded, StateUnusable
@@ -49,7 +50,10 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
 
     def scan(wanted: LoadState, _: LogReader) -> GivenReplies:
         replies = reader.replies_of(_reply_starts(wanted, len(reading_ends.result())))
-        return given_replies(record for _, _, _, record in replies)
+        own = frozenset(wanted.slots)
+        return given_replies(
+            (record for _, _, _, record in replies), lambda sequence: slot_of(sequence, n_slots) in own
+        )
 
     answer: StateLoaded | StateUnusable
     missing = [slot for slot in wanted.slots if slot not in wanted.held]

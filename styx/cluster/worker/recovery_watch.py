@@ -17,8 +17,18 @@ from styx.cluster.worker.node import Node
 from styx.messages import ReplyRecord, decode_reply
 from styx.placement import Misplaced, misplaced
 from styx.protocol import Recover
-from styx.worker.events import ReplyDiffers
-from styx.worker.replay_difference import TOLD_MAX, causes, contradicts, difference
+from styx.worker.events import NotResumed, ReplyDiffers
+from styx.worker.replay_difference import (
+    CAUSES,
+    FURTHER,
+    TOLD_MAX,
+    Told,
+    causes,
+    contradicts,
+    difference,
+    function_of,
+    not_resumed,
+)
 from styx.worker.slot import Table
 
 KEYS_LOOKED_AT: Final = 256
@@ -34,19 +44,32 @@ class ReplayWatch:
         self._node = node
         self._recover = recover
         self._partitions = partitions
-        self._found = 0
+        self._told = Told()
 
     def differs(self, effect: ReplyDiffers) -> None:
         """A replay gives another reply than the one that stands in the log."""
         self._node.counters.replay_differences += 1
-        self._found += 1
-        if self._found <= TOLD_MAX:
+        function = function_of(effect.request)
+        times = self._told.again(function)
+        if not times:
+            self._node.reports.replay_difference(function, effect.reply.tid, effect.reply.epoch, None)
+        elif effect.answered is not None:
+            self._tell(effect, effect.answered, times)
+        else:
             self._node.background.submit(
                 "looking for a reply in the log",
                 lambda: self._answered(effect.reply),
-                lambda answered: self._tell(effect, answered),
-                lambda _: self._tell(effect, None),
+                lambda answered: self._tell(effect, answered, times),
+                lambda _: self._tell(effect, None, times),
             )
+
+    def not_resumed(self, effect: NotResumed) -> None:
+        """A replay does not make the outside call that a recorded epoch goes on behind."""
+        self._node.counters.replay_differences += 1
+        times, words = self._told.again(None), not_resumed(effect.tid, effect.slot)
+        self._node.reports.replay_difference(None, effect.tid, None, words if times else None)
+        if times:
+            _log.error("%s: %s%s", words, CAUSES, FURTHER if times == TOLD_MAX else "")
 
     def _answered(self, reply: ReplyRecord) -> ReplyRecord | None:
         partition, manifest = reply.reply_to % self._partitions, self._recover.manifest
@@ -57,10 +80,12 @@ class ReplayWatch:
                 return decode_reply(record)
         return None
 
-    def _tell(self, effect: ReplyDiffers, answered: ReplyRecord | None) -> None:
+    def _tell(self, effect: ReplyDiffers, answered: ReplyRecord | None, times: int) -> None:
         words = difference(effect.request, answered, effect.reply)
+        function = function_of(effect.request)
+        self._node.reports.replay_difference(function, effect.reply.tid, effect.reply.epoch, words)
         level = logging.ERROR if answered is None or contradicts(answered, effect.reply) else logging.WARNING
-        further = "; further ones are counted only" if self._found >= TOLD_MAX else ""
+        further = FURTHER if times == TOLD_MAX else ""
         why = causes(answered, effect.reply)
         _log.log(level, "%s; what was answered stands, and the state is the replay's: %s%s", words, why, further)
 

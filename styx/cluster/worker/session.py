@@ -53,6 +53,7 @@ from styx.worker.events import (
     EmitReplies,
     FrameArrived,
     LoadState,
+    NotResumed,
     Proceed,
     RecordDurable,
     ReplyDiffers,
@@ -128,6 +129,7 @@ class WorkerSession:
             AppendVerdicts: self._append_record,
             EmitReplies: self._emit,
             ReplyDiffers: self._differs,
+            NotResumed: self._not_resumed,
             LoadState: self._load,
             StoreSlots: self._store_slots,
             RunExternal: self._run_external,
@@ -400,6 +402,9 @@ class WorkerSession:
 
     def _differs(self, effect: ReplyDiffers) -> None:
         self._current.replay.differs(effect)
+
+    def _not_resumed(self, effect: NotResumed) -> None:
+        self._current.replay.not_resumed(effect)
 
     def _load(self, wanted: LoadState) -> None:
         self._current.load(wanted)

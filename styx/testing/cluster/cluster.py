@@ -88,6 +88,7 @@ class ClusterUnderTest:
         self.facts_port = self.coordinator_port + 1
         self.gateway_port = free_port()
         self.worker_ports = [free_port() for _ in range(options.workers)]
+        self.worker_http_ports = [free_port() for _ in range(options.workers)]
         self.workers_wanted = options.workers
         self.topics = topics_of(options.name)
         self._started = 0
@@ -130,7 +131,7 @@ class ClusterUnderTest:
         self.workers[place] = await self._child(
             "worker",
             *("--coordinator", f"127.0.0.1:{self.coordinator_port}", "--port", str(port)),
-            *("--name", f"w{place}"),
+            *("--name", f"w{place}", "--http-port", str(self.worker_http_ports[place])),
             *self._data(),
         )
         self.worker_ports[place] = port
@@ -140,6 +141,7 @@ class ClusterUnderTest:
         if None not in self.workers:
             self.workers.append(None)
             self.worker_ports.append(0)
+            self.worker_http_ports.append(free_port())
         await self.start_worker(self.workers.index(None))
 
     async def scale(self, workers: int) -> None:

@@ -14,7 +14,9 @@ from styx.cluster.worker.node import Node
 from styx.cluster.worker.recovery_watch import ReplayWatch, first_lost, tell_lost
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
 from styx.protocol import Recover
-from styx.worker.events import ReplyDiffers
+from styx.reports.function_reports import FunctionReports
+from styx.reports.mistakes import read_page
+from styx.worker.events import NotResumed, ReplyDiffers
 
 PARTITIONS = 4
 REQUEST = encode_request(Request("r", "account", "ada", "draw", b"\x90"))
@@ -25,6 +27,7 @@ class FakeNode:
 
     def __init__(self, *replies: ReplyRecord, away: bool = False) -> None:
         self.counters = Counters()
+        self.reports = FunctionReports(lambda seconds, callback: None)
         self.background = self
         self.asked: list[Mapping[int, int]] = []
         self._replies = replies
@@ -91,7 +94,34 @@ def test_many_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     _differs(node, *[_reply(number, b"\x06") for number in range(50)])
     assert node.counters.replay_differences == 50
     assert len(caplog.records) == 10
-    assert "further ones are counted only" in caplog.records[-1].getMessage()
+    assert "further ones of this function are counted only" in caplog.records[-1].getMessage()
+    assert node.reports.mistakes.total == 50
+
+
+def test_what_was_answered_is_not_looked_for_if_it_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    node = FakeNode(away=True)
+    watch = ReplayWatch(cast(Node, node), Recover(1, {}, None, {}, 1, []), PARTITIONS)
+    watch.differs(ReplyDiffers(0, _reply(7, b"\x06"), REQUEST, _reply(7, b"\x05")))
+    assert "gives 6 but 5 was answered" in caplog.text
+    assert node.asked == []
+
+
+def test_it_is_among_the_mistakes() -> None:
+    node = FakeNode(_reply(7, b"\x05"))
+    _differs(node, _reply(7, b"\x06"))
+    total, (mistake,) = read_page(node.reports.mistakes.page())
+    assert (total, mistake.kind, mistake.where, mistake.replayed) == (1, "difference", "account/ada.draw", True)
+    assert "account/ada.draw differs: ReplayDiffers: the replay of request r7" in mistake.text()
+
+
+def test_an_outside_call_that_is_not_made_now(caplog: pytest.LogCaptureFixture) -> None:
+    node = FakeNode()
+    watch = ReplayWatch(cast(Node, node), Recover(1, {}, None, {}, 1, []), PARTITIONS)
+    for _ in range(20):
+        watch.not_resumed(NotResumed(2, 41))
+    assert node.counters.replay_differences == node.reports.mistakes.total == 20
+    assert len(caplog.records) == 10
+    assert "the replay of transaction 41 of slot 2 does not wait for the outside call" in caplog.text
 
 
 def test_entities_that_are_looked_for_elsewhere_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
