@@ -15,6 +15,7 @@ from styx.client.base import Client
 from styx.messages import Reply
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest
 from styx.testing.cluster.blocking import APP, block
+from styx.testing.cluster.replay import check_same, outcome, replay_elsewhere
 
 TIMEOUT_S = 600.0
 
@@ -83,6 +84,10 @@ def test_a_thousand_requests_of_which_fifty_never_end(options: ClusterOptions) -
                 for key, function in drawn[::25]
             ]
             assert [reply.error for reply in again] == [reply.error for reply in replies[::25]]
+            # The very log that is left, on other workers with an empty store: every reply, and the state.
+            original = await outcome(cluster)
+            for workers in (3, 1):
+                check_same(original, await replay_elsewhere(cluster, workers))
 
     asyncio.run(main())
 
