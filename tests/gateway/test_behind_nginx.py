@@ -102,19 +102,15 @@ class Proxied:
 
 
 @asynccontextmanager
-async def proxied(folder: Path, sessions: str) -> AsyncIterator[Proxied]:
+async def proxied(folder: Path, sessions: str, **tokens: Any) -> AsyncIterator[Proxied]:
+    """nginx, with `sessions` in place of oauth2-proxy; `tokens` are other options of the gateway's access."""
     files = Authority(folder, "shop").files("proxy", NAME)
     key, entry = new_key("program", utc_now())
     key_file.change(folder / "keys.json", lambda keys: [entry])
     (folder / "jwks.json").write_text(json.dumps(jwks(SIGNER)))
     (folder / "rules.toml").write_text(RULES)
-    access = AccessOptions(
-        api_keys=folder / "keys.json",
-        signing_keys=str(folder / "jwks.json"),
-        issuer=ISSUER,
-        audiences=(AUDIENCE,),
-        policy=folder / "rules.toml",
-    )
+    own = {"signing_keys": str(folder / "jwks.json"), "issuer": ISSUER, "audiences": (AUDIENCE,)}
+    access = AccessOptions(api_keys=folder / "keys.json", policy=folder / "rules.toml", **(own | tokens))
     front = Front(allowed_hosts=(NAME,), access=access, trusted_proxies=("127.0.0.1",))
     port = free_port()
     async with running(FakeEngine(), front=front) as gateway:
