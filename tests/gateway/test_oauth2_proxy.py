@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import httpx
 import pytest
@@ -62,7 +63,12 @@ def provider() -> Iterator[str]:
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            claims = {"iss": issuer, "aud": "CLIENT-ID", "email": "alice@example.com", "email_verified": True}
+            claims: dict[str, Any] = {
+                "iss": issuer,
+                "aud": "CLIENT-ID",
+                "email": "alice@example.com",
+                "email_verified": True,
+            }
             token = SIGNER.token(**claims, role="teller", nonce=nonces[-1])
             self._say({"access_token": "a", "token_type": "Bearer", "expires_in": 600, "id_token": token})
 
