@@ -36,6 +36,7 @@ _OF_PYTHON: Final = tuple(sys.prefix + os.sep + part for part in ("lib", "bin" +
 _RAISE: Final = opmap["RAISE_VARARGS"]
 _traceback_of: Final[Callable[[BaseException], TracebackType | None]] = BaseException.__dict__["__traceback__"].__get__
 """Whatever a class of the app's makes of the attribute."""
+_cause_of: Final[Callable[[BaseException], BaseException | None]] = BaseException.__dict__["__cause__"].__get__
 
 
 class Frame(NamedTuple):
@@ -55,7 +56,15 @@ class UserFrames:
         self._meant: dict[tuple[int, int, type], tuple[bool, CodeType]] = {}
 
     def of(self, error: BaseException) -> tuple[Frame, ...]:
-        """The app's frames, outermost first; then the innermost one, if that is a library's."""
+        """The app's frames, outermost first; then the innermost one, if that is a library's.
+
+        Those of what caused it, if it has none: Python makes a `RuntimeError` of a function's `StopIteration`.
+        """
+        frames = self._of(error)
+        cause = None if frames else _cause_of(error)
+        return frames if cause is None else self._of(cause)
+
+    def _of(self, error: BaseException) -> tuple[Frame, ...]:
         found: list[Frame] = []
         traceback, last = _traceback_of(error), None
         for _ in range(DEPTH_MAX):

@@ -102,7 +102,7 @@ class EmbeddedEngine:
         self.reports = FunctionReports(self._later)
         self.worker_kind: type[Worker] = Worker  # who looks on may give another one before the start
         self._mode = Mode.CREATED
-        self._unavailable: str | None = "the engine has not been started"
+        self._unavailable: str | None = "the engine has not been started: open its client first, as `async with` does"
         self._now_us = LogClock().now_us
 
     def _later(self, seconds: float, callback: Callable[[], None]) -> None:

@@ -123,7 +123,7 @@ class OriginRules:
         return Refusal(
             FORBIDDEN_HOST,
             f"{shown(host.decode('latin-1'))} is no host of this gateway. If it is meant to be one, allow it: "
-            "--allow-host NAME, or STYX_ALLOW_HOST in its environment",
+            "--allow-host NAME, STYX_ALLOW_HOST in its environment, or allowed_hosts= of styx.asgi",
         )
 
     def _of_browser(
@@ -211,7 +211,7 @@ def _foreign(origin: bytes | None) -> Refusal:
     return Refusal(
         FORBIDDEN_ORIGIN,
         f"a page of {whose} may not use this gateway. If it is meant to, allow it: "
-        "--allow-origin https://HOST, or STYX_ALLOW_ORIGIN in its environment",
+        "--allow-origin https://HOST, STYX_ALLOW_ORIGIN in its environment, or allowed_origins= of styx.asgi",
     )
 
 

@@ -319,5 +319,6 @@ async def test_an_engine_of_another_loop_that_is_gone(tmp_path: Path) -> None:
 
 async def test_unavailable_before_the_start() -> None:
     engine = styx.embedded(app).engine
-    assert (engine.ready, engine.unavailable_reason) == (False, "the engine has not been started")
+    reason = "the engine has not been started: open its client first, as `async with` does"
+    assert (engine.ready, engine.unavailable_reason) == (False, reason)
     assert issubclass(NotSent, styx.RequestRejected)

@@ -72,6 +72,11 @@ async def sleeps(ctx: Context) -> None:
     await asyncio.sleep(1)
 
 
+@account.register
+async def draws_from_nothing(ctx: Context) -> None:
+    next(iter(()))  # Python makes a RuntimeError of its StopIteration, with no line of the app's
+
+
 def falls() -> None:
     raise RuntimeError("the service is away")
 
@@ -152,6 +157,7 @@ async def test_a_mistake_is_told_with_its_line(caplog: pytest.LogCaptureFixture)
         ("two_bugs", "KeyError", ["bug"]),
         ("wrong_call", "UnknownFunction", ["wrong_call"]),
         ("sleeps", "NondeterministicFunction", ["sleeps"]),
+        ("draws_from_nothing", "RuntimeError", ["draws_from_nothing"]),
         ("outside", "RuntimeError", ["falls"]),
     ],
 )
