@@ -28,13 +28,14 @@ class SlotSequencer:
 
     def arrive(self, arrivals: Iterable[Arrival]) -> None:
         """Takes records in log order; those taken before are ignored, gaps (log control records) are fine."""
-        append = self.waiting.append
+        append, n_bytes = self.waiting.append, 0
         for arrival in arrivals:
             offset = arrival.offset
             if offset >= self.expected:
                 self.expected = offset + 1
-                self.waiting_bytes += len(arrival.payload)
+                n_bytes += len(arrival.payload)
                 append(arrival)
+        self.waiting_bytes += n_bytes
 
     def batch(self, limit: int, outcome_bytes_max: int) -> tuple[SlotBatch, list[Arrival]]:
         """The next batch of at most `limit` requests, and resumed transactions whose outcomes fit, the others later."""
@@ -43,7 +44,7 @@ class SlotSequencer:
         popleft = self.waiting.popleft
         taken = [popleft() for _ in range(count)]
         if taken:
-            self.waiting_bytes -= sum([len(arrival.payload) for arrival in taken])
+            self.waiting_bytes -= _bytes_of(taken)
             self.next_offset = taken[-1].offset + 1
         resumed = []
         for tid, outcomes in list(self.ready.items()):
@@ -64,9 +65,16 @@ class SlotSequencer:
         taken = []
         while self.waiting and self.waiting[0].offset < batch.next:
             taken.append(self.waiting.popleft())
-        self.waiting_bytes -= sum([len(arrival.payload) for arrival in taken])
+        self.waiting_bytes -= _bytes_of(taken)
         assert len(taken) == batch.count, "the log gave other requests than the epoch record counts"
         self.next_offset = batch.next
         for resumed in batch.resumed:
             self.ready.pop(resumed.tid, None)
         return taken
+
+
+def _bytes_of(arrivals: list[Arrival]) -> int:
+    n_bytes = 0  # compiled, this costs less than the `sum` of a list
+    for arrival in arrivals:
+        n_bytes += len(arrival.payload)
+    return n_bytes
