@@ -345,6 +345,13 @@ class Context(msgspec.Struct, eq=False):
         if self._left < 0:
             self._refuse()
         self._externals += 1
+        if not callable(function):
+            raise self._doomed(
+                TypeError(
+                    f"ctx.call_external takes a function and its arguments, got {shown(function)}: write "
+                    "ctx.call_external(function, …)"
+                )
+            )
         name = function_text(function)
         try:
             data = encode_any(args, f"arguments of {name}")

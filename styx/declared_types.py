@@ -26,6 +26,8 @@ _INSTEAD: Final = {
     complex: "tuple[float, float]",
     range: "list[int]",
 }
+_UNION_OF_MODELS: Final = "custom type"
+"""In what msgspec says of a union with a type that is not its own."""
 _UNHASHABLE: Final = (inspect.ListType, inspect.DictType, inspect.SetType, inspect.TypedDictType, inspect.ByteArrayType)
 
 
@@ -38,7 +40,10 @@ def check_declared(declared: Any) -> None:
         info = inspect.type_info(declared)
         msgspec.msgpack.Decoder(declared, dec_hook=_never)
     except Exception as error:  # noqa: BLE001 - whatever msgspec says about a type is the declaration's fault
-        raise ConfigurationError(str(error)) from None
+        told = str(error)
+        if _UNION_OF_MODELS in told:
+            told += "; make it the field of a pydantic model, or its `RootModel[A | B]`"
+        raise ConfigurationError(told) from None
     for node in _nodes(info):
         _check_node(node)
 

@@ -265,7 +265,7 @@ REFUSED = [
     (TwoNames, "'n' is written as 'out' and read as 'in'"),
     (PydanticData, "'PydanticData' is a dataclass of pydantic"),
     (Annotated[int, pydantic.Field(gt=0)], "FieldInfo of pydantic has no effect outside of a pydantic model"),
-    (Order | int, "custom type may not contain any additional types"),
+    (Order | int, "make it the field of a pydantic model"),
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +69,10 @@ def _exit() -> None:
         (object, "UnsupportedValue", "cannot be encoded"),
         (lambda: b"x" * 2_000_000, "ValueTooLarge", "return less"),
         (lambda unwanted: None, "TypeError", "unwanted"),
+        (5, "TypeError", "takes a function and its arguments, got 5: write ctx.call_external(function"),
     ],
 )
-async def test_an_exception_aborts_the_transaction(function: Callable[..., Any], kind: str, text: str) -> None:
+async def test_an_exception_aborts_the_transaction(function: Any, kind: str, text: str) -> None:
     outside["bad"] = function
     async with embedded_cluster(app) as cluster:
         reply = await cluster.request("ledger", "a", "call_outside", "bad")
