@@ -341,7 +341,7 @@ class Context(msgspec.Struct, eq=False):
         self._begun = calling = call_external(self, function, args)
         return calling
 
-    def _external_call(self, function: Callable[..., Any], args: tuple[Any, ...]) -> ExternalCall:
+    def _external_call(self, function: Any, args: tuple[Any, ...]) -> ExternalCall:
         if self._left < 0:
             self._refuse()
         self._externals += 1
