@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sysconfig
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from types import CodeType, CoroutineType, FrameType, GeneratorType, TracebackType
 from typing import Any, Final, NamedTuple
 
@@ -77,11 +77,18 @@ class Target(msgspec.Struct, eq=False, frozen=True):
 # Starting --------------------------------------------------------------------------------------------------
 
 
-def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) -> Target:
+def resolve_request(
+    app: App,
+    request: Request,
+    limits: Limits,
+    n_slots: int,
+    slot_of: Callable[[FunctionSpec, Key], int] | None = None,
+) -> Target:
     """The function and entity that `request` names.
 
     Raises `UnknownOperator`, `UnknownFunction`, `BadKey` or `ValueTooLarge`; `rejection` makes the reply.
-    Arguments are left encoded: each execution decodes its own copy, in `start`.
+    Arguments are left encoded: each execution decodes its own copy, in `start`. `slot_of` runs the app's own
+    `partition_key`, if it is given.
     """
     name = request.function
     if name == SET_ASIDE:
@@ -97,7 +104,10 @@ def resolve_request(app: App, request: Request, limits: Limits, n_slots: int) ->
     else:
         function = operator.function(name)
     key = operator.check_key(request.key)
-    slot = operator.slot_of(key, n_slots)
+    if slot_of is None or operator.key_space.partition_key is None:
+        slot = operator.slot_of(key, n_slots)
+    else:
+        slot = slot_of(function, key)
     # A load's pairs are values by themselves; together they are bounded by the size of a request.
     if len(request.params) > limits.value_bytes_max and not loads:
         raise _too_large(

@@ -6,31 +6,44 @@ Paper sections 5.1 and 7.2.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import astuple
 
 from styx.app import App
-from styx.errors import InTransactionError, WrongPartition, describe
-from styx.execution import Target, rejection, resolve_request
+from styx.errors import FunctionTooLong, InTransactionError, WrongPartition, describe
+from styx.execution import ErrorTriple, Target, rejection, resolve_request
 from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.messages import Request, decode_reply, decode_request
+from styx.partitioning import Key
 from styx.protocol import PendingTransaction
 from styx.sequencer.arrival import Arrival
 from styx.worker.events import ReportPoison
 from styx.worker.messages import Failure
+from styx.worker.placing import Placing
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
+from styx.worker.running import Running
 
+UNPLACED: Final = "bad_arguments"
+"""Code of a request whose `partition_key` did not end, of type `FunctionTooLong`; if it is in the log, of a verdict."""
+TOO_LONG: Final = FunctionTooLong.__name__
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Admission:
-    """Makes a slot's arrivals into roots; `waiting` are the unfinished transactions with an idempotency key."""
+    """Makes a slot's arrivals into roots; `waiting` are the unfinished transactions with an idempotency key.
 
-    def __init__(self, app: App, limits: Limits, n_slots: int) -> None:
+    `running` is told of an app's `partition_key` that runs. `verdicts` are those of the epoch, if it is a recorded one.
+    """
+
+    def __init__(self, app: App, limits: Limits, n_slots: int, running: Running | None = None) -> None:
+        self.verdicts: Mapping[int, ErrorTriple | None] = {}
+        self._placing = Placing(app, limits, n_slots)
+        self._running = Running() if running is None else running
         self._app = app
         self._resolved = app.resolved
         self._limits = limits
@@ -59,13 +72,17 @@ class Admission:
             function = self._resolved.get((operator, name)) or self._app.resolve(operator, name)
             keys = function.keys
             key = keys.check(key)
-            usual = keys.slot_of(key, self._n_slots) == slot and len(payload) <= self._small_max
+            usual = (
+                keys.partition_key is None  # the app's own code runs, and is watched, in `_target`
+                and keys.slot_of(key, self._n_slots) == slot
+                and len(payload) <= self._small_max
+            )
         except InTransactionError:
             usual = False
         failure: Failure | None = None
         if not usual:
             # `_target` says what is wrong, if anything is.
-            target = self._target(slot, request, len(payload))
+            target = self._target(slot, request, len(payload), tid)
             if isinstance(target, Failure):
                 failure, function = target, None
             else:
@@ -74,6 +91,7 @@ class Admission:
         if failure is not None:
             root.done = True
             root.failure = failure
+            root.cut = failure.type == TOO_LONG and tid not in self.verdicts
             return root
         if idempotency_key:
             repeated = idempotency_id(request)
@@ -95,7 +113,7 @@ class Admission:
     def readmit(self, slot: int, pending: PendingTransaction) -> RootTransaction:
         """A transaction that a snapshot held goes on, unless the app of today does not have what it is for."""
         request, payload = decode_request(pending.payload), pending.payload
-        target = self._target(slot, request, len(payload))
+        target = self._target(slot, request, len(payload), -1)
         root = RootTransaction(
             pending.tid,
             slot,
@@ -120,14 +138,22 @@ class Admission:
         if root.idempotency is not None:
             self.waiting.pop((root.slot, root.idempotency), None)
 
-    def _target(self, slot: int, request: Request, size: int) -> Target | Failure:
+    def _placed(self, function: FunctionSpec, key: Key) -> int:
+        return self._placing.slot_of(function, key, self._running)
+
+    def _target(self, slot: int, request: Request, size: int, tid: int) -> Target | Failure:
+        verdict = self.verdicts.get(tid)
+        if verdict is not None and verdict[:2] == (UNPLACED, TOO_LONG):
+            return Failure(b"", b"", False, *verdict)
         try:
-            target = resolve_request(self._app, request, self._limits, self._n_slots)
+            target = resolve_request(self._app, request, self._limits, self._n_slots, self._placed)
             if target.slot != slot:
                 raise WrongPartition(
                     f"the request stands in partition {slot} of the requests topic, but its key belongs to "
                     f"partition {target.slot}"
                 )
+        except FunctionTooLong as error:
+            return Failure(b"", b"", False, UNPLACED, *describe(error))
         except InTransactionError as error:
             return Failure(b"", b"", False, *rejection(error))
         except BaseException as error:  # noqa: BLE001 - a request costs only itself

@@ -70,6 +70,8 @@ class Executor(Endings):
         app, limits, n_slots, slots = self.app, self.limits, self.n_slots, self.slots
         for root in roots:
             if root.done:
+                if root.cut:
+                    self.cut_roots.append(root)
                 continue
             self.open_roots += 1
             slot, tid, function = root.slot, root.tid, root.function

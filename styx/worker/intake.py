@@ -20,6 +20,7 @@ from styx.worker.messages import ExternalDone
 from styx.worker.pressure import Pressure
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
+from styx.worker.running import Running
 
 OUTCOME_BYTES_MAX = 2 * 1024 * 1024
 """Outcomes of outside functions in one epoch record, unless two values may be larger: a log takes records of some MiB.
@@ -29,13 +30,13 @@ OUTCOME_BYTES_MAX = 2 * 1024 * 1024
 class Intake:
     """`carried` go into the next epoch; `parked`, by TID, wait for an outside function."""
 
-    def __init__(self, app: App, limits: Limits, n_slots: int) -> None:
+    def __init__(self, app: App, limits: Limits, n_slots: int, running: Running | None = None) -> None:
         self.carried: list[RootTransaction] = []
         self.parked: dict[int, RootTransaction] = {}
         self.pressure = Pressure()
         self._limits = limits
         self._n_slots = n_slots
-        self._admission = Admission(app, limits, n_slots)
+        self._admission = Admission(app, limits, n_slots, running)
         self._sequencers: dict[int, SlotSequencer] = {}
         self._memories: dict[int, ReplyMemory] = {}
         self._unstarted: set[int] = set()
@@ -140,9 +141,11 @@ class Intake:
     def replay(self, plan: EpochPlan) -> tuple[list[RootTransaction], list[SlotBatch]]:
         """A recorded epoch's transactions, with the TIDs they had."""
         roots = self._carried_over()
+        self._admission.verdicts = plan.ended
         for slot, sequencer in sorted(self._sequencers.items()):
             batch = plan.batches[slot]
             self._admit(slot, plan.counter, batch, sequencer.replay(batch), roots)
+        self._admission.verdicts = {}
         return roots, list(plan.batches.values())
 
     def take_told(self) -> list[ReportPoison | NotResumed]:

@@ -98,7 +98,7 @@ class Worker:
         self.executor = Executor(self.id, self.app, self.limits, self.n_slots, self.notes)
         self.slots: dict[int, Slot] = {}
         self.epoch, self.counter = -1, 0
-        self._intake = Intake(self.app, self.limits, self.n_slots)
+        self._intake = Intake(self.app, self.limits, self.n_slots, self.executor.running)
         self._memories: dict[int, ReplyMemory] = {}
         self.pressure = self._intake.pressure
         self._replies = Replies(self._memories, self.pressure, self.n_slots)
