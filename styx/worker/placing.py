@@ -56,6 +56,8 @@ class Placing:
         stands = self._stands
         if stands is None:
             cell, footprint = EntityCell(self._footprint, key, {}), self._footprint
-            stands = self._stands = Invocation(key, footprint, function, cell, b"", b"", 0)
+            stands = self._stands = Invocation(
+                key, footprint, function, cell, b"", b"", 0, b"", b"", 0, 0, 0, footprint
+            )
         stands._key, stands._spec = key, function
         return stands
