@@ -63,7 +63,8 @@ async def behind_one_another(target: Target, path: str) -> str:
     for smuggled in _smuggled(target, path, request):
         async with target.connected() as streams:
             await send(streams, smuggled)
-            streams[1].write_eof()
+            if streams[1].can_write_eof():  # not in TLS, where the gateway ends what stands still
+                streams[1].write_eof()
             answers = (await closed(streams[0])).count(b"HTTP/1.1 ")
             if answers > 1:
                 raise BankFailed(f"{answers} answers to one request: {smuggled[:200]!r}")

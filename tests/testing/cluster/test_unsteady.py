@@ -101,7 +101,9 @@ def test_each_is_named(options: ClusterOptions, monkeypatch: pytest.MonkeyPatch)
                 for function in CAUGHT:
                     assert f"function {function}) gives " in said, function
                     assert f".{function} differs" not in said, "told once"
-                    assert f'"function":"{function}","' in pages.replace('": "', '":"'), function
+                    # The process that told of the cache was killed as well.
+                    page = pages.replace('": "', '":"')
+                    assert function == "cached" or f'"function":"{function}","' in page, function
                 assert "but 'first' was answered; what was answered stands, and the state is the replay's" in said
                 assert "the same error in other words, which is harmless" in said
                 assert "function add_one) gives" not in said

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from styx.gateway.front import Front
+from styx.gateway.tls import GatewayTls
 from styx.ports import free_port
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest
 from styx.testing.cluster.child import ChildProcess
@@ -21,6 +23,7 @@ from styx.testing.large.places import ready
 from tests.gateway.fake_engine import FakeEngine
 from tests.gateway.running import running
 from tests.real_services import RealKafka
+from tests.transport.conftest import Authority
 
 PATH = "/v1/shelf/a/add"
 
@@ -33,6 +36,17 @@ async def test_a_gateway_refuses_what_is_wrong() -> None:
         assert " refused: " in await send_wrong(target, PATH, 1)
         await behind_one_another(target, PATH)
     assert [request.function for request in engine.requests if request.idempotency_key] == []
+
+
+@pytest.mark.anyio
+async def test_a_gateway_with_tls_refuses_it_too(tmp_path: Path) -> None:
+    authority = Authority(tmp_path, "shop")
+    files = authority.files("gateway", "localhost")
+    front = Front(tls=GatewayTls(files.certificate, files.key))
+    async with running(FakeEngine(), front=front) as server:
+        url = server.url.replace("127.0.0.1", "localhost")
+        target = target_of(url, [], str(authority.certificate))
+        assert "none within another one" in await behind_one_another(target, PATH)
 
 
 @pytest.mark.anyio
