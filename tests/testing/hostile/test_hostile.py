@@ -42,7 +42,7 @@ async def test_a_gateway_refuses_what_is_wrong() -> None:
 async def test_a_gateway_with_tls_refuses_it_too(tmp_path: Path) -> None:
     authority = Authority(tmp_path, "shop")
     files = authority.files("gateway", "localhost")
-    front = Front(tls=GatewayTls(files.certificate, files.key))
+    front = Front(tls=GatewayTls(Path(files.certificate), Path(files.key)))
     async with running(FakeEngine(), front=front) as server:
         url = server.url.replace("127.0.0.1", "localhost")
         target = target_of(url, [], str(authority.certificate))
