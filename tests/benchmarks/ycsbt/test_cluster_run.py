@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,4 +29,4 @@ def test_a_worker_dies_and_is_replaced(tmp_path: Path, capsys: pytest.CaptureFix
     assert result.death.pause_s is not None, "replies came again"
     assert result.audit is not None
     assert result.audit.violations == []
-    assert "killed 1.5 s after the window's start: no reply for" in capsys.readouterr().out
+    assert re.search(r"killed \d+\.\d s after the window.s start: no reply for", capsys.readouterr().out)
