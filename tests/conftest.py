@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import settings
+
+from styx.watchdog import ending
 
 # The fixtures `kafka` and `minio`, and how tests share the processors.
 pytest_plugins = ["tests.real_services", "tests.parallel"]
@@ -15,3 +19,10 @@ settings.load_profile("styx")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write the transcripts anew; review the difference")
+
+
+@pytest.fixture(autouse=True)
+def _is_not_told_to_end() -> Iterator[None]:
+    """A test of a server sends its own process a signal, which the watchdog of a later test's engine would obey."""
+    yield
+    ending._told.clear()
