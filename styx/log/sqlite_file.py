@@ -26,6 +26,8 @@ RELEASE_BATCHES_MAX: Final = 256
 """Batches deleted in one transaction, so that a commit never waits long for a deletion."""
 
 _INSERT_ROWS_MAX: Final = 128  # 7 values each: within the 999 of older SQLite builds
+_KEPT_BYTES_MAX: Final = 256 * 1024
+"""Payload bytes that a prepared insertion may keep hold of."""
 _WAL_BYTES_KEPT_MAX: Final = 64 * 1024 * 1024
 _APPLICATION_ID: Final = 0x53747978  # "Styx"
 _FORMAT: Final = 1
@@ -237,7 +239,14 @@ class SqliteFile:
     def _insert(self, batches: list[Batch]) -> None:
         rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(batches))
         values = [value for batch in batches for value in batch]
-        self._writer.execute("INSERT INTO batches VALUES " + rows, values)  # noqa: S608 - only question marks
+        if sum(len(batch.body) for batch in batches) <= _KEPT_BYTES_MAX:
+            self._writer.execute("INSERT INTO batches VALUES " + rows, values)  # noqa: S608 - only question marks
+            return
+        # The module keeps its statements, one for each number of rows, and each a copy of what it was last given:
+        # given nothing, to insert nowhere, it lets go of that.
+        insert = f"INSERT INTO batches SELECT * FROM (VALUES {rows}) WHERE ?"  # noqa: S608 - only question marks
+        self._writer.execute(insert, [*values, 1])
+        self._writer.execute(insert, [*[None] * len(values), 0])
 
     def _pragma(self, name: str) -> int:
         return int(self._writer.execute(f"PRAGMA {name}").fetchone()[0])

@@ -92,6 +92,7 @@ class Executor(Endings):
                 # They refer back to the footprint: without the circle everything is freed here and now, and the
                 # garbage collector has nothing to find.
                 footprint.invocations.clear()
+                footprint.pending_external = None
             slot.forget_epoch()
         self._waiting.clear()
         self._suspended.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import sqlite3
 from pathlib import Path
@@ -226,3 +227,39 @@ def test_no_statement_numbers_its_parameters() -> None:
     statements = {name: text for name, text in vars(sqlite_file).items() if isinstance(text, str) and "batches" in text}
     assert {"_FETCH", "_RELEASE"} <= statements.keys()
     assert [name for name, text in statements.items() if re.search(r"\?\d", text)] == []
+
+
+def test_what_was_written_is_let_go_of(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / "log.db", 0)
+    body = b"x" * 1_000_000
+    lsn = 0
+
+    def insert(n_records: int) -> None:
+        nonlocal lsn
+        file.insert(encode([Run(Stream.REQUESTS, 0, lsn, [0] * n_records, [body] * n_records)], lsn + 1))
+        lsn += n_records
+
+    insert(1)
+    before = allocated_bytes()
+    for n_records in range(2, 20):
+        insert(n_records)
+    assert allocated_bytes() - before < 20_000_000, "each number of rows has a statement of its own"
+    assert sum(len(file.fetch(Stream.REQUESTS, 0, offset)) > 0 for offset in range(lsn)) == lsn
+    file.close()
+
+
+def allocated_bytes() -> int:
+    """What the process has from the C library and has not given back, which SQLite's copies are in."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "mallinfo2"):
+        pytest.skip("only glibc tells")
+    library.mallinfo2.restype = _MallInfo
+    info = library.mallinfo2()
+    return int(info.uordblks + info.hblkhd)
+
+
+class _MallInfo(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks")),
+        *((name, ctypes.c_size_t) for name in ("uordblks", "fordblks", "keepcost")),
+    )

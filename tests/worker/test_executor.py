@@ -201,6 +201,8 @@ def test_an_epochs_end_leaves_the_garbage_collector_nothing_to_find() -> None:
 
     def epoch() -> None:
         roots = [scripted_root(1, "a0", "ask b0 (send c0 (add 1)); fail no"), scripted_root(2, "a0", "ask b1 (get)")]
+        roots.append(scripted_root(3, "d0", "outside pay"))
+        roots[-1].sequential = True
         execution.executor.begin(roots)
         execution.executor.run(10)
         execution.executor.end()
