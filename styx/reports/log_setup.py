@@ -12,6 +12,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from styx.reports.current_function import running
 from styx.reports.function_reports import FIELDS
 from styx.reports.json_lines import json_line, json_wanted
@@ -77,8 +79,17 @@ class JsonFormatter(logging.Formatter):
         try:
             return json_line(record.created, record.levelname, record.name, self._process, fields)
         except Exception:  # noqa: BLE001 - half a surrogate, a number beyond 64 bits: a line must not be lost
-            safe = {name: ascii(value) for name, value in fields.items()}
+            safe = {name: _encodable(value) for name, value in fields.items()}
             return json_line(record.created, record.levelname, record.name, self._process, safe)
+
+
+def _encodable(value: object) -> Any:
+    """The value itself wherever JSON has it, else its text."""
+    try:
+        msgspec.json.encode(value, enc_hook=str)
+    except Exception:  # noqa: BLE001 - as in `format`
+        return ascii(value)
+    return value
 
 
 class _TerminalFormatter(logging.Formatter):

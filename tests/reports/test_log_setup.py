@@ -69,6 +69,15 @@ def test_no_line_is_lost(record: logging.LogRecord) -> None:
     assert line(record)["level"] == "ERROR"
 
 
+def test_a_field_that_json_has_not_leaves_the_others_as_they_are() -> None:
+    odd = logging.LogRecord("x", logging.INFO, __file__, 1, "paid", (), None)
+    setattr(odd, FIELDS, {"tid": 4, "name": "half \ud800", "cents": 10**400, "key": ("a", 1)})
+    told = line(odd)
+    assert (told["message"], told["tid"], told["key"]) == ("paid", 4, ["a", 1])
+    assert told["name"] == r"'half \ud800'"
+    assert told["cents"] == 10**400
+
+
 def test_the_variable() -> None:
     assert json_wanted({"STYX_LOG_FORMAT": "json"})
     assert not json_wanted({"STYX_LOG_FORMAT": "text"})
