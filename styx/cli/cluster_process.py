@@ -12,6 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
+from styx.allocator import return_large_blocks
 from styx.cli.serving import run_loop
 from styx.cli.supervised import end_with_supervisor
 from styx.garbage import tune_collector
@@ -24,6 +25,7 @@ def run_process(name: str, main: Coroutine[Any, Any, None]) -> None:
     """Runs `main` to its end, as whoever owns the process; raises what it raises."""
     end_with_supervisor()
     log_to_stderr(name)
+    return_large_blocks()
     tune_collector()
     run_loop(main)
 

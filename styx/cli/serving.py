@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import styx
+from styx.allocator import return_large_blocks
 from styx.app import App
 from styx.cli.engine_facts import Start, snapshot_epoch, start_of
 from styx.errors import EngineFailed
@@ -88,6 +89,7 @@ async def serve_embedded(
     with beside(engine):
         async with embedded:
             start = start_of(engine)
+            return_large_blocks()
             tune_collector()
             # The log's writer waits so long for the interpreter beside a busy engine, and a reply waits for the writer.
             sys.setswitchinterval(SWITCH_INTERVAL_S)

@@ -19,6 +19,8 @@ from styx.testing.large.cases import HOLDERS, Case
 RETRY_SECONDS: Final = 0.2
 MIDDLE_SECONDS: Final = 0.3
 """Of a run: what is to happen in its middle happens so long after its requests were sent."""
+SETTLE_SECONDS: Final = 8.0
+"""Of small requests alone before memory is measured again: some snapshots, behind which the log is let go of."""
 SMALL_PAUSE_SECONDS: Final = 0.05
 TIMEOUT_SECONDS: Final = 600
 _TRY_AGAIN: Final = frozenset(
@@ -115,6 +117,7 @@ async def run_case(
         )
         took_s = time.monotonic() - began_s
         await disturbing
+        await asyncio.sleep(SETTLE_SECONDS)
         watch.stop = True
         await watching
         return Outcome(
