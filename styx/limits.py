@@ -54,7 +54,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Invocations run between two looks at the network."""
     idempotency_keys_max: int = 100_000
     """Replies remembered for idempotency keys, per slot; the oldest are forgotten first."""
-    idempotency_bytes_max: int = 16 * MIB
+    idempotency_bytes_max: int = 64 * MIB
     """Bytes of these replies and their keys, per slot; the oldest are forgotten first."""
     in_flight_max: int = 10_000
     """Requests a client or gateway has under way at once."""
