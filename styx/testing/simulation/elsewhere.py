@@ -1,7 +1,7 @@
 """The same log replayed elsewhere: other workers, another arrival order; replies and state must not notice.
 
 Takes a finished simulation's requests and epoch records, and recovers them from nothing on a deployment of
-another size.
+another size. The replies are not taken along: what they say of the last epoch, a record that begins the next one says.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from styx.app import App
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
-from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, decode, encode
 from styx.testing import chaos_app
 from styx.testing.history import state_hash
 from styx.testing.simulation.run import PATIENCE_S, Simulation, SimulationReport
@@ -30,9 +30,17 @@ def replay_elsewhere(
         records.append(Stream.REQUESTS, slot, timestamp_us, payload)
     for payload in report.records:
         records.append(Stream.EPOCHS, EPOCHS_PARTITION, 0, payload)
+    records.append(Stream.EPOCHS, EPOCHS_PARTITION, 0, encode(_next_begun(report.records)))
     records.flush()
     simulation.start()
     simulation.run_until(lambda: world.log.replies >= len(report.replies), PATIENCE_S)
     simulation.run_until(simulation.quiet, world.time.now_s + PATIENCE_S)
     replies = [decode_reply(r.payload) for slot in range(plan.slots) for r in records.read(Stream.REPLIES, slot, 0)]
     return sorted(replies, key=lambda reply: reply.sequence), state_hash(simulation.state())
+
+
+def _next_begun(payloads: list[bytes]) -> EpochRecord:
+    """The epoch behind the last one, as begun by one worker: it says that time has nothing left to decide before it."""
+    records = [decode(payload) for payload in payloads]
+    last = max((record for record in records if isinstance(record, EpochRecord)), key=lambda record: record.epoch)
+    return replace(last, generation=max(r.generation for r in records), epoch=last.epoch + 1, batches=[])
