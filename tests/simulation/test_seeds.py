@@ -60,6 +60,11 @@ def test_the_log_decides_on_any_number_of_workers_in_any_order_of_arrival(seed: 
 
 
 @pytest.mark.slow
+def test_hundreds_of_epochs_on_many_workers_have_the_time_they_take() -> None:
+    compare_elsewhere(1187, arrival=1187)
+
+
+@pytest.mark.slow
 def test_the_hash_seed_does_not_matter() -> None:
     """Sets and dictionaries of strings are ordered otherwise in every process; nothing may depend on that."""
     script = (

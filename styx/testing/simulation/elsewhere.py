@@ -16,6 +16,9 @@ from styx.testing import chaos_app
 from styx.testing.history import state_hash
 from styx.testing.simulation.run import PATIENCE_S, Simulation, SimulationReport
 
+EPOCH_S = 1.0
+"""What an epoch may take, of one transaction maybe, on many workers and a slow network."""
+
 
 def replay_elsewhere(
     report: SimulationReport, *, workers: int, arrival: int, app: App = chaos_app.app
@@ -33,7 +36,7 @@ def replay_elsewhere(
     records.append(Stream.EPOCHS, EPOCHS_PARTITION, 0, encode(_next_begun(report.records)))
     records.flush()
     simulation.start()
-    simulation.run_until(lambda: world.log.replies >= len(report.replies), PATIENCE_S)
+    simulation.run_until(lambda: world.log.replies >= len(report.replies), PATIENCE_S + report.epochs * EPOCH_S)
     simulation.run_until(simulation.quiet, world.time.now_s + PATIENCE_S)
     replies = [decode_reply(r.payload) for slot in range(plan.slots) for r in records.read(Stream.REPLIES, slot, 0)]
     return sorted(replies, key=lambda reply: reply.sequence), state_hash(simulation.state())
