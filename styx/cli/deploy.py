@@ -6,6 +6,14 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from styx.cli.operator_options import (
+    ANSWER_SECONDS_DEFAULT,
+    AnswerTimeout,
+    ClusterOrLocal,
+    Coordinator,
+    check_timeout_option,
+)
+
 EXAMPLES: Final = """\
 Examples:
   styx deploy bank:app
@@ -33,12 +41,9 @@ def deploy(
     *,
     rollback: Annotated[bool, Parameter(negative=(), help="Run the version before the present one again.")] = False,
     check: Annotated[bool, Parameter(negative=(), help="Only say whether it could be deployed.")] = False,
-    coordinator: Annotated[
-        str | None,
-        Parameter(help="The coordinator's HOST:PORT, by default the one of styx up here.", env_var="STYX_COORDINATOR"),
-    ] = None,
-    cluster: Annotated[str | None, Parameter(help="The cluster's name.", env_var="STYX_CLUSTER")] = None,
-    timeout: Annotated[float, Parameter(help="Seconds to wait for the answer.", env_var="STYX_TIMEOUT")] = 120.0,
+    coordinator: Coordinator = None,
+    cluster: ClusterOrLocal = None,
+    timeout: AnswerTimeout = ANSWER_SECONDS_DEFAULT,
 ) -> None:
     """Run another version of the app from now on.
 
@@ -55,8 +60,7 @@ def deploy(
 
     if rollback == (target is not None):
         raise usage_error("give either MODULE:APP or --rollback")
-    if not 0 < timeout < float("inf"):
-        raise usage_error(f"--timeout is a number of seconds above 0, got {timeout:g}")
+    check_timeout_option(timeout)
 
     from styx.cli.app_target import load_app
     from styx.cli.operator_link import operator_link

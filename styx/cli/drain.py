@@ -6,6 +6,8 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from styx.cli.operator_options import ClusterOrLocal, Coordinator, check_timeout_option
+
 EXAMPLES: Final = """\
 Examples:
   styx drain bank-worker-0
@@ -29,11 +31,8 @@ def drain(
     ] = None,
     /,
     *,
-    coordinator: Annotated[
-        str | None,
-        Parameter(help="The coordinator's HOST:PORT, by default the one of styx up here.", env_var="STYX_COORDINATOR"),
-    ] = None,
-    cluster: Annotated[str | None, Parameter(help="The cluster's name.", env_var="STYX_CLUSTER")] = None,
+    coordinator: Coordinator = None,
+    cluster: ClusterOrLocal = None,
     timeout: Annotated[float, Parameter(help="Seconds to wait until it has no slots.", env_var="STYX_TIMEOUT")] = 60.0,
 ) -> None:
     """Give a worker's slots to the other workers, before it is stopped.
@@ -47,8 +46,7 @@ def drain(
 
     if not name:
         raise usage_error("give the worker's NAME, or set STYX_NAME")
-    if not 0 < timeout < float("inf"):
-        raise usage_error(f"--timeout is a number of seconds above 0, got {timeout:g}")
+    check_timeout_option(timeout)
 
     from styx.cli.operator_link import operator_link
     from styx.cluster.wire import Drain

@@ -6,6 +6,8 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from styx.cli.operator_options import ClusterOrLocal, Coordinator
+
 ANSWER_SECONDS_MAX: Final = 30.0
 
 EXAMPLES: Final = """\
@@ -28,11 +30,8 @@ def scale(
     workers: Annotated[int, Parameter(name="N", help="Workers, at most as many as there are slots.")],
     /,
     *,
-    coordinator: Annotated[
-        str | None,
-        Parameter(help="The coordinator's HOST:PORT, by default the one of styx up here.", env_var="STYX_COORDINATOR"),
-    ] = None,
-    cluster: Annotated[str | None, Parameter(help="The cluster's name.", env_var="STYX_CLUSTER")] = None,
+    coordinator: Coordinator = None,
+    cluster: ClusterOrLocal = None,
 ) -> None:
     """Share the slots among another number of workers.
 
