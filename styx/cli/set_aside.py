@@ -7,7 +7,8 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.backup_options import S3Endpoint, S3Region
+from styx.cli.backup_options import Place, S3Endpoint, S3Region
+from styx.cli.operator_options import ANSWER_SECONDS_DEFAULT, AnswerTimeout, ClusterOrLocal, check_timeout_option
 
 EXAMPLES: Final = """\
 Examples:
@@ -43,7 +44,7 @@ def set_aside(
     coordinator: Annotated[
         str | None, Parameter(help="A running cluster's coordinator, HOST:PORT.", env_var="STYX_COORDINATOR")
     ] = None,
-    cluster: Annotated[str | None, Parameter(help="The cluster's name.", env_var="STYX_CLUSTER")] = None,
+    cluster: ClusterOrLocal = None,
     store: Annotated[
         str | None, Parameter(help="A stopped cluster's store, together with --log.", env_var="STYX_STORE")
     ] = None,
@@ -51,7 +52,7 @@ def set_aside(
     s3_endpoint: S3Endpoint = None,
     s3_region: S3Region = None,
     dry_run: Annotated[bool, Parameter(negative=(), help="Only say what it is, and whether it can be.")] = False,
-    timeout: Annotated[float, Parameter(help="Seconds to wait for the coordinator.", env_var="STYX_TIMEOUT")] = 120.0,
+    timeout: AnswerTimeout = ANSWER_SECONDS_DEFAULT,
 ) -> None:
     """Refuse a request at which the engine fails or hangs whenever it meets it.
 
@@ -64,49 +65,48 @@ def set_aside(
     There is no way back: what ran since may rest on the refusal, and a replay has
     to repeat it. Send the request again instead, under another id.
     """
-    from styx.cli.exit_codes import usage_error
-    from styx.errors import ConfigurationError
-
     if coordinator is not None:
-        from styx.cli.operator_link import operator_link
-        from styx.cluster.wire import SetAside
-        from styx.worker.set_aside import place_of
-
-        if place is not None:
-            place_of(place)
-        answer = operator_link(coordinator, cluster).ask(SetAside(place or "", dry_run), timeout)
-        if not answer.done:
-            raise ConfigurationError(answer.text)
-        print(answer.text)
-        return
-    if store is not None:
-        from styx.cli.backup_options import Place
-        from styx.cluster.asides import put_aside as put_cluster_aside
-        from styx.log.kafka.address import parse_kafka_url
-        from styx.worker.set_aside import read
-
-        if place is not None and log is None:
-            raise usage_error("--store needs --log as well: whether the request is there and unanswered is seen there")
-        opened = Place(store, s3_endpoint, s3_region).open()
-        if place is None:
-            _list(read(opened))
-            return
-        words = put_cluster_aside(place, parse_kafka_url(log or ""), opened, dry_run)
+        print(_of_running_cluster(place, coordinator, cluster, dry_run, timeout))
+    elif store is not None:
+        print(_of_stopped_cluster(place, log, Place(store, s3_endpoint, s3_region), dry_run))
     else:
-        from styx.embedded_engine.asides import put_aside, put_asides
-        from styx.embedded_engine.storage import OBJECTS_NAME
-
-        if not (data_dir / OBJECTS_NAME).is_dir():
-            raise usage_error(f"--data-dir {data_dir} is no engine's directory; of a cluster, give --coordinator")
-        if place is None:
-            _list(put_asides(data_dir))
-            return
-        words = put_aside(place, data_dir, dry_run)
-    would = "would be" if dry_run else "is"
-    print(f"request {place}, {words}, {would} set aside: it is refused, and not run")
+        print(_of_embedded(place, data_dir, dry_run))
 
 
-def _list(places: frozenset[tuple[int, int]]) -> None:
+def _of_running_cluster(place: str | None, coordinator: str, cluster: str | None, dry_run: bool, timeout: float) -> str:
+    from styx.cli.operator_link import operator_link
+    from styx.cluster.wire import SetAside
+    from styx.errors import ConfigurationError
+    from styx.worker.set_aside import place_of
+
+    check_timeout_option(timeout)
+    if place is not None:
+        place_of(place)
+    answer = operator_link(coordinator, cluster).ask(SetAside(place or "", dry_run), timeout)
+    if not answer.done:
+        raise ConfigurationError(answer.text)
+    return answer.text
+
+
+def _of_stopped_cluster(place: str | None, log: str | None, store: Place, dry_run: bool) -> str:
+    from styx.cli.exit_codes import usage_error
+    from styx.cluster.asides import put_aside
+    from styx.log.kafka.address import parse_kafka_url
+    from styx.worker.set_aside import listing, read
+
+    if place is None:
+        return listing(read(store.open()))
+    if log is None:
+        raise usage_error("--store needs --log as well: whether the request is there and unanswered is seen there")
+    return put_aside(place, parse_kafka_url(log), store.open(), dry_run)
+
+
+def _of_embedded(place: str | None, data_dir: Path, dry_run: bool) -> str:
+    from styx.cli.exit_codes import usage_error
+    from styx.embedded_engine.asides import put_aside, put_asides
+    from styx.embedded_engine.storage import OBJECTS_NAME
     from styx.worker.set_aside import listing
 
-    print(listing(places))
+    if not (data_dir / OBJECTS_NAME).is_dir():
+        raise usage_error(f"--data-dir {data_dir} is no engine's directory; of a cluster, give --coordinator")
+    return listing(put_asides(data_dir)) if place is None else put_aside(place, data_dir, dry_run)

@@ -13,11 +13,11 @@ from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import topics_of
 from styx.store.base import Store
 from styx.worker.aside_check import examine
-from styx.worker.set_aside import place_of, set_aside
+from styx.worker.set_aside import outcome, place_of, set_aside
 
 
-def put_aside(text: str, log: KafkaAddress, store: Store, only_say: bool) -> str:
-    """What the request at SLOT:OFFSET is; it is set aside then, unless `only_say`.
+def put_aside(text: str, log: KafkaAddress, store: Store, dry_run: bool) -> str:
+    """Sets the request at SLOT:OFFSET aside, unless `dry_run`; says what it is and that it is, or could be.
 
     Raises `ConfigurationError` that says why it cannot be, `EngineFailed` and `OSError`.
     """
@@ -32,6 +32,6 @@ def put_aside(text: str, log: KafkaAddress, store: Store, only_say: bool) -> str
         words = examine(place, claim.n_slots, reader, replies, store)
     finally:
         reader.close()
-    if not only_say:
+    if not dry_run:
         set_aside(store, place)
-    return words
+    return outcome(place, words, dry_run)

@@ -151,12 +151,12 @@ class Drain(msgspec.Struct, array_like=True, tag=113):
 
 
 class SetAside(msgspec.Struct, array_like=True, tag=120):
-    """Operator to coordinator: refuse the request at SLOT:OFFSET, or (`only_say`) say whether that could be. Without a
+    """Operator to coordinator: refuse the request at SLOT:OFFSET, or (`dry_run`) say whether that could be. Without a
     place: say which are refused.
     """
 
     place: str
-    only_say: bool = False
+    dry_run: bool = False
 
 
 class StandBy(msgspec.Struct, array_like=True, tag=114):

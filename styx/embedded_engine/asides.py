@@ -18,30 +18,34 @@ from styx.log.base import Stream
 from styx.log.sqlite import SqliteLog
 from styx.store.directory import DirectoryStore
 from styx.worker.aside_check import examine
-from styx.worker.set_aside import Place, place_of, read, set_aside
+from styx.worker.set_aside import Place, outcome, place_of, read, set_aside
 
 
-def put_aside(text: str, data_dir: Path, only_say: bool) -> str:
-    """What the request at SLOT:OFFSET is; it is set aside then, unless `only_say`.
+def put_aside(text: str, data_dir: Path, dry_run: bool) -> str:
+    """Sets the request at SLOT:OFFSET aside, unless `dry_run`; says what it is and that it is, or could be.
 
     Raises `ConfigurationError` that says why it cannot be, `DataDirectoryInUse`, `EngineFailed` and `OSError`.
     """
     place = place_of(text)
     with _opened(data_dir) as (store, log):
         n_slots = msgspec.json.decode(store.get(DEPLOYMENT_NAME), type=Deployment).n_slots
-        slot = min(place[0], n_slots - 1)
-        first, _ = log.bounds(Stream.REPLIES, slot)
-        replies = (record.payload for record in log.read(Stream.REPLIES, slot, first))
-        words = examine(place, n_slots, log, replies, store)
-        if not only_say:
+        words = examine(place, n_slots, log, _replies(log, place[0]), store)
+        if not dry_run:
             set_aside(store, place)
-    return words
+    return outcome(place, words, dry_run)
 
 
 def put_asides(data_dir: Path) -> frozenset[Place]:
     """All that were. Raises `DataDirectoryInUse` and `OSError`."""
     with DataDirectory(data_dir):
         return read(DirectoryStore(data_dir / OBJECTS_NAME))
+
+
+def _replies(log: SqliteLog, slot: int) -> Iterator[bytes]:
+    """Asks the log when the first one is wanted: by then it is known that there is such a slot."""
+    first, _ = log.bounds(Stream.REPLIES, slot)
+    for record in log.read(Stream.REPLIES, slot, first):
+        yield record.payload
 
 
 @contextmanager

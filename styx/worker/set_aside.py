@@ -46,6 +46,12 @@ def read(store: StoreReader) -> frozenset[Place]:
     return frozenset((int(slot), int(offset)) for slot, offset in places)
 
 
+def outcome(place: Place, words: str, dry_run: bool) -> str:
+    """What is said of a request, given in `words`, that was set aside, or that could be."""
+    would = "would be" if dry_run else "is"
+    return f"request {place[0]}:{place[1]}, {words}, {would} set aside: it is refused, and not run"
+
+
 def listing(places: Iterable[Place]) -> str:
     """One line for each."""
     return "\n".join(f"{slot}:{offset}" for slot, offset in sorted(places)) or "no request is set aside"

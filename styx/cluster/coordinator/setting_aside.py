@@ -7,11 +7,11 @@ others go on at once, and it registers anew when it can. Decides nothing about t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Final
 
 from styx.cluster.asides import put_aside
 from styx.cluster.background import Background
+from styx.cluster.coordinator.departures import Answering
 from styx.cluster.coordinator.links import Links
 from styx.cluster.wire import SetAside
 from styx.errors import ConfigurationError, EngineFailed
@@ -20,9 +20,7 @@ from styx.store.base import Store
 from styx.worker.set_aside import listing, read
 
 HELD_UP_SECONDS: Final = 2.0
-"""A worker of which no such word came for so long is held up no more."""
-
-Answering = Callable[[bool, str], None]
+"""A worker of which its watchdog has said nothing for so long is held up no more."""
 
 
 class SettingAside:
@@ -41,15 +39,13 @@ class SettingAside:
             if not message.place:
                 return True, listing(read(self._store))
             try:
-                words = put_aside(message.place, self._log, self._store, message.only_say)
+                return True, put_aside(message.place, self._log, self._store, message.dry_run)
             except (ConfigurationError, EngineFailed) as error:
                 return False, str(error)
-            would = "would be" if message.only_say else "is"
-            return True, f"request {message.place}, {words}, {would} set aside: it is refused, and not run"
 
         def ended(found: tuple[bool, str]) -> None:
             done, text = found
-            if done and message.place and not message.only_say:
+            if done and message.place and not message.dry_run:
                 text += self._begin_anew(message.place)
             answer(done, text)
 
