@@ -18,11 +18,9 @@ from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.in_flight import InFlight, Waiter, fail
 from styx.errors import BadArguments, FunctionTooLong, InTransactionError, NotSent, RequestRejected, StyxError
 from styx.execution import resolve_request
-from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.log.base import Log, Stream
 from styx.messages import Reply, ReplyRecord, Request, encode_request
-from styx.partitioning import Key
 from styx.sequencer.arrival import Arrival
 from styx.worker.admission import UNPLACED
 from styx.worker.placing import Placing
@@ -49,8 +47,7 @@ class Intake:
     ) -> None:
         self._app = app
         self._limits = limits
-        self._placing = Placing(app, limits, n_slots)
-        self._running = running
+        self._placing = Placing(app, limits, n_slots, running)
         self._n_slots = n_slots
         self._bytes_max = limits.request_bytes_max
         self._loop = loop
@@ -115,9 +112,6 @@ class Intake:
         future: asyncio.Future[Any] = self._loop.create_future()
         return Waiter(self._slot_of(request), payload, future, raw, deadline_s)
 
-    def _placed(self, function: FunctionSpec, key: Key) -> int:
-        return self._placing.slot_of(function, key, self._running())
-
     def _slot_of(self, request: Request) -> int:
         """Raises `RequestRejected` where the app's `partition_key` does not end: what is in the log, is for good."""
         operator = self._app.operators.get(request.operator)
@@ -126,7 +120,7 @@ class Intake:
         try:
             if operator.key_space.partition_key is None:
                 return operator.slot_of(operator.check_key(request.key), self._n_slots)
-            return resolve_request(self._app, request, self._limits, self._n_slots, self._placed).slot
+            return resolve_request(self._app, request, self._limits, self._n_slots, self._placing.slot_of).slot
         except FunctionTooLong as error:
             raise RequestRejected(UNPLACED, str(error)) from None
         except InTransactionError:

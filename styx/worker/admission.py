@@ -18,7 +18,6 @@ from styx.execution import ErrorTriple, Target, rejection, resolve_request
 from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.messages import Request, decode_reply, decode_request
-from styx.partitioning import Key
 from styx.protocol import PendingTransaction
 from styx.sequencer.arrival import Arrival
 from styx.worker.events import ReportPoison
@@ -42,8 +41,8 @@ class Admission:
 
     def __init__(self, app: App, limits: Limits, n_slots: int, running: Running | None = None) -> None:
         self.verdicts: Mapping[int, ErrorTriple | None] = {}
-        self._placing = Placing(app, limits, n_slots)
-        self._running = Running() if running is None else running
+        told = Running() if running is None else running
+        self._placing = Placing(app, limits, n_slots, lambda: told)
         self._app = app
         self._resolved = app.resolved
         self._limits = limits
@@ -138,15 +137,12 @@ class Admission:
         if root.idempotency is not None:
             self.waiting.pop((root.slot, root.idempotency), None)
 
-    def _placed(self, function: FunctionSpec, key: Key) -> int:
-        return self._placing.slot_of(function, key, self._running)
-
     def _target(self, slot: int, request: Request, size: int, tid: int) -> Target | Failure:
         verdict = self.verdicts.get(tid)
         if verdict is not None and verdict[:2] == (UNPLACED, TOO_LONG):
             return Failure(b"", b"", False, *verdict)
         try:
-            target = resolve_request(self._app, request, self._limits, self._n_slots, self._placed)
+            target = resolve_request(self._app, request, self._limits, self._n_slots, self._placing.slot_of)
             if target.slot != slot:
                 raise WrongPartition(
                     f"the request stands in partition {slot} of the requests topic, but its key belongs to "

@@ -6,6 +6,8 @@ in the log, that has to be recorded, since time has decided it. Decides nothing 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from styx.app import App
 from styx.errors import FunctionTooLong
 from styx.function_spec import FunctionSpec
@@ -18,15 +20,20 @@ from styx.worker.running import Running
 
 
 class Placing:
-    """Of one app. There is one record of what runs, which stands for the function that the request is for."""
+    """Of one app. There is one record of what runs, which stands for the function that the request is for.
 
-    def __init__(self, app: App, limits: Limits, n_slots: int) -> None:
+    `running` gives what the present generation's executor and the watchdog share.
+    """
+
+    def __init__(self, app: App, limits: Limits, n_slots: int, running: Callable[[], Running]) -> None:
         self._n_slots = n_slots
+        self._running = running
         self._footprint = Footprint(app, transaction_limits(limits), n_slots, -1, 0, 0, 0, False, None)
         self._stands: Invocation | None = None
 
-    def slot_of(self, function: FunctionSpec, key: Key, running: Running) -> int:
+    def slot_of(self, function: FunctionSpec, key: Key) -> int:
         """Of a checked key. Raises `BadKey`, and `FunctionTooLong` where the watchdog ended it."""
+        running = self._running()
         if running.invocation is not None:  # a function asks, and is what is watched
             return function.keys.slot_of(key, self._n_slots)
         stands = self._standing_for(function, key)
