@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from styx.cli.exit_codes import CommandFailed, usage_error
+from styx.client.credential import PASSWORD_IN_URL
 from styx.codec import shown
 
 MARGIN_SECONDS: Final = 1.0
@@ -98,10 +99,7 @@ def _connection(url: str, timeout: float, authority: Path | None) -> tuple[http.
     except ValueError:
         host = port = parts = None
     if parts is not None and "@" in parts.netloc:
-        raise usage_error(
-            "a URL with a user or a password in it is not taken, since URLs are shown and logged: leave out what is "
-            "before the @, and give the key as STYX_API_KEY"
-        )
+        raise usage_error(f"{PASSWORD_IN_URL} the key as STYX_API_KEY")
     if parts is None or not host or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
         raise usage_error(f"{shown(url)} is no gateway's URL; one looks like http://127.0.0.1:8080")
     prefix = parts.path.rstrip("/")

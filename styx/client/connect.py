@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from styx.app import App
 from styx.client.base import RemoteClient
-from styx.client.credential import Credential, Token
+from styx.client.credential import PASSWORD_IN_URL, Credential, Token
 from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.extras import lacking
@@ -37,17 +37,12 @@ def connect(
     Raises `ConfigurationError` for a URL or a credential it cannot use.
     """
     try:
-        parts = urlsplit(url) if isinstance(url, str) else urlsplit("")
-
+        parts = urlsplit(url if isinstance(url, str) else "")
     except ValueError:
-        raise ConfigurationError("this is no URL: its host cannot be read") from None
+        raise ConfigurationError("its host cannot be read: a URL looks like http://127.0.0.1:8080") from None
     if "@" in parts.netloc:
-        raise ConfigurationError(
-            "a URL with a user or a password in it is not taken, since URLs are shown and logged: leave out what is "
-            "before the @, and give a gateway's key as api_key= or STYX_API_KEY"
-        )
-    scheme = parts.scheme
-    make = _CLIENTS.get(scheme)
+        raise ConfigurationError(f"{PASSWORD_IN_URL} a gateway's key as api_key= or STYX_API_KEY")
+    make = _CLIENTS.get(parts.scheme)
     if make is None:
         known = ", ".join(f"{name}://" for name in _CLIENTS)
         raise ConfigurationError(f"cannot connect to {shown(url)}: a URL starts with one of {known}")

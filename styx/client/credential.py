@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from styx.errors import ConfigurationError
+
+PASSWORD_IN_URL: Final = (
+    "a URL with a user or a password in it is not taken, since URLs are shown and logged: leave out what is before the "
+    "@, and give"
+)
+"""Why such a URL is refused, without showing it; behind it stands what to give instead."""
 
 Token = str | Callable[[], str]
 
