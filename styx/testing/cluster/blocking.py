@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from styx.cli.facts_client import fetch_status
@@ -24,6 +21,7 @@ from styx.client.base import Client
 from styx.messages import Reply
 from styx.testing.cluster.child import ChildFailed
 from styx.testing.cluster.cluster import ClusterOptions, ClusterUnderTest
+from styx.testing.cluster.command import working_directory
 from styx.testing.cluster.services import local_services
 from styx.testing.patience import PATIENCE_SECONDS
 
@@ -74,9 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=float, default=10.0, help="Limits.function_seconds_max (default 10)")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args(arguments)
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    directory = Path(tempfile.mkdtemp(prefix="styx-blocking-"))
-    print(f"the processes' logs are in {directory}", flush=True)
+    directory = working_directory("blocking")
     with local_services() as services:
         wanted = ClusterOptions(
             app=APP,

@@ -14,9 +14,7 @@ import argparse
 import asyncio
 import contextlib
 import importlib
-import logging
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -35,6 +33,7 @@ from styx.deployment.state_check import check_tables
 from styx.limits import Limits
 from styx.testing.cluster.child import ChildFailed
 from styx.testing.cluster.cluster import ClusterOptions, ClusterUnderTest
+from styx.testing.cluster.command import working_directory
 from styx.testing.cluster.halting_coordinator import MODULE, halt_at, told_in
 from styx.testing.cluster.services import local_services
 from styx.testing.patience import PATIENCE_SECONDS
@@ -316,9 +315,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--snapshot-interval", type=float, default=5.0, help="seconds (default 5)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    directory = Path(tempfile.mkdtemp(prefix="styx-changing-state-"))
-    print(f"the processes' logs are in {directory}", flush=True)
+    directory = working_directory("changing-state")
     app = first_version(directory, "changing")
     stored = version(directory, "changing", "balance")
     for what, other in (

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
@@ -25,6 +22,7 @@ from styx.client.connect import connect
 from styx.testing.cluster.audit import Audit, AuditFailed, audit
 from styx.testing.cluster.child import ChildFailed
 from styx.testing.cluster.cluster import ClusterOptions, ClusterUnderTest
+from styx.testing.cluster.command import working_directory
 from styx.testing.cluster.load import LoadOptions, SteadyLoad, chaos_requests
 from styx.testing.cluster.scenarios import EARLY, SCENARIOS, Stage
 from styx.testing.cluster.services import Service, local_services
@@ -135,10 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = [fault for fault in faults if fault not in SCENARIOS]
     if unknown:
         parser.error(f"there is no fault {unknown[0]!r}; there are {', '.join(SCENARIOS)}")
-    # It tells of each attempt to reach a broker that is away; that it is away is what the table is about.
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    directory = Path(tempfile.mkdtemp(prefix="styx-faults-"))
-    print(f"the processes' logs are in {directory}", flush=True)
+    directory = working_directory("faults")
     deadline_s = time.monotonic() + options.minutes * 60
     rng = Random(options.seed)
     with local_services() as services:

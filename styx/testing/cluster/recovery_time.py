@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
 from styx.testing.chaos_app import INITIAL_BALANCE, account
 from styx.testing.cluster.audit import Audit, audit
 from styx.testing.cluster.cluster import ClusterOptions, ClusterUnderTest
+from styx.testing.cluster.command import working_directory
 from styx.testing.cluster.faults import APP, longest_silence
 from styx.testing.cluster.load import LoadOptions, Planned, SteadyLoad
 from styx.testing.cluster.recorded import newest_manifest
@@ -128,9 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--snapshot-interval", type=float, default=1.0, help="seconds (default 1)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    directory = Path(tempfile.mkdtemp(prefix="styx-recovery-"))
-    print(f"the processes' logs are in {directory}", flush=True)
+    directory = working_directory("recovery")
     with local_services() as services:
         cluster = ClusterUnderTest(
             ClusterOptions(

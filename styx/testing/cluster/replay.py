@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import sys
-import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import zip_longest
-from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
@@ -32,6 +29,7 @@ from styx.log.kafka.topics import Topics, settings
 from styx.messages import ReplyRecord
 from styx.testing.cluster.audit import at_rest, audit
 from styx.testing.cluster.cluster import ClusterOptions, ClusterUnderTest
+from styx.testing.cluster.command import working_directory
 from styx.testing.cluster.load import LoadOptions, SteadyLoad, chaos_requests
 from styx.testing.cluster.recorded import snapshot_state, whole_stream
 from styx.testing.cluster.services import local_services
@@ -188,8 +186,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workers", default="1,2,4", help="numbers of workers to replay on (default 1,2,4)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    directory = Path(tempfile.mkdtemp(prefix="styx-replay-"))
+    directory = working_directory("replay")
     with local_services() as services:
         cluster = ClusterUnderTest(
             ClusterOptions(

@@ -12,12 +12,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import sys
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -29,6 +26,7 @@ from styx.testing.chaos_app import INITIAL_BALANCE, account, text
 from styx.testing.cluster.audit import Audit, AuditFailed, audit
 from styx.testing.cluster.child import ChildFailed
 from styx.testing.cluster.cluster import ClusterOptions, ClusterUnderTest
+from styx.testing.cluster.command import working_directory
 from styx.testing.cluster.faults import APP
 from styx.testing.cluster.halting_coordinator import MODULE
 from styx.testing.cluster.load import LoadOptions, Planned, SteadyLoad
@@ -214,9 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
     kills = options.kill.split(",")
     if not set(kills) <= set(KILLS):
         parser.error(f"--kill takes {', '.join(KILLS)}")
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    directory = Path(tempfile.mkdtemp(prefix="styx-scaling-"))
-    print(f"the processes' logs are in {directory}", flush=True)
+    directory = working_directory("scaling")
     with local_services() as services:
         cluster = ClusterUnderTest(
             ClusterOptions(

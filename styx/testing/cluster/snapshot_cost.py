@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Final, NamedTuple
@@ -23,6 +20,7 @@ from typing import Final, NamedTuple
 from styx.client.base import Client
 from styx.testing.chaos_app import INITIAL_BALANCE, account
 from styx.testing.cluster.cluster import ClusterOptions, ClusterUnderTest
+from styx.testing.cluster.command import working_directory
 from styx.testing.cluster.faults import APP
 from styx.testing.cluster.load import Planned
 from styx.testing.cluster.recorded import newest_manifest
@@ -124,8 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--snapshot-interval", type=float, default=2.0, help="seconds (default 2)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    directory = Path(tempfile.mkdtemp(prefix="styx-snapshots-"))
+    directory = working_directory("snapshots")
 
     def tell(turn: Turn) -> None:
         what = f"{turn.completed} snapshots" if turn.snapshots else "without"

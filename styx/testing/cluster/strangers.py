@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import pickle
 import secrets
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
@@ -24,6 +21,7 @@ from aiokafka import AIOKafkaProducer
 from styx.cluster.wire import GATEWAY, WORKER
 from styx.testing.cluster.audit import Audit, AuditFailed, audit
 from styx.testing.cluster.cluster import ClusterOptions, ClusterUnderTest
+from styx.testing.cluster.command import working_directory
 from styx.testing.cluster.faults import APP, longest_silence
 from styx.testing.cluster.load import LoadOptions, SteadyLoad, chaos_requests
 from styx.testing.cluster.services import local_services
@@ -172,8 +170,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m styx.testing.cluster.strangers", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    directory = Path(tempfile.mkdtemp(prefix="styx-strangers-"))
+    directory = working_directory("strangers")
     with local_services() as services:
         cluster = ClusterUnderTest(
             ClusterOptions(
