@@ -1,6 +1,6 @@
 """An app whose functions give something else in each process or run: what functions must not do. For tests of replays.
 
-`CAUGHT` are those whose replies show it; of `hidden`, `other_entity` and `elsewhere` only what reads their state does.
+`CAUGHT` are those whose replies show it; of `hidden` and `other_entity` only what reads their state does.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import os
 import random
 import time
 import uuid
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from styx.app import App
 from styx.context import Context
 from styx.operator import Operator
+
+T = TypeVar("T")
 
 VARIABLE: Final = "STYX_UNSTEADY"
 """Of the environment; `environment` returns it."""
@@ -28,7 +30,7 @@ _cache: dict[str, int] = {}
 _WORDS: Final = tuple(f"word {number}" for number in range(50))
 
 
-async def _kept(ctx: Context, value: Any) -> Any:
+async def _kept(ctx: Context, value: T) -> T:
     await ctx.put(value)
     return value
 
@@ -36,57 +38,49 @@ async def _kept(ctx: Context, value: Any) -> Any:
 @ticket.register
 async def drawn(ctx: Context) -> float:
     """A random number that is not the context's."""
-    number: float = await _kept(ctx, random.random())
-    return number
+    return await _kept(ctx, random.random())
 
 
 @ticket.register
 async def counted(ctx: Context) -> int:
     """A global variable."""
-    number: int = await _kept(ctx, next(_numbers))
-    return number
+    return await _kept(ctx, next(_numbers))
 
 
 @ticket.register
 async def set_order(ctx: Context) -> list[str]:
     """The order of a set of str, by the process's hash seed."""
-    words: list[str] = await _kept(ctx, list(set(_WORDS)))
-    return words
+    return await _kept(ctx, list(set(_WORDS)))
 
 
 @ticket.register
 async def clock(ctx: Context) -> float:
     """The time."""
-    seconds: float = await _kept(ctx, time.time())
-    return seconds
+    return await _kept(ctx, time.time())
 
 
 @ticket.register
 async def identifier(ctx: Context) -> str:
     """A random identifier."""
-    text: str = await _kept(ctx, str(uuid.uuid4()))
-    return text
+    return await _kept(ctx, str(uuid.uuid4()))
 
 
 @ticket.register
 async def address(ctx: Context) -> int:
     """Where an object is in memory."""
-    number: int = await _kept(ctx, id(ctx))
-    return number
+    return await _kept(ctx, id(ctx))
 
 
 @ticket.register
 async def environment(ctx: Context) -> str | None:
     """A variable of the environment."""
-    text: str | None = await _kept(ctx, os.environ.get(VARIABLE))
-    return text
+    return await _kept(ctx, os.environ.get(VARIABLE))
 
 
 @ticket.register
 async def process(ctx: Context) -> int:
     """The process's id."""
-    number: int = await _kept(ctx, os.getpid())
-    return number
+    return await _kept(ctx, os.getpid())
 
 
 @ticket.register
@@ -95,8 +89,7 @@ async def cached(ctx: Context) -> bool:
     key = str(ctx.key)
     had = key in _cache
     _cache[key] = 1
-    found: bool = await _kept(ctx, had)
-    return found
+    return await _kept(ctx, had)
 
 
 @ticket.register
@@ -138,19 +131,10 @@ async def sometimes_fails(ctx: Context) -> int:
 
 
 @ticket.register
-async def add(ctx: Context, amount: int) -> int:
+async def add(ctx: Context, amount: int = 1) -> int:
     """Deterministic."""
     total: int = await ctx.get(0) + amount
-    await ctx.put(total)
-    return total
-
-
-@ticket.register
-async def add_one(ctx: Context) -> int:
-    """Deterministic."""
-    total: int = await ctx.get(0) + 1
-    await ctx.put(total)
-    return total
+    return await _kept(ctx, total)
 
 
 @ticket.register
@@ -166,12 +150,6 @@ async def together(ctx: Context) -> None:
 async def read(ctx: Context) -> Any:
     """What is stored."""
     return await ctx.get()
-
-
-@ticket.register
-async def erase(ctx: Context) -> None:
-    """Deterministic."""
-    ctx.delete()
 
 
 async def outside(number: int) -> int:

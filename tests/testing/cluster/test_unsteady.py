@@ -86,7 +86,7 @@ def test_each_is_named(options: ClusterOptions, monkeypatch: pytest.MonkeyPatch)
         async with ClusterUnderTest(wanted) as cluster:
             await cluster.start()
             async with cluster.client() as client:
-                told = await asked(client, [*CAUGHT, "failing", "hidden", "add_one"], keys)
+                told = await asked(client, [*CAUGHT, "failing", "hidden", "add"], keys)
                 # A process that goes on has filled its cache, unlike one that begins.
                 await kill(cluster, 0)
                 async with asyncio.timeout(PATIENCE_SECONDS):
@@ -95,7 +95,7 @@ def test_each_is_named(options: ClusterOptions, monkeypatch: pytest.MonkeyPatch)
                         await asyncio.sleep(0.1)
                 monkeypatch.setenv(VARIABLE, "second")
                 await kill_all(cluster)
-                assert await client.call("ticket", "new", "add_one", timeout=PATIENCE_SECONDS) == 1
+                assert await client.call("ticket", "new", "add", timeout=PATIENCE_SECONDS) == 1
                 await nothing_else(client, told)
                 said, (found, pages) = logs(cluster), await differences(cluster)
                 for function in CAUGHT:
@@ -106,7 +106,7 @@ def test_each_is_named(options: ClusterOptions, monkeypatch: pytest.MonkeyPatch)
                     assert function == "cached" or f'"function":"{function}","' in page, function
                 assert "but 'first' was answered; what was answered stands, and the state is the replay's" in said
                 assert "the same error in other words, which is harmless" in said
-                assert "function add_one) gives" not in said
+                assert "function add) gives" not in said
                 assert "function hidden) gives" not in said, "what no reply shows is not found"
                 assert found >= len(CAUGHT) * keys // 2
                 read = await client.call("ticket", "environment-0", "read", timeout=PATIENCE_SECONDS)
@@ -129,7 +129,7 @@ def test_what_a_replay_does_elsewhere_or_not_at_all(options: ClusterOptions, mon
                 for life in ("second", "first", "third"):
                     monkeypatch.setenv(VARIABLE, life)
                     await kill_all(cluster)
-                    assert await client.call("ticket", life, "add_one", timeout=PATIENCE_SECONDS) == 1
+                    assert await client.call("ticket", life, "add", timeout=PATIENCE_SECONDS) == 1
                     await nothing_else(client, told)
                 cluster.check()
                 said = logs(cluster)
