@@ -86,22 +86,8 @@ class FunctionReports:
         if text is None:
             self.mistakes.total += 1
             return
-        operator, key, name = function or (None, None, None)
-        self.mistakes.add(
-            Mistake(
-                time=now(),
-                kind="difference",
-                operator=operator,
-                key=key_text(key),
-                function=name,
-                tid=tid,
-                epoch=epoch,
-                type="ReplayDiffers",
-                message=text,
-                frames=[],
-                replayed=True,
-            )
-        )
+        where = function or (None, None, None)
+        self.mistakes.add(_mistake("difference", where, tid, epoch, "ReplayDiffers", text, (), replayed=True))
 
     def _abort(self, note: AbortNote) -> None:
         where = (note.operator, note.key, note.function)
@@ -118,20 +104,7 @@ class FunctionReports:
         frames: tuple[Frame, ...],
         replayed: bool = False,
     ) -> None:
-        operator, key, name = function
-        mistake = Mistake(
-            time=now(),
-            kind=kind,
-            operator=operator,
-            key=key_text(key),
-            function=name,
-            tid=tid,
-            epoch=epoch,
-            type=error,
-            message=message,
-            frames=places(frames),
-            replayed=replayed,
-        )
+        mistake = _mistake(kind, function, tid, epoch, error, message, frames, replayed)
         self.mistakes.add(mistake)
         if self._allowance.passes():
             level = logging.WARNING if kind in ("warning", "difference") else logging.ERROR
@@ -151,6 +124,32 @@ class FunctionReports:
         if left_out:
             text = "%d further mistakes of the app's functions were not shown: styx errors has the last ones"
             _mistakes_log.warning(text, left_out)
+
+
+def _mistake(
+    kind: str,
+    function: tuple[str | None, Any, str | None],
+    tid: int | None,
+    epoch: int | None,
+    error: str,
+    message: str,
+    frames: tuple[Frame, ...],
+    replayed: bool,
+) -> Mistake:
+    operator, key, name = function
+    return Mistake(
+        time=now(),
+        kind=kind,
+        operator=operator,
+        key=key_text(key),
+        function=name,
+        tid=tid,
+        epoch=epoch,
+        type=error,
+        message=message,
+        frames=places(frames),
+        replayed=replayed,
+    )
 
 
 def _fields(mistake: Mistake) -> dict[str, Any]:
