@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 _TYPES_KEPT_MAX: Final = 1_024
-_NESTED: Final = (dict, list, int)
-"""Of what it is looked at whether a type loses a part."""
+_LOSSY: Final = (dict, list, int)
+"""What a type may lose a part of."""
 
 
 def dropped_part(plain: Any, typed: Any, path: str = "") -> str:
@@ -36,7 +36,7 @@ def _of_map(plain: dict[Any, Any], typed: Any, path: str) -> str:
                 # A type that has other keys than text may have made another key of it.
                 if type(key) is str and all(type(other) is str for other in typed):
                     return f"{path}.{key}"
-            elif type(value) in _NESTED and (part := dropped_part(value, typed[key], f"{path}.{key}")):
+            elif type(value) in _LOSSY and (part := dropped_part(value, typed[key], f"{path}.{key}")):
                 return part
         return ""
     kind: Any = type(typed)
@@ -48,7 +48,7 @@ def _of_map(plain: dict[Any, Any], typed: Any, path: str) -> str:
         if name is None:
             return f"{path}.{key}"
         if (
-            type(value) in _NESTED
+            type(value) in _LOSSY
             and name
             and (part := dropped_part(value, getattr(typed, name, None), f"{path}.{key}"))
         ):
@@ -71,7 +71,7 @@ def _of_list(plain: list[Any], typed: Any, path: str) -> str:
     elif not isinstance(typed, list | tuple) or len(typed) != len(plain):
         return ""
     for index, (value, other) in enumerate(zip(plain, typed, strict=True)):
-        if type(value) in _NESTED and (part := dropped_part(value, other, f"{path}[{index}]")):
+        if type(value) in _LOSSY and (part := dropped_part(value, other, f"{path}[{index}]")):
             return part
     return ""
 

@@ -1,5 +1,5 @@
-"""A line in the log about each refusal, as JSON in ASCII, at the logger `styx.audit`; so many a
-second, and a count of the rest.
+"""A line in the log about each refusal, as JSON in ASCII, at the logger `styx.audit`; so many a second, and a count of
+the rest.
 
 No line holds a credential, a body, a query or an entity's key.
 """

@@ -36,8 +36,9 @@ TIME_MAX: Final = 1e13
 """Seconds since 1970 that a claim may say, and before it; NaN and the infinities are beyond."""
 
 _CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
-_log = logging.getLogger("styx.gateway")
 _KINDS: Final[dict[str, Any]] = {"RSA": RSAAlgorithm, "EC": ECAlgorithm, "OKP": OKPAlgorithm}
+
+_log = logging.getLogger("styx.gateway")
 
 
 class SigningKey(NamedTuple):
@@ -168,8 +169,9 @@ def read_jwks(content: object) -> list[SigningKey]:
             key = _read_jwk(entry)
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
             _log.warning("entry %d of the JWK set is no key and is left out: %s", number, type(error).__name__)
-        else:
-            found += [] if key is None else [key]
+            continue
+        if key is not None:
+            found.append(key)
     if not found:
         raise ConfigurationError("the JWK set has no public key for signatures: RSA of 2048 bits, EC or Ed25519")
     return found
@@ -180,11 +182,12 @@ def _read_jwk(entry: object) -> SigningKey | None:
     if not isinstance(entry, Mapping):
         raise TypeError
     operations = entry.get("key_ops", ["verify"])
-    texts = [entry.get(name, "") for name in ("kty", "kid", "alg", "use")]
+    kty, key_id, use = entry.get("kty", ""), entry.get("kid", ""), entry.get("use", "sig")
+    texts = (kty, key_id, use, entry.get("alg", ""))
     if not isinstance(operations, list) or not all(isinstance(text, str) for text in texts):
         raise TypeError
-    kind, key_id = _KINDS.get(entry.get("kty", "")), entry.get("kid", "")
-    if kind is None or entry.get("use", "sig") != "sig" or "verify" not in operations:
+    kind = _KINDS.get(kty)
+    if kind is None or use != "sig" or "verify" not in operations:
         return None
     key = kind.from_jwk({name: value for name, value in entry.items() if name in ("kty", "crv", "n", "e", "x", "y")})
     algorithms = _algorithms_of(key)
