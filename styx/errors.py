@@ -164,8 +164,11 @@ class OperationLimitExceeded(InTransactionError):
 class FunctionTooLong(InTransactionError):
     """A function ran longer than `Limits.function_seconds_max` without returning to the engine, which interrupted it.
 
-    The outcome is recorded: no replay runs the transaction again.
+    The outcome is recorded: no replay runs the transaction again. `lines` are where it stood: (file, line, function),
+    outermost first.
     """
+
+    lines: tuple[tuple[str, int, str], ...] = ()
 
 
 class RequestSetAside(InTransactionError):

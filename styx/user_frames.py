@@ -14,7 +14,7 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Final, NamedTuple
 
-from styx.errors import NondeterministicFunction
+from styx.errors import FunctionTooLong, NondeterministicFunction
 
 FRAMES_MAX: Final = 20
 """Frames told of one exception: the innermost ones."""
@@ -79,7 +79,7 @@ class UserFrames:
             innermost = _frame(last.tb_frame, last.tb_lineno)
             if not is_of_engine(innermost.file):
                 frames.append(innermost._replace(own=False))
-        if not frames and isinstance(error, NondeterministicFunction):
+        if not frames and isinstance(error, FunctionTooLong | NondeterministicFunction):
             frames = [Frame(*line) for line in error.lines if self.is_own_file(line[0])]
         return tuple(frames)
 

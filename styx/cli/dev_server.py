@@ -116,7 +116,7 @@ def opening_lines(app: App, url: str, options: ServingOptions, start: Start) -> 
     lines += function_lines(app)
     lines += [f"Docs  {url}/docs", f"Data  {options.data_dir} ({_recovered(start)})"]
     lines += [f"Code  {line}" for line in code_lines(start)]
-    words = example(app, url)
+    words = example(app, url, guarded=options.front is not None and options.front.access.enabled)
     if words:
         lines.append(f"Try   {words}")
     lines.append("Ctrl-C stops it: requests in flight are finished and a snapshot is stored.")

@@ -39,26 +39,32 @@ _EMPTY_LISTS: Final = (
 _WITH_FIELDS: Final = (msgspec.inspect.StructType, msgspec.inspect.DataclassType, msgspec.inspect.TypedDictType)
 
 
-def example(app: App, url: str) -> str:
-    """A command that calls one of the app's functions at `url`, the first for which values are found; empty if none."""
+def example(app: App, url: str, *, guarded: bool = False) -> str:
+    """A command that calls one of the app's functions at `url`, the first for which values are found; empty if none.
+
+    `guarded`: the gateway asks for a key, which is left for whoever types the command to fill in.
+    """
     for operator in app.operators.values():
         for spec in operator.functions.values():
             words = _words(spec, operator.key_type)
             if words is not None:
                 at = [] if url == URL_DEFAULT else ["--url", url]
-                return " ".join([command(), "call", *map(shlex.quote, [*words, *at])])
+                key = ["STYX_API_KEY=KEY"] if guarded else []
+                return " ".join([*key, command(), "call", *map(shlex.quote, [*words, *at])])
     return ""
 
 
-def command() -> str:
-    """How this very program is started in the shell it was started from."""
+def command(directory: Path | None = None) -> str:
+    """How this very program is started in the shell it was started from; in another directory, once that is there."""
     started = Path(sys.argv[0])
     if started.name != "styx":
         return f"{shlex.quote(sys.executable)} -m styx"
     found = shutil.which("styx")
     if found is not None and os.path.realpath(found) == os.path.realpath(started):
         return "styx"
-    return shlex.quote(os.path.relpath(started) if started.resolve().is_relative_to(Path.cwd()) else str(started))
+    if not started.absolute().is_relative_to(Path.cwd()):
+        return shlex.quote(str(started))
+    return shlex.quote(os.path.relpath(started, directory or Path.cwd()))
 
 
 def _words(spec: FunctionSpec, key_type: Any) -> list[str] | None:

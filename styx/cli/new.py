@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -30,9 +31,10 @@ def new(
     The last part of NAME is the project's name: letters, digits, - and _,
     beginning with a letter.
     """
+    from styx.cli.example_call import command
     from styx.cli.project import create_project
 
     directory = directory.expanduser()
     module = create_project(directory)
     print(f"Wrote {directory}: {module}.py, tests/test_{module}.py, README.md, pyproject.toml")
-    print(f"Next: cd {directory} && styx dev {module}:app")
+    print(f"Next: cd {shlex.quote(str(directory))} && {command(directory)} dev {module}:app")

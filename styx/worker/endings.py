@@ -47,6 +47,8 @@ class Endings(RootAccounts):
         tid, failure = invocation._footprint.tid, cut_failure(invocation, doom)
         self.cut.add(tid)
         self.stopped.ended(tid, failure)
+        if self._notes is not None:
+            self._notes.raised(invocation, doom, failure._replace(code="aborted"))  # as it ends, if that is how it ends
         self._failed(invocation, failure)
 
     def _told(self, invocation: Invocation, error: BaseException) -> Failure | None:

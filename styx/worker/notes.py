@@ -101,7 +101,7 @@ class Notes:
         """An invocation has ended in an exception."""
         footprint = invocation._footprint
         before = footprint.raised
-        if before is not None and before.failure.place <= failure.place:
+        if before is not None and before.failure.place < failure.place:
             return
         declared, frames = False, None
         try:

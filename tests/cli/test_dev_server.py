@@ -14,6 +14,8 @@ from styx.cli.example_call import command
 from styx.cli.serving import ServingOptions, serve_embedded
 from styx.client import embedded as embedded_module
 from styx.client.embedded import EmbeddedClient
+from styx.gateway.auth.access import AccessOptions
+from styx.gateway.front import Front
 from tests.cli.conftest import Styx
 
 shelf = Operator("shelf")
@@ -41,6 +43,12 @@ def test_opening_lines() -> None:
         f"Try   {command()} call shelf alice take 100",
         "Ctrl-C stops it: requests in flight are finished and a snapshot is stored.",
     ]
+
+
+def test_a_gateway_that_asks_for_a_key_says_where_it_goes() -> None:
+    front = Front(access=AccessOptions(api_keys=Path("keys.json")))
+    lines = opening_lines(app, "http://127.0.0.1:8080", OPTIONS._replace(front=front), Start(0.1, None, None))
+    assert f"Try   STYX_API_KEY=KEY {command()} call shelf alice take 100" in lines
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,9 @@ def test_how_it_was_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert command() == str(script)
     monkeypatch.chdir(tmp_path)
     assert command() == "bin/styx"
+    assert command(tmp_path / "shop") == "../bin/styx"
+    monkeypatch.setattr(sys, "argv", ["bin/styx"])
+    assert command(Path("shop")) == "../bin/styx"
     monkeypatch.setenv("PATH", str(script.parent))
     assert command() == "styx"
     monkeypatch.setattr(sys, "argv", ["/x/__main__.py"])

@@ -20,7 +20,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_files(styx: Styx, directory: Path) -> None:
     ran = styx("new", "corner-shop")
     assert (ran.status, ran.err) == (0, "")
-    assert "cd corner-shop && styx dev corner_shop:app" in ran.out
+    assert f"cd corner-shop && {sys.executable} -m styx dev corner_shop:app" in ran.out  # as this one was started
     project = directory / "corner-shop"
     written = {str(path.relative_to(project)) for path in project.rglob("*") if path.is_file()}
     assert written == {"corner_shop.py", "tests/test_corner_shop.py", "README.md", "pyproject.toml", ".gitignore"}

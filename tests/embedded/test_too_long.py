@@ -14,6 +14,7 @@ import styx
 from styx import App, Context, Limits, Operator
 from styx.client.embedded import EmbeddedClient
 from styx.messages import Reply
+from styx.reports.mistakes import read_page
 
 pytestmark = [
     pytest.mark.anyio,
@@ -234,6 +235,19 @@ async def test_it_is_ended_and_the_next_request_is_served(function: str) -> None
         assert "the limit is 0.2 s (Limits.function_seconds_max)" in reply.error.message
         assert (await good).result == 2
         assert embedded.state() == {("entity", "bystander"): 2}
+
+
+@pytest.mark.parametrize("function", ENDED)
+async def test_it_is_told_among_the_mistakes_once_with_its_line(
+    function: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with client() as embedded:
+        assert too_long(await embedded.submit(entity, "a", function, timeout=300))
+        _, [mistake] = read_page(embedded.engine.reports.mistakes.page())
+    assert (mistake.kind, mistake.type, mistake.times) == ("abort", "FunctionTooLong", 1)
+    assert mistake.frames
+    assert all(place.file == __file__ for place in mistake.frames)
+    assert sum(record.name == "styx.mistakes" for record in caplog.records) == 1
 
 
 async def test_what_is_given_up_is_ended_as_well_and_its_error_is_the_first() -> None:

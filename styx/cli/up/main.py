@@ -12,7 +12,7 @@ from styx.app import App
 from styx.cli.cluster_process import log_to_stderr
 from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, process_options, secret_of, security_of
 from styx.cli.dev_server import function_lines, say
-from styx.cli.example_call import example
+from styx.cli.example_call import command, example
 from styx.cli.exit_codes import usage_error
 from styx.cli.run_directory import held, secret_file, write_secret
 from styx.cli.up.plan import LOOPBACK, UpPlan, child_environment
@@ -115,9 +115,9 @@ def opening_lines(app: App, plan: UpPlan, running: str, pids: dict[str, int]) ->
         f"Code   {running}",
         f"Secret {secret_file(plan.directory)}: keep it with the store, whose code it signs",
         f"Pids   up {os.getpid()}, " + ", ".join(f"{name} {pid}" for name, pid in pids.items()),
-        f"Facts  {plan.facts_url}/status, or: styx status",
+        f"Facts  {plan.facts_url}/status, or: {command()} status",
     ]
-    words = example(app, url)
+    words = example(app, url, guarded=plan.front.guarded)
     if words:
         lines.append(f"Try    {words}")
     lines.append("Ctrl-C stops it: requests in flight are finished and a snapshot is stored.")
