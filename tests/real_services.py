@@ -20,6 +20,7 @@ from typing import ClassVar, Final, TypeVar
 import pytest
 
 from styx.ports import free_port
+from styx.testing.patience import PATIENCE_SECONDS
 
 SCRIPT: Final = Path(__file__).parents[1] / "scripts/services"
 SKIP_VARIABLE: Final = "STYX_TESTS_WITHOUT_SERVICES"
@@ -28,7 +29,7 @@ FOLDER_PREFIX: Final = "styx-test-services-"
 """Then the PID of the pytest process that owns the folder."""
 INSTALL_SECONDS_MAX: Final = 1800
 """Building MinIO takes a few minutes on two idle cores."""
-COMMAND_SECONDS_MAX: Final = 200
+COMMAND_SECONDS_MAX: Final = PATIENCE_SECONDS
 """Longer than the script itself waits for a start and for a stop."""
 JAVA_OPTIONS: Final = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 """For every broker of the tests, which lives for seconds: without the optimising compiler it starts in half of the

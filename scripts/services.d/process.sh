@@ -1,8 +1,8 @@
 # One server as a background process, found again by its PID file. Never ends a process by its name, and never one that
 # only happens to have the recorded PID. Sourced by scripts/services; a service is a folder of $data.
 
-READY_SECONDS=120 # from the start to the first answer, on a busy machine
-STOP_SECONDS=30  # for a clean end; SIGKILL after that
+READY_SECONDS=300 # from the start to the first answer, on a busy machine
+STOP_SECONDS=60   # for a clean end; SIGKILL after that
 
 say() { echo "services: $*" >&2; }
 fail() {
@@ -26,6 +26,30 @@ is_ours() { [[ "$(command_line "$2")" == *"$data/$1/"* ]]; }
 running() {
     local pid
     pid="$(pid_of "$1")" && [ -n "$pid" ] && is_ours "$1" "$pid"
+}
+
+# What /proc says of a process behind its name, which may be anything. Nothing where there is no /proc.
+stat_of() { # PID
+    local line=""
+    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
+    echo "${line##*) }"
+}
+started_at() { # PID; empty if that is not known
+    local stat
+    read -ra stat <<<"$(stat_of "$1")"
+    echo "${stat[19]:-}"
+}
+
+# Whether something is left of it. A killed process loses its command line first, and what it listens on with its last
+# thread.
+remains() { # NAME PID STARTED_AT
+    local stat
+    [ -n "$3" ] || {
+        is_ours "$1" "$2"
+        return
+    }
+    read -ra stat <<<"$(stat_of "$2")"
+    [ "${stat[19]:-}" = "$3" ] && ! { [[ "${stat[0]}" == [ZX] ]] && [ "${stat[17]}" -le 1 ]; }
 }
 
 listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
@@ -90,16 +114,17 @@ launch() { # NAME PORT READY COMMAND…
 }
 
 stop() { # NAME [SIGNAL]
-    local name="$1" signal="${2:-TERM}" pid deadline
+    local name="$1" signal="${2:-TERM}" pid began deadline
     if ! running "$name"; then
         rm -f "$data/$name/pid"
         say "$name: does not run"
         return
     fi
     pid="$(pid_of "$name")"
+    began="$(started_at "$pid")"
     kill "-$signal" "$pid" 2>/dev/null || true
     deadline=$((SECONDS + STOP_SECONDS))
-    while is_ours "$name" "$pid"; do
+    while remains "$name" "$pid" "$began"; do
         if [ $SECONDS -ge $deadline ]; then
             say "$name: did not stop within $STOP_SECONDS s, and is killed"
             kill -KILL "$pid" 2>/dev/null || true

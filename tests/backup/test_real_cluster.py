@@ -79,7 +79,6 @@ def restored(original: ClusterUnderTest, other_kafka: RealKafka, tmp_path: Path)
     )
 
 
-@pytest.mark.timeout(300)
 def test_a_cluster_goes_on_elsewhere(original: ClusterUnderTest, restored: ClusterUnderTest) -> None:
     asyncio.run(moved(original, restored, Random(original.options.name)))
 

@@ -57,7 +57,6 @@ def running(options: ClusterOptions) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("workload", APPS)
 def test_it_waits_loads_runs_and_audits(
     workload: str, kafka: RealKafka, minio: RealMinio, tmp_path: Path, capsys: pytest.CaptureFixture[str]

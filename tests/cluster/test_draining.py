@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from styx.cli.facts_client import fetch, fetch_status
-from styx.ports import free_port
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest
 from styx.testing.cluster.faults import APP
 from tests.real_services import RealKafka, RealMinio
@@ -39,10 +38,7 @@ async def probe(port: int, path: str = "/readyz") -> tuple[int, str]:
     return status, body.decode()
 
 
-@pytest.mark.timeout(180)
-def test_drained_one_after_the_other(
-    kafka: RealKafka, minio: RealMinio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drained_one_after_the_other(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> None:
     name = f"drained-{secrets.token_hex(4)}"
     options = ClusterOptions(
         app=APP,
@@ -55,14 +51,12 @@ def test_drained_one_after_the_other(
     )
 
     async def run() -> None:
-        ports = [free_port(), free_port()]
         async with ClusterUnderTest(options) as cluster:
             await cluster.start_coordinator()
             for place in (0, 1):
-                monkeypatch.setenv("STYX_HTTP_PORT", str(ports[place]))
                 await cluster.start_worker(place)
-            monkeypatch.delenv("STYX_HTTP_PORT")
             await cluster.settled()
+            ports = cluster.worker_http_ports
             assert [(await probe(port))[0] for port in ports] == [200, 200]
             assert "(auto)" in (await styx(cluster, "status", "--url", cluster.facts_url))[1]
             refused, why = await styx(cluster, "scale", "2")

@@ -211,7 +211,6 @@ async def recover(cluster: ClusterUnderTest, load: SteadyLoad) -> None:
     await load.next_reply(SECONDS_MAX)
 
 
-@pytest.mark.timeout(200)
 def test_hostile_inputs(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> None:
     name = f"hostile-{secrets.token_hex(4)}"
     options = ClusterOptions(

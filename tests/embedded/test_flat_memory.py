@@ -16,7 +16,6 @@ DIRECTORY_BYTES_MAX = 256 * 1024 * 1024
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_a_million_transactions(tmp_path: Path) -> None:
     script = Path(__file__).with_name("million.py")
     run = subprocess.run(

@@ -32,7 +32,6 @@ def options(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> ClusterOption
     )
 
 
-@pytest.mark.timeout(300)
 def test_a_worker_and_the_gateway_are_killed_under_it(options: ClusterOptions) -> None:
     async def run() -> Result:
         async with ClusterUnderTest(options) as cluster:

@@ -5,6 +5,7 @@ that are run have in common.
 from __future__ import annotations
 
 import json
+import secrets
 import ssl
 import threading
 from datetime import UTC, datetime
@@ -129,10 +130,11 @@ class _Login:
 
 
 def external(kafka: RealKafka, minio: RealMinio) -> dict[str, Any]:
-    """Values of a release whose Kafka and S3 are these."""
+    """Values of a release whose Kafka and S3 are these, in a prefix of its own."""
     return {
         "log": {"url": f"kafka://{kafka.bootstrap}", "existingSecret": ""},
         "store": {
+            "url": f"s3://styx/release-{secrets.token_hex(4)}",
             "endpoint": f"http://{minio.endpoint}",
             "existingSecret": "users-s3",
             "accessKeyKey": "accessKey",

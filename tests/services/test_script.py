@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -169,6 +171,52 @@ def test_the_life_of_a_server(machine: Machine) -> None:
 
     assert machine.run("down", "--wipe")[0] == 0
     assert list(machine.data.iterdir()) == []
+
+
+ENDS_BIT_BY_BIT = f"""#!{sys.executable}
+import ctypes, http.server, os, pathlib, signal, sys, threading, time
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+def last():
+    while not pathlib.Path(os.environ["CALLS"]).exists():
+        time.sleep(0.01)
+    os._exit(0)
+
+def end(*_):
+    threading.Thread(target=last).start()
+    ctypes.CDLL(None).pthread_exit(None)
+
+port = int(sys.argv[sys.argv.index("--address") + 1].rpartition(":")[2])
+server = http.server.HTTPServer(("127.0.0.1", port), Handler)
+threading.Thread(target=server.serve_forever).start()
+signal.signal(signal.SIGTERM, end)
+while True:
+    signal.pause()
+"""
+"""Its first thread ends on SIGTERM, and takes the command line along; the others go on listening until they are let go,
+as a killed server's do for a moment on a busy machine."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the command line is all there is to look at")
+def test_a_stopped_server_has_let_go_of_its_port(machine: Machine) -> None:
+    machine.minio(ENDS_BIT_BY_BIT)
+    port = free_port()
+    status, said = machine.run("start", "minio", STYX_MINIO_PORT=str(port))
+    assert status == 0, said
+    pid = int((machine.data / "minio/pid").read_text())
+    with machine.begin("stop", "minio") as stopping:
+        while Path(f"/proc/{pid}/cmdline").read_bytes():
+            time.sleep(0.01)
+        with pytest.raises(subprocess.TimeoutExpired):
+            stopping.wait(0.5)
+        machine.calls.touch()
+        assert stopping.wait(WAIT_SECONDS_MAX) == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
 
 
 def test_a_process_that_only_has_the_recorded_pid_is_left_alone(machine: Machine) -> None:

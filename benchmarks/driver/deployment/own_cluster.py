@@ -16,7 +16,6 @@ from benchmarks.driver.deployment.replies import RepliesTopic
 from benchmarks.driver.processes import Listener
 from benchmarks.driver.styx_target import HttpTargets, KafkaTargets
 from styx.cli.facts_client import fetch_status
-from styx.ports import free_port
 from styx.testing.cluster.child import ChildFailed
 from styx.testing.cluster.cluster import POLL_SECONDS, READY_SECONDS_MAX, ClusterOptions, ClusterUnderTest
 from styx.testing.cluster.services import LocalServices, local_services
@@ -32,7 +31,7 @@ class ClusterShape(NamedTuple):
 
 
 class BenchmarkCluster(ClusterUnderTest):
-    """Its workers show their metrics, and it has a gateway only if one is used."""
+    """It has a gateway only if one is used."""
 
     def __init__(self, options: ClusterOptions, services: LocalServices, through_gateway: bool) -> None:
         super().__init__(options)
@@ -50,17 +49,6 @@ class BenchmarkCluster(ClusterUnderTest):
         if self.through_gateway:
             await self.start_gateway()
             await self.ready()
-
-    async def start_worker(self, place: int, same_port: bool = False) -> None:
-        """As `ClusterUnderTest.start_worker`; its metrics are on the next port."""
-        port = self.worker_ports[place] if same_port else free_port()
-        self.workers[place] = await self._child(
-            "worker",
-            *("--coordinator", f"127.0.0.1:{self.coordinator_port}", "--port", str(port)),
-            *("--http-port", str(port + 1), "--name", f"w{place}"),
-            *self._data(),
-        )
-        self.worker_ports[place] = port
 
     async def kill_worker(self, place: int) -> None:
         """As `Workers.kill_worker`."""
@@ -81,7 +69,7 @@ class BenchmarkCluster(ClusterUnderTest):
 
     def urls(self) -> Mapping[str, Sequence[str]]:
         """Where they show their metrics."""
-        workers = [port + 1 for port, child in zip(self.worker_ports, self.workers, strict=True) if child is not None]
+        workers = [port for port, child in zip(self.worker_http_ports, self.workers, strict=True) if child is not None]
         roles = {
             "coordinator": [f"http://127.0.0.1:{self.facts_port}"],
             "worker": [f"http://127.0.0.1:{port}" for port in workers],

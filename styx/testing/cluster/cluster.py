@@ -84,7 +84,7 @@ class ClusterUnderTest:
         self.coordinator: ChildProcess | None = None
         self.gateway: ChildProcess | None = None
         self.workers: list[ChildProcess | None] = [None] * options.workers
-        self.coordinator_port = free_port()
+        self.coordinator_port = free_port(following=1)
         self.facts_port = self.coordinator_port + 1
         self.gateway_port = free_port()
         self.worker_ports = [free_port() for _ in range(options.workers)]

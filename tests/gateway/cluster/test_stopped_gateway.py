@@ -21,7 +21,6 @@ REQUESTS = 100
 """Of all clients, before the gateway is told to stop, and after it has ended."""
 
 
-@pytest.mark.timeout(300)
 def test_clients_on_kept_alive_connections_see_no_error(
     kafka: RealKafka, minio: RealMinio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

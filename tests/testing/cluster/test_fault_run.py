@@ -19,7 +19,6 @@ RATE = 60.0
 """Requests a second: what two busy cores bear beside starting processes."""
 
 
-@pytest.mark.timeout(600)
 def test_every_fault(options: ClusterOptions, kafka: RealKafka, minio: RealMinio) -> None:
     async def run() -> None:
         async with ClusterUnderTest(options) as cluster:
@@ -35,7 +34,6 @@ def test_every_fault(options: ClusterOptions, kafka: RealKafka, minio: RealMinio
     asyncio.run(run())
 
 
-@pytest.mark.timeout(300)
 def test_a_rolling_restart_replays_nothing(options: ClusterOptions, kafka: RealKafka, minio: RealMinio) -> None:
     """Every worker and the coordinator one after the other, then all workers at once, with `--workers auto`."""
 
