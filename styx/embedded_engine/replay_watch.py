@@ -14,8 +14,6 @@ from styx.reports.function_reports import FunctionReports
 from styx.worker.events import NotResumed, ReplyDiffers
 from styx.worker.replay_difference import (
     CAUSES,
-    FURTHER,
-    TOLD_MAX,
     ReplayDiffers,
     Told,
     causes,
@@ -47,11 +45,11 @@ class ReplayWatch:
             raise ReplayDiffers(f"{words}: {self._causes()}. Nothing is lost. {self._way_on()}")
         self.found += 1
         function = function_of(effect.request)
-        times = self._told.again(function)
-        self._reports.replay_difference(function, effect.reply.tid, effect.reply.epoch, words if times else None)
-        if times:
+        further = self._told.again(function)
+        place = effect.reply.tid, effect.reply.epoch
+        self._reports.replay_difference(function, *place, None if further is None else words)
+        if further is not None:
             why = causes(answered, effect.reply)
-            further = FURTHER if times == TOLD_MAX else ""
             _log.warning("%s; what was answered stands in the log: %s%s", words, why, further)
 
     def not_resumed(self, effect: NotResumed) -> None:
@@ -60,10 +58,10 @@ class ReplayWatch:
         if not self._change.accept:
             raise ReplayDiffers(f"{words}: {self._causes()}. Nothing is lost. {self._way_on()}")
         self.found += 1
-        times = self._told.again(None)
-        self._reports.replay_difference(None, effect.tid, None, words if times else None)
-        if times:
-            _log.warning("%s: %s%s", words, self._causes(), FURTHER if times == TOLD_MAX else "")
+        further = self._told.again(None)
+        self._reports.replay_difference(None, effect.tid, None, None if further is None else words)
+        if further is not None:
+            _log.warning("%s: %s%s", words, self._causes(), further)
 
     def _causes(self) -> str:
         if self._change.changed and not self._change.recorded_code_ran:

@@ -18,6 +18,8 @@ TOLD_MAX = 10
 """So many differences of one function in one recovery are told of in words; further ones are counted only."""
 FUNCTIONS_TOLD_MAX = 1_000
 """Functions of which differences are told of in one recovery; those of further ones are counted only."""
+FURTHER = "; further ones of this function are counted only"
+"""Follows the last difference of a function that is told of."""
 CAUSES = (
     "the function is not deterministic (does it use the clock, random, the order of a set, hash(), id() or a global "
     "variable?), or its code, the Limits, Python or a package that it uses have changed since the crash"
@@ -40,7 +42,7 @@ def reply_digest(record: bytes) -> int:
 def is_given(given: bytes | int, reply: ReplyRecord) -> bool:
     """Whether what was kept of the reply in the log, its record or its digest, is this reply's."""
     record = encode_reply(reply)
-    return (given if isinstance(given, int) else reply_digest(given)) == reply_digest(record)
+    return given == (reply_digest(record) if isinstance(given, int) else record)
 
 
 def contradicts(answered: ReplyRecord, replayed: ReplyRecord) -> bool:
@@ -69,18 +71,14 @@ class Told:
     def __init__(self) -> None:
         self._times: dict[tuple[str, str] | None, int] = {}
 
-    def again(self, function: tuple[str, Any, str] | None) -> int:
-        """Counts one more; how many of this function that are, and 0 if it is not to be told of."""
+    def again(self, function: tuple[str, Any, str] | None) -> str | None:
+        """Counts one more; what its words end with, or None if it is not to be told of."""
         about = None if function is None else (function[0], function[2])
         times = self._times.get(about, 0) + 1
         if times > TOLD_MAX or (times == 1 and len(self._times) >= FUNCTIONS_TOLD_MAX):
-            return 0
+            return None
         self._times[about] = times
-        return times
-
-
-FURTHER = "; further ones of this function are counted only"
-"""Follows the last difference of a function that is told of."""
+        return FURTHER if times == TOLD_MAX else ""
 
 
 def function_of(request: bytes) -> tuple[str, Any, str] | None:

@@ -8,6 +8,7 @@ from styx.messages import ReplyRecord, Request, encode_reply, encode_request
 from styx.worker.replay_difference import (
     CAUSES,
     FUNCTIONS_TOLD_MAX,
+    FURTHER,
     TOLD_MAX,
     WORDED_DIFFERENTLY,
     Told,
@@ -98,10 +99,10 @@ def test_a_reply_is_compared_with_its_record_or_its_digest() -> None:
 def test_each_function_is_told_of() -> None:
     told = Told()
     for function in (("seat", 1, "book"), ("seat", 1, "free"), None):
-        assert [told.again(function) for _ in range(TOLD_MAX + 2)] == [*range(1, TOLD_MAX + 1), 0, 0]
-    assert told.again(("seat", 2, "book")) == 0, "the entity does not count"
+        assert [told.again(function) for _ in range(TOLD_MAX + 2)] == [*[""] * (TOLD_MAX - 1), FURTHER, None, None]
+    assert told.again(("seat", 2, "book")) is None, "the entity does not count"
     several = [told.again(("seat", 1, f"f{number}")) for number in range(FUNCTIONS_TOLD_MAX)]
-    assert several == [1] * (FUNCTIONS_TOLD_MAX - 3) + [0] * 3
+    assert several == [""] * (FUNCTIONS_TOLD_MAX - 3) + [None] * 3
 
 
 def test_an_outside_call_that_is_not_made_now() -> None:

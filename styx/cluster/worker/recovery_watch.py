@@ -20,8 +20,6 @@ from styx.protocol import Recover
 from styx.worker.events import NotResumed, ReplyDiffers
 from styx.worker.replay_difference import (
     CAUSES,
-    FURTHER,
-    TOLD_MAX,
     Told,
     causes,
     contradicts,
@@ -50,26 +48,26 @@ class ReplayWatch:
         """A replay gives another reply than the one that stands in the log."""
         self._node.counters.replay_differences += 1
         function = function_of(effect.request)
-        times = self._told.again(function)
-        if not times:
+        further = self._told.again(function)
+        if further is None:
             self._node.reports.replay_difference(function, effect.reply.tid, effect.reply.epoch, None)
         elif effect.answered is not None:
-            self._tell(effect, effect.answered, times)
+            self._tell(effect, effect.answered, further)
         else:
             self._node.background.submit(
                 "looking for a reply in the log",
                 lambda: self._answered(effect.reply),
-                lambda answered: self._tell(effect, answered, times),
-                lambda _: self._tell(effect, None, times),
+                lambda answered: self._tell(effect, answered, further),
+                lambda _: self._tell(effect, None, further),
             )
 
     def not_resumed(self, effect: NotResumed) -> None:
         """A replay does not make the outside call that a recorded epoch goes on behind."""
         self._node.counters.replay_differences += 1
-        times, words = self._told.again(None), not_resumed(effect.tid, effect.slot)
-        self._node.reports.replay_difference(None, effect.tid, None, words if times else None)
-        if times:
-            _log.error("%s: %s%s", words, CAUSES, FURTHER if times == TOLD_MAX else "")
+        further, words = self._told.again(None), not_resumed(effect.tid, effect.slot)
+        self._node.reports.replay_difference(None, effect.tid, None, None if further is None else words)
+        if further is not None:
+            _log.error("%s: %s%s", words, CAUSES, further)
 
     def _answered(self, reply: ReplyRecord) -> ReplyRecord | None:
         partition, manifest = reply.reply_to % self._partitions, self._recover.manifest
@@ -80,12 +78,11 @@ class ReplayWatch:
                 return decode_reply(record)
         return None
 
-    def _tell(self, effect: ReplyDiffers, answered: ReplyRecord | None, times: int) -> None:
+    def _tell(self, effect: ReplyDiffers, answered: ReplyRecord | None, further: str) -> None:
         words = difference(effect.request, answered, effect.reply)
         function = function_of(effect.request)
         self._node.reports.replay_difference(function, effect.reply.tid, effect.reply.epoch, words)
         level = logging.ERROR if answered is None or contradicts(answered, effect.reply) else logging.WARNING
-        further = FURTHER if times == TOLD_MAX else ""
         why = causes(answered, effect.reply)
         _log.log(level, "%s; what was answered stands, and the state is the replay's: %s%s", words, why, further)
 
