@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import msgpack
 import msgspec
+from msgspec import inspect
 
 from styx.custom_types import dec_hook, enc_hook
-from styx.declared_types import type_text
+from styx.declared_types import nodes_of, type_text
 from styx.errors import UnsupportedValue
 from styx.round_trip import Misfit, equality_tells, lost, open_places, place_of
 from styx.sets import holds_set, in_order
@@ -140,23 +141,12 @@ def _unencodable(value: Any, place: str, error: Exception) -> UnsupportedValue:
 def holds_sets(declared: Any) -> bool:
     """Whether a value of this type can contain a set; False for what msgspec does not know."""
     if declared in (Any, None, str, int, float, bool, bytes):
-        return False  # the usual ones, without an import
-    from msgspec import inspect
-
+        return False  # the usual ones
     try:
-        todo: list[Any] = [inspect.type_info(declared)]
+        nodes = nodes_of(inspect.type_info(declared))
     except (TypeError, RecursionError):
         return False
-    seen: set[int] = set()
-    while todo:
-        info = todo.pop()
-        if isinstance(info, inspect.SetType | inspect.FrozenSetType):
-            return True
-        if isinstance(info, inspect.Type | inspect.Field) and id(info) not in seen:
-            seen.add(id(info))
-            todo += [getattr(info, name, None) for name in ("item_type", "key_type", "value_type", "type")]
-            todo += [*getattr(info, "item_types", ()), *getattr(info, "types", ()), *getattr(info, "fields", ())]
-    return False
+    return any(isinstance(node, inspect.SetType | inspect.FrozenSetType) for node in nodes)
 
 
 class TypedState:

@@ -44,7 +44,7 @@ def check_declared(declared: Any) -> None:
         if _UNION_OF_MODELS in told:
             told += "; make it the field of a pydantic model, or its `RootModel[A | B]`"
         raise ConfigurationError(told) from None
-    for node in _nodes(info):
+    for node in nodes_of(info):
         _check_node(node)
 
 
@@ -54,7 +54,7 @@ def check_result(declared: Any) -> None:
         info = inspect.type_info(declared)
     except Exception:  # noqa: BLE001 - a type that nothing can be converted to can be a result's
         return
-    for node in _nodes(info):
+    for node in nodes_of(info):
         if isinstance(node, inspect.CustomType) and _is_plain_class(node.cls):
             _check_custom(node.cls)
 
@@ -69,7 +69,8 @@ def _never(kind: Any, data: Any) -> Any:
     raise NotImplementedError
 
 
-def _nodes(info: inspect.Type) -> Iterator[inspect.Type]:
+def nodes_of(info: inspect.Type) -> Iterator[inspect.Type]:
+    """The type itself and all that it is made of, each once, though types contain themselves."""
     todo: list[Any] = [info]
     seen: set[int] = set()
     while todo:
@@ -79,10 +80,10 @@ def _nodes(info: inspect.Type) -> Iterator[inspect.Type]:
         seen.add(id(node))
         if isinstance(node, inspect.Type):
             yield node
-        todo += parts_of(node)
+        todo += _parts_of(node)
 
 
-def parts_of(node: Any) -> list[Any]:
+def _parts_of(node: Any) -> list[Any]:
     """The types, or fields, that a type of `msgspec.inspect` is made of."""
     parts = [getattr(node, name, None) for name in ("item_type", "key_type", "value_type", "type")]
     parts += [*getattr(node, "item_types", ()), *getattr(node, "types", ()), *getattr(node, "fields", ())]

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgpack
 from msgspec import inspect
 
-from styx.declared_types import parts_of, type_text
+from styx.declared_types import nodes_of, type_text
 
 PLACE_DEPTH_MAX: Final = 20
 """A place in nested values is named to this depth."""
@@ -73,16 +73,7 @@ def equality_tells(declared: Any) -> bool:
     """Whether two values of this type that are equal are the same in all their parts: not where a class compares them
     in a way of its own, by an id for example.
     """
-    todo: list[Any] = [inspect.type_info(declared)]
-    seen: set[int] = set()
-    while todo:
-        each = todo.pop()
-        if id(each) not in seen:
-            seen.add(id(each))
-            if not _compares_all(getattr(each, "cls", None)):
-                return False
-            todo += parts_of(each)
-    return True
+    return all(_compares_all(getattr(node, "cls", None)) for node in nodes_of(inspect.type_info(declared)))
 
 
 def _compares_all(kind: Any) -> bool:
@@ -188,18 +179,6 @@ def open_places(declared: Any) -> Check | None:
     return None if check is _nothing else check
 
 
-def _holds_open(node: Any) -> bool:
-    todo, seen = [node], set[int]()
-    while todo:
-        each = todo.pop()
-        if _is_open(each):
-            return True
-        if id(each) not in seen:
-            seen.add(id(each))
-            todo += parts_of(each)
-    return False
-
-
 def _is_open(node: Any) -> bool:
     return isinstance(node, inspect.AnyType) or (isinstance(node, inspect.CustomType) and node.cls is object)
 
@@ -216,7 +195,7 @@ class _Checks:
             return plain
         made = self._made.get(id(node))
         if made is None:
-            if not _holds_open(node):
+            if not any(map(_is_open, nodes_of(node))):
                 return _nothing
             self._nodes.append(node)
             self._made[id(node)] = lambda value, path: self._made[id(node)](value, path)  # noqa: PLW0108 - not yet made
