@@ -13,6 +13,7 @@ import pytest
 
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.cli.conftest import Styx
+from tests.cli.served import until_served
 
 pytestmark = pytest.mark.slow
 STYX = [sys.executable, "-m", "styx"]
@@ -43,13 +44,7 @@ class Dev:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
-        assert process.stdout is not None
-        self.lines: list[str] = []
-        for line in process.stdout:
-            self.lines.append(line.rstrip())
-            if line.startswith("Ctrl-C"):
-                break
-        assert self.lines, "it ended before it served"
+        self.lines = until_served(process)
         self.url = self.lines[0].split()[-1]
 
     def end(self, by: signal.Signals) -> tuple[int, str]:

@@ -22,11 +22,11 @@ from styx.client.base import Client
 from styx.client.connect import connect
 from styx.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
+from tests.cli.served import STYX, unset, until_served
 from tests.docs.snippets import ROOT, snippets
 from tests.real_services import RealKafka, RealMinio
 
 pytestmark = pytest.mark.slow
-STYX = [sys.executable, "-m", "styx"]
 SECONDS_MAX = PATIENCE_SECONDS
 """For whatever is awaited; reached only by what will not happen."""
 APP = """
@@ -57,9 +57,7 @@ class Cluster:
         self, directory: Path, kafka: RealKafka, minio: RealMinio | None, name: str, app: str | None = None
     ) -> None:
         self.directory = directory
-        self.environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith("STYX_")},
-        }
+        self.environment = unset()
         store = f"file://{directory}/store"
         if minio is not None:
             store = f"s3://styx/{name}"
@@ -74,13 +72,7 @@ class Cluster:
         self.process = subprocess.Popen(
             words, cwd=directory, env=self.environment, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
-        assert self.process.stdout is not None
-        self.lines: list[str] = []
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip())
-            if line.startswith("Ctrl-C"):
-                return
-        pytest.fail(f"it ended before it served: {self.lines}")
+        self.lines = until_served(self.process)
 
     def module(self, text: str) -> None:
         (self.directory / "shop.py").write_text(text)

@@ -5,15 +5,9 @@ cluster and for a program that is trusted, and let nobody else in.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,26 +19,19 @@ from styx.log.base import Stream
 from styx.log.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, parse_kafka_url
 from styx.log.kafka.appender import Appender
 from styx.log.kafka.topics import topics_of
-from styx.ports import free_port
-from styx.testing.patience import PATIENCE_SECONDS
+from tests.cli.served import unset, up
 from tests.cli.test_up_process import APP
 from tests.docs.snippets import ROOT
 from tests.log.kafka.blocking import records
+from tests.log.kafka.login_broker import login_broker
 from tests.real_services import RealKafka
 
 pytestmark = pytest.mark.slow
 USERS = ("admin", "styx", "trusted", "stranger")
-SETTINGS = """
-listeners=CLIENT://127.0.0.1:PORT,CONTROLLER://127.0.0.1:CONTROLLER_PORT
-advertised.listeners=CLIENT://127.0.0.1:PORT
-inter.broker.listener.name=CLIENT
-listener.security.protocol.map=CLIENT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
-sasl.enabled.mechanisms=PLAIN
-sasl.mechanism.inter.broker.protocol=PLAIN
+ACLS = """
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:admin;User:ANONYMOUS
-listener.name.client.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
-username="admin" password="of-admin" """ + " ".join(f'user_{each}="of-{each}"' for each in USERS) + ";\n"  # fmt: skip
+"""
 RESOURCES = {"--topic": 2, "--transactional-id": 5}
 OPERATIONS = {"All": 2, "Read": 3, "Write": 4, "Describe": 8}
 PATTERNS = {"literal": 3, "prefixed": 4}
@@ -77,17 +64,9 @@ def login(user: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def port(kafka: RealKafka) -> Iterator[int]:
     """Of a broker with the documented ACLs."""
-    folder, port = Path(tempfile.mkdtemp(prefix=f"styx-test-services-{os.getpid()}-")), free_port(following=1)
-    settings = folder / "more.properties"
-    settings.write_text(SETTINGS.replace("CONTROLLER_PORT", str(port + 1)).replace("PORT", str(port)))
-    broker = RealKafka(folder, port, {"STYX_KAFKA_SETTINGS": str(settings)})
-    try:
-        broker.start()
+    with login_broker({user: f"of-{user}" for user in USERS}, ACLS) as port:
         asyncio.run(_allow(port))
         yield port
-    finally:
-        broker.stop()
-        shutil.rmtree(folder)
 
 
 async def _allow(port: int) -> None:
@@ -114,25 +93,10 @@ def cluster(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int
     """A cluster that logs in as `styx`; gives the broker's port."""
     directory = tmp_path_factory.mktemp("acls")
     (directory / "shop.py").write_text(APP.format(name="shop"))
-    words = [sys.executable, "-m", "styx", "up", "shop:app", "--workers", "1", "--slots", "2", "--port", "0"]
-    words += ["--log", url_of(port), "--store", f"file://{directory}/store"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("STYX_")} | login("styx")
-    with subprocess.Popen(
-        words, cwd=directory, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            lines = []
-            for line in process.stdout:
-                lines.append(line)
-                if line.startswith("Ctrl-C"):
-                    break
-            assert lines[-1].startswith("Ctrl-C"), lines
-            assert "of-styx" not in "".join(lines)
-            yield port
-        finally:
-            process.terminate()
-            process.wait(timeout=PATIENCE_SECONDS)
+    options = ["--workers", "1", "--slots", "2", "--port", "0", "--store", f"file://{directory}/store"]
+    with up(directory, unset() | login("styx"), *options, "--log", url_of(port)) as (_, lines):
+        assert "of-styx" not in "".join(lines)
+        yield port
 
 
 def as_user(monkeypatch: pytest.MonkeyPatch, user: str) -> None:

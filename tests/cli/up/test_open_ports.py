@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +16,12 @@ import pytest
 
 from styx.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
+from tests.cli.served import STYX, unset, up
 from tests.cli.test_up_process import APP
 from tests.real_services import RealKafka, RealMinio
 from tests.transport.conftest import Authority
 
 pytestmark = pytest.mark.slow
-STYX = [sys.executable, "-m", "styx"]
 HEALTH = ("/healthz", "/readyz")
 PATHS = (
     *("/", "/docs", "/openapi.json", "/metrics", "/status", "/errors", "/debug", "/favicon.ico", "/v1/account"),
@@ -52,7 +50,7 @@ def cluster(kafka: RealKafka, minio: RealMinio, tmp_path_factory: pytest.TempPat
     (directory / "shop.py").write_text(APP.format(name="guarded"))
     (directory / "policy.toml").write_text('[[allow]]\nkeys = ["admin"]\ncall = ["*"]\nsee = ["metrics"]\n')
     environment = {
-        **{key: value for key, value in os.environ.items() if not key.startswith("STYX_")},
+        **unset(),
         "STYX_S3_ENDPOINT": f"http://{minio.endpoint}",
         "STYX_S3_ACCESS_KEY": minio.access_key,
         "STYX_S3_SECRET_KEY": minio.secret_key,
@@ -62,26 +60,13 @@ def cluster(kafka: RealKafka, minio: RealMinio, tmp_path_factory: pytest.TempPat
     }
     added = subprocess.run([*STYX, "keys", "add", "admin"], cwd=directory, check=True, capture_output=True, text=True)
     port = free_port()
-    words = ["up", "shop:app", "--workers", "2", "--slots", "4", "--port", str(port), "--host", "0.0.0.0"]
+    words = ["--workers", "2", "--slots", "4", "--port", str(port), "--host", "0.0.0.0"]
     words += ["--log", f"kafka://{kafka.bootstrap}", "--store", "s3://styx/guarded", "--api-keys", "keys.json"]
     words += ["--policy", "policy.toml", "--rate-limit", "1000", "--in-flight-limit", "100"]
     words += ["--tls-cert", str(files.certificate), "--tls-key", str(files.key)]
-    with subprocess.Popen(
-        [*STYX, *words], cwd=directory, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            lines = []
-            for line in process.stdout:
-                lines.append(line)
-                if line.startswith("Ctrl-C"):
-                    break
-            assert lines[-1].startswith("Ctrl-C"), lines
-            commands = {**environment, "STYX_CA": str(files.authority)}
-            yield Guarded(_listening(process.pid), port, added.stdout.strip(), directory, commands)
-        finally:
-            process.terminate()
-            process.wait(timeout=PATIENCE_SECONDS)
+    with up(directory, environment, *words) as (process, _):
+        commands = {**environment, "STYX_CA": str(files.authority)}
+        yield Guarded(_listening(process.pid), port, added.stdout.strip(), directory, commands)
 
 
 def _listening(pid: int) -> dict[str, list[int]]:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,38 +14,20 @@ from styx.log.kafka.appender import Appender
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.session import KafkaSession
 from styx.log.kafka.topics import ensure_topics, topics_of
-from styx.ports import free_port
 from tests.log.kafka.blocking import in_thread, numbers, read_all, records
+from tests.log.kafka.login_broker import login_broker
 from tests.real_services import RealKafka
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 USER, PASSWORD = "styx.1-a_b", "it is {} = a; secret?"
-SETTINGS = f"""
-listeners=CLIENT://127.0.0.1:PORT,CONTROLLER://127.0.0.1:CONTROLLER_PORT
-advertised.listeners=CLIENT://127.0.0.1:PORT
-inter.broker.listener.name=CLIENT
-listener.security.protocol.map=CLIENT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
-sasl.enabled.mechanisms=PLAIN
-sasl.mechanism.inter.broker.protocol=PLAIN
-listener.name.client.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
-username="{USER}" password="{PASSWORD}" user_{USER}="{PASSWORD}";
-"""
 
 
 @pytest.fixture(scope="module")
 def port(kafka: RealKafka) -> Iterator[int]:
     """Of a broker that lets one user in. `kafka`, which is another one, says whether there can be any."""
-    folder, port = Path(tempfile.mkdtemp(prefix=f"styx-test-services-{os.getpid()}-")), free_port(following=1)
-    settings = folder / "more.properties"
-    settings.write_text(SETTINGS.replace("CONTROLLER_PORT", str(port + 1)).replace("PORT", str(port)))
-    broker = RealKafka(folder, port, {"STYX_KAFKA_SETTINGS": str(settings)})
-    try:
-        broker.start()
+    with login_broker({USER: PASSWORD}) as port:
         yield port
-    finally:
-        broker.stop()
-        shutil.rmtree(folder)
 
 
 def address_of(port: int, password: str, mechanism: str = "PLAIN") -> KafkaAddress:
