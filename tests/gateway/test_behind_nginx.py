@@ -11,9 +11,7 @@ import subprocess
 import urllib.parse
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx
@@ -29,6 +27,7 @@ from styx.testing.patience import PATIENCE_SECONDS
 from tests.gateway.auth.signers import AUDIENCE, ISSUER, Signer, jwks
 from tests.gateway.fake_engine import FakeEngine
 from tests.gateway.running import running
+from tests.local_http import Handler, serving
 from tests.transport.conftest import Authority
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
@@ -61,24 +60,16 @@ def anyio_backend() -> str:
 def sessions() -> Iterator[str]:
     """HOST:PORT of who answers as oauth2-proxy does with --set-authorization-header; the cookie names the role."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Sessions(Handler):
         def do_GET(self) -> None:
             role = self.headers.get("Cookie", "").partition("session=")[2]
-            self.send_response(202 if role else 401)
             if role:
-                self.send_header("Authorization", f"Bearer {SIGNER.token(role=role, filler='x' * 6_000)}")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+                self.say(202, Authorization=f"Bearer {SIGNER.token(role=role, filler='x' * 6_000)}")
+            else:
+                self.say(401)
 
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Sessions) as address:
+        yield address
 
 
 class Proxied:

@@ -11,9 +11,7 @@ import subprocess
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx
@@ -23,6 +21,7 @@ from styx.ports import free_port
 from tests.docs.snippets import ROOT
 from tests.gateway.auth.signers import Signer, jwks
 from tests.gateway.test_behind_nginx import NAME, NGINX, Proxied, proxied
+from tests.local_http import Handler, serving
 
 OAUTH2_PROXY = shutil.which("oauth2-proxy")
 SIGNER = Signer("k1", "RS256")
@@ -44,22 +43,19 @@ def provider() -> Iterator[str]:
     """The issuer's URL. Whoever comes is alice, a teller."""
     nonces: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Provider(Handler):
         def do_GET(self) -> None:
             parts = urllib.parse.urlsplit(self.path)
             said = {name: values[0] for name, values in urllib.parse.parse_qs(parts.query).items()}
             if parts.path == "/authorize":
                 nonces.append(said.get("nonce", ""))
-                self.send_response(302)
-                self.send_header("Location", f"{said['redirect_uri']}?code=c&state={urllib.parse.quote(said['state'])}")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+                self.say(302, Location=f"{said['redirect_uri']}?code=c&state={urllib.parse.quote(said['state'])}")
             elif parts.path == "/keys":
-                self._say(jwks(SIGNER))
+                self._page(jwks(SIGNER))
             else:
                 ends = {"authorization_endpoint": "authorize", "token_endpoint": "token", "jwks_uri": "keys"}
                 urls = {name: f"{issuer}/{path}" for name, path in ends.items()}
-                self._say({"issuer": issuer, **urls, "id_token_signing_alg_values_supported": ["RS256"]})
+                self._page({"issuer": issuer, **urls, "id_token_signing_alg_values_supported": ["RS256"]})
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
@@ -70,26 +66,14 @@ def provider() -> Iterator[str]:
                 "email_verified": True,
             }
             token = SIGNER.token(**claims, role="teller", nonce=nonces[-1])
-            self._say({"access_token": "a", "token_type": "Bearer", "expires_in": 600, "id_token": token})
+            self._page({"access_token": "a", "token_type": "Bearer", "expires_in": 600, "id_token": token})
 
-        def _say(self, page: object) -> None:
-            body = json.dumps(page).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+        def _page(self, page: object) -> None:
+            self.say(200, json.dumps(page).encode(), Content_Type="application/json")
 
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    issuer = f"http://127.0.0.1:{server.server_port}"
-    thread = Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield issuer
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Provider) as address:
+        issuer = f"http://{address}"
+        yield issuer
 
 
 @contextmanager

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.local_http import serving
 
 Answer = Callable[["Request"], None]
 
@@ -102,16 +103,6 @@ def fake_s3() -> Iterator[FakeS3]:
     class Handler(Request):
         pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    # Connections that a client keeps open must not hold up the end.
-    server.daemon_threads = True
-    server.block_on_close = False
-    Handler.s3 = FakeS3(f"127.0.0.1:{server.server_port}")
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(Handler) as address:
+        Handler.s3 = FakeS3(address)
         yield Handler.s3
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -9,7 +9,6 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -26,6 +25,7 @@ from styx.gateway.front import Entrance, Front
 from tests.gateway.asgi import Answer, exchange
 from tests.gateway.auth.signers import AUDIENCE, ISSUER, Signer, jwks
 from tests.gateway.fake_engine import FakeEngine
+from tests.local_http import Handler, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -243,21 +243,13 @@ class KeyServer:
         self.asked = 0
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Keys(Handler):
             def do_GET(self) -> None:
                 server.asked += 1
-                status, body = server.answer
-                self.send_response(status)
-                self.send_header("location", "/elsewhere")
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                self.say(*server.answer, location="/elsewhere")
 
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/jwks?a=b"
+        self.handler = Keys
+        self.url = ""
 
     def serve(self, *signers: Signer) -> None:
         self.answer = (200, json.dumps(jwks(*signers)).encode())
@@ -266,12 +258,9 @@ class KeyServer:
 @pytest.fixture
 def key_server() -> Iterator[KeyServer]:
     server = KeyServer()
-    thread = Thread(target=server.http.serve_forever)
-    thread.start()
-    yield server
-    server.http.shutdown()
-    server.http.server_close()
-    thread.join()
+    with serving(server.handler) as address:
+        server.url = f"http://{address}/jwks?a=b"
+        yield server
 
 
 async def test_signing_keys_from_an_address(
