@@ -5,11 +5,11 @@ keys that are fetched from time to time. Does the I/O; decides nothing about a r
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -191,28 +191,18 @@ class Access:
 
 
 async def _on_thread(fetch: Callable[[], list[SigningKey]]) -> list[SigningKey]:
-    """What `fetch` gives; raises what it raises, and `TimeoutError`. Its thread never keeps the process from ending."""
-    loop = asyncio.get_running_loop()
-    found: asyncio.Future[list[SigningKey]] = loop.create_future()
-
-    def give(keys: list[SigningKey], error: Exception | None) -> None:
-        if found.done():
-            return
-        if error is None:
-            found.set_result(keys)
-        else:
-            found.set_exception(error)
+    """What `fetch` gives; raises what it raises, and `TimeoutError`. Its thread never keeps the process from ending, as
+    one of asyncio's would.
+    """
+    found: Future[list[SigningKey]] = Future()
+    found.set_running_or_notify_cancel()  # who no longer waits for it leaves it as it is
 
     def run() -> None:
-        keys: list[SigningKey] = []
-        failure = None
         try:
-            keys = fetch()
+            found.set_result(fetch())
         except Exception as error:  # noqa: BLE001 - raised where it is waited for
-            failure = error
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(give, keys, failure)
+            found.set_exception(error)
 
     threading.Thread(target=run, name="styx-signing-keys", daemon=True).start()
     async with asyncio.timeout(FETCH_WAIT_SECONDS_MAX):
-        return await found
+        return await asyncio.wrap_future(found)
