@@ -127,15 +127,13 @@ class Watchdog:
         if not seen or seen != self._seen:
             self._began(seen)
             self._recovers(passed_s)
-            self._hold_up(invocation, same_pass)
-            self._told_to_end(invocation, passed_s, same_pass)
-            return
-        self._seconds += passed_s
-        self._told_to_end(invocation, passed_s, same_pass)
-        wait_s = min(self._told_s, NAMED_AGAIN_SECONDS_MAX) or NAMED_SECONDS
-        if self._seconds >= self._told_s + wait_s:
-            self._tell(invocation)
+        else:
+            self._seconds += passed_s
+            wait_s = min(self._told_s, NAMED_AGAIN_SECONDS_MAX) or NAMED_SECONDS
+            if self._seconds >= self._told_s + wait_s:
+                self._tell(invocation)
         self._hold_up(invocation, same_pass)
+        self._told_to_end(invocation, passed_s, same_pass)
         if invocation is not None:
             self._limit(invocation)
 
