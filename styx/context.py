@@ -37,7 +37,7 @@ from styx.made_call import MadeCall
 from styx.operator import Operator
 from styx.partitioning import Key
 from styx.signature import NO_ARGUMENTS
-from styx.transaction_limits import TransactionLimits
+from styx.transaction_limits import TransactionLimits, calls_more
 from styx.waiting import DONE, ExternalCall, SyncCall, call, call_external, forgotten, function_text, get
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -102,11 +102,20 @@ def encode_params(function: FunctionSpec, params: Any) -> bytes:
     return encode_any(params, "params of", function.operator, function.name)
 
 
-def call_limit_error(limits: TransactionLimits) -> CallLimitExceeded:
-    """What a call raises that would be one more than `Limits.invocations_max`, the root included."""
+def call_limit_error(limits: TransactionLimits, data: bytes) -> CallLimitExceeded:
+    """What a call raises that would be one more than `Limits.invocations_max`, the root included, or what its result
+    does; `data` are its arguments, or its result. If these count as calls, they are what is too large.
+    """
+    if calls_more(data, limits):
+        return CallLimitExceeded(
+            f"the transaction's calls have more than {limits.transaction_bytes_max} bytes of arguments and results "
+            f"(Limits.transaction_bytes_max; each call counts as at least {limits.call_bytes}): hand over less, or "
+            "split it over several requests"
+        )
     return CallLimitExceeded(
-        f"the transaction calls more than {limits.invocations_max} functions (Limits.invocations_max): "
-        "an endless recursion? Split it over several requests"
+        f"the transaction calls more than {limits.invocations_max} functions (Limits.invocations_max; those with large "
+        "arguments or results count as several: Limits.transaction_bytes_max): an endless recursion? Split it over "
+        "several requests"
     )
 
 
@@ -115,7 +124,8 @@ class Context(msgspec.Struct, eq=False):
 
     All methods raise `ContextClosed` afterwards. An error raised by a method dooms the transaction even if the function
     catches it: a lost write must not look like a success. `_called` counts the functions that the transaction has
-    called so far, this one's calls included, as far as the executor knows; `_left` the operations on state that remain,
+    called so far, this one's calls included, as far as the executor knows (large arguments and results as several);
+    `_left` the operations on state that remain,
     `CLOSED` once the function has ended. `_begun` is the last coroutine that a method gave, and `_open` are
     those before it that had not ended when the next one began: whoever awaits them in turn needs no list.
 
@@ -301,12 +311,13 @@ class Context(msgspec.Struct, eq=False):
             data = encode_params(function, params)
             if len(data) > limits.value_bytes_max:
                 raise self._too_large(f"params of {function.operator}.{function.name}", data)
-            if self._called >= limits.invocations_max:
+            called = self._called + 1 + calls_more(data, limits)
+            if called > limits.invocations_max:
                 # Last: while branches run at once nobody knows the sum, and a call that is refused anyway is not in it.
-                raise call_limit_error(limits)
+                raise call_limit_error(limits, data)
         except BaseException as error:  # noqa: BLE001 - a key's and an argument's own code can run here
             raise self._doomed(error) from None
-        self._called += 1
+        self._called = called
         return MadeCall(synchronous, slot, function, checked, data)
 
     def at(self, operator: Any, key: Any = None) -> EntityOfContext:

@@ -154,7 +154,9 @@ class CallDepthExceeded(InTransactionError):
 
 
 class CallLimitExceeded(InTransactionError):
-    """A transaction made more calls than `Limits.invocations_max`."""
+    """A transaction made more calls than `Limits.invocations_max`, or their arguments and results are larger than
+    `Limits.transaction_bytes_max`.
+    """
 
 
 class OperationLimitExceeded(InTransactionError):

@@ -43,6 +43,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Length of a call path."""
     invocations_max: int = 10_000
     """Functions one transaction may call, its root included."""
+    transaction_bytes_max: int = 512 * MIB
+    """Arguments and results of the calls of one transaction, all together; see `call_bytes`."""
     operations_max: int = 100_000
     """Context operations (get, put, delete) one invocation may do."""
     epoch_transactions_max: int = 250
@@ -66,6 +68,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How long one function may run without coming back to the engine, by awaiting a call or by ending; then it is
     interrupted.
     """
+
+    @property
+    def call_bytes(self) -> int:
+        """A call's share of `transaction_bytes_max`, in bytes. One whose arguments, or whose result, are larger counts
+        as another call for each whole share. So both limits are one count, which whoever has counted to the end knows
+        exactly, and the bytes stay below `transaction_bytes_max` since the count stays within `invocations_max`.
+        """
+        return max(1, self.transaction_bytes_max // self.invocations_max)
 
     def __post_init__(self) -> None:
         if not 0.05 <= self.function_seconds_max <= SECONDS_MAX:

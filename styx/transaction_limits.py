@@ -18,6 +18,8 @@ class TransactionLimits(msgspec.Struct, eq=False, gc=False):
     invocations_max: int
     operations_max: int
     external_calls_max: int
+    transaction_bytes_max: int
+    call_bytes: int
 
 
 def transaction_limits(limits: Limits) -> TransactionLimits:
@@ -28,4 +30,11 @@ def transaction_limits(limits: Limits) -> TransactionLimits:
         limits.invocations_max,
         limits.operations_max,
         limits.external_calls_max,
+        limits.transaction_bytes_max,
+        limits.call_bytes,
     )
+
+
+def calls_more(data: bytes, limits: TransactionLimits) -> int:
+    """As how many calls more the one counts that has these arguments, or this result (`Limits.call_bytes`)."""
+    return len(data) // limits.call_bytes

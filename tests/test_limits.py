@@ -27,6 +27,11 @@ def test_the_smallest_limits_are_possible() -> None:
     assert Limits(**dict.fromkeys(NAMES, 1)).slice_invocations == 1
 
 
+@pytest.mark.parametrize(("calls", "total", "share"), [(10_000, 512 * 1024 * 1024, 53_687), (10, 99, 9), (100, 10, 1)])
+def test_a_call_has_a_share_of_the_bytes(calls: int, total: int, share: int) -> None:
+    assert Limits(invocations_max=calls, transaction_bytes_max=total).call_bytes == share
+
+
 def test_limits_are_named_and_never_change() -> None:
     with pytest.raises(TypeError):
         Limits(5)  # type: ignore[call-arg]

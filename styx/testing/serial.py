@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from styx.app import App
-from styx.context import PATH_STEP_BYTES, Cell, Context, Environment
+from styx.context import PATH_STEP_BYTES, Cell, Context, Environment, call_limit_error
 from styx.deployment.state_reading import Misfit, StateReader, entity_name
 from styx.errors import InTransactionError
 from styx.execution import (
@@ -34,7 +34,7 @@ from styx.limits import Limits
 from styx.made_call import MadeCall
 from styx.messages import Request
 from styx.partitioning import Key
-from styx.transaction_limits import transaction_limits
+from styx.transaction_limits import calls_more, transaction_limits
 from styx.waiting import ExternalCall, SyncCall
 
 Entity = tuple[str, Key]
@@ -269,6 +269,10 @@ class _Transaction(Environment):
         if self.stack or not context._path:
             try:
                 data = encode_result(running.function, value, self.limits)
+                if self.stack:
+                    self.called += calls_more(data, self.limits)
+                    if self.called > self.limits.invocations_max:
+                        raise call_limit_error(self.limits, data)
             except InTransactionError as error:
                 raise _Ended(aborted(error)) from None
             if not context._path:

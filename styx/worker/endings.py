@@ -11,10 +11,12 @@ from collections import deque
 from typing import Any
 
 from styx.app import App
+from styx.context import call_limit_error
 from styx.errors import CallLimitExceeded, FunctionTooLong, InTransactionError
 from styx.execution import encode_result, failure_of
 from styx.limits import Limits
 from styx.made_call import MadeCall
+from styx.transaction_limits import calls_more
 from styx.worker.ack_share import split
 from styx.worker.external_calls import EXTERNAL_CODE
 from styx.worker.invocation import CUT_CODE, FIRST_STEP, Doomed, Invocation, abandon, cut_failure, failure_at
@@ -40,6 +42,7 @@ class Endings(RootAccounts):
         if type(error) is not FunctionTooLong or error is not invocation._doom:
             told = self._told(invocation, error)
             if told is not None:
+                invocation._doom = None
                 self._failed(invocation, told)
                 return
         doom = invocation._doom
@@ -72,6 +75,7 @@ class Endings(RootAccounts):
     def _over_limit(self, invocation: Invocation) -> None:
         # The exact count needs an order: the transaction leaves this epoch and comes back in sequential mode.
         footprint = invocation._footprint
+        invocation._doom = None
         self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, overflow=True))
 
     def _returned(self, invocation: Invocation, returned: list[Any]) -> None:
@@ -90,6 +94,8 @@ class Endings(RootAccounts):
                 running.invocation = None
                 if invocation._doom is not None:
                     raise Doomed
+                if share < 0 and result is not None and len(result) >= self.limits.call_bytes:
+                    self._count_result(invocation, result)
             except BaseException as error:
                 running.invocation = None
                 if invocation._doom is not None:
@@ -102,6 +108,7 @@ class Endings(RootAccounts):
                 failure = failure_of(invocation, error)
                 returned[0] = None
                 self._raised(invocation, failure)
+                del failure  # it knows this frame: in a circle, all that the function was given would stay
                 return
         if wanted:
             if share < 0:
@@ -117,7 +124,7 @@ class Endings(RootAccounts):
         """A chain has ended well; its asynchronous calls are made now."""
         footprint, count, own = invocation._footprint, invocation._called, invocation._calls
         if len(own) == 1 and invocation._below is None and not (own[0].synchronous or footprint.sequential):
-            footprint.sent += 1
+            footprint.sent += 1 + calls_more(own[0].params, self.limits)
             if footprint.sent < self._invocations_max:
                 # The usual number, without lists.
                 path = invocation._path + FIRST_STEP
@@ -132,7 +139,8 @@ class Endings(RootAccounts):
         if footprint.sequential:
             self._chain_ended(invocation, calls, None)
             return
-        footprint.sent += len(calls)
+        for _, made in calls:
+            footprint.sent += 1 + calls_more(made.params, self.limits)
         if footprint.sent >= self._invocations_max:
             # Each of them would run, so it is over its limit already: better told than queued.
             self._over_limit(invocation)
@@ -141,6 +149,15 @@ class Endings(RootAccounts):
                 # The way's count so far travels with one of the calls only, so that the root's sum is exact.
                 self.send_call(footprint, path, made, share, count, path)
                 count = 0
+
+    def _count_result(self, invocation: Invocation, result: bytes) -> None:
+        """A large result counts as calls; raises `CallLimitExceeded`."""
+        footprint, more = invocation._footprint, calls_more(result, self.limits)
+        invocation._called += more
+        footprint.sent += more
+        sent = 0 if footprint.sequential else footprint.sent
+        if invocation._called > self._invocations_max or sent >= self._invocations_max:
+            raise call_limit_error(self.limits, result)
 
     def _failed(self, invocation: Invocation, failure: Failure) -> None:
         invocation.end()

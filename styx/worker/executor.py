@@ -19,6 +19,7 @@ from styx.execution import failure_of, foreign_await_error, start, unfinished
 from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.made_call import MadeCall
+from styx.transaction_limits import calls_more
 from styx.waiting import ExternalCall, SyncCall
 from styx.worker.blame import blame_invocation
 from styx.worker.endings import Endings
@@ -337,12 +338,16 @@ class Executor(Endings):
                 self._resumptions.append((invocation, outcome.value))
 
     def _call(self, invocation: Invocation, request: SyncCall) -> None:
-        path = invocation.step_path(request.number)
-        called = self.send_call(invocation._footprint, path, request.call, -1, invocation._called, invocation._chain_id)
+        path, footprint = invocation.step_path(request.number), invocation._footprint
+        footprint.sent += 1 + calls_more(request.call.params, self.limits)
+        if footprint.sent >= self._invocations_max and not footprint.sequential:
+            abandon(invocation, self.running)
+            self._over_limit(invocation)  # as in `_calls_made`: with its sisters here it is over the limit already
+            return
+        called = self.send_call(footprint, path, request.call, -1, invocation._called, invocation._chain_id)
         if called is not None:
             called._caller = invocation
         else:
-            footprint = invocation._footprint
             self._waiting[footprint.tid, footprint.slot, invocation._path] = invocation
 
     def _resume(self, invocation: Invocation, result: Result | bytes | None) -> None:

@@ -133,9 +133,10 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     """One transaction on one slot; also the `Environment` of its contexts there.
 
     `invocations` is the cached call graph of this slot. `dead`: the transaction left the epoch, whatever still arrives
-    for it is void. `sent` counts the asynchronous calls that left from here. `pending_external`: the outside call it
-    has to wait for. `bulk`: the entities of a bulk load, which has no cells that count. Of the last run here:
-    `raised` is its first exception in serial order, `lines` what its functions have said.
+    for it is void. `sent` counts the calls that left from here and, with `Limits.call_bytes`, the results of those
+    that ran here. `pending_external`: the outside call it has to wait for. `bulk`: the entities of a bulk load, which
+    has no cells that count. Of the last run here: `raised` is its first exception in serial order, `lines` what its
+    functions have said.
     """
 
     app: App

@@ -20,6 +20,7 @@ from styx.execution import encode_result, failure_of, foreign_await_error, start
 from styx.function_spec import FunctionSpec
 from styx.made_call import MadeCall
 from styx.partitioning import Key
+from styx.transaction_limits import calls_more
 from styx.waiting import ExternalCall, SyncCall
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Doomed, Invocation, abandon, external_failure
@@ -137,7 +138,7 @@ class Rerun:
         self._running = running
         growth = footprint.limits.invocations_max // (2 * footprint.n_slots) if may_grow else 0
         self._cached = {invocation._path: invocation for invocation in footprint.invocations}
-        self._allowance = sum(len(invocation._calls) for invocation in footprint.invocations) + growth
+        self._allowance = sum(map(self._counted, footprint.invocations)) + growth
         self._due: list[tuple[bytes, bytes, _Due]] = []
         self._open: list[_Frame] = []
 
@@ -303,11 +304,25 @@ class Rerun:
         frame.wait_path, frame.wait_value = path, result
 
     def _within_allowance(self, frame: _Frame) -> bool:
-        """Counts the calls made up to here: a failure behind the one that is too many would not be the first."""
-        calls = len(frame.invocation._calls)
-        self._allowance -= calls - frame.counted
-        frame.counted = calls
+        """Counts what was called up to here: a failure behind the call that is too many would not be the first."""
+        calls = frame.invocation._calls
+        for index in range(frame.counted, len(calls)):
+            self._allowance -= 1 + calls_more(calls[index].params, self._footprint.limits)
+        frame.counted = len(calls)
         return self._allowance >= 0
+
+    def _counted(self, invocation: Invocation) -> int:
+        """As how many calls those count that it made, with its result."""
+        limits, calls = self._footprint.limits, invocation._calls
+        count = len(calls) + self._result_counted(invocation)
+        for call in calls:
+            count += calls_more(call.params, limits)
+        return count
+
+    def _result_counted(self, invocation: Invocation) -> int:
+        """As how many calls the result counts that it gave to its caller."""
+        given = invocation._result if invocation.synchronous else None
+        return 0 if given is None else calls_more(given, self._footprint.limits)
 
     def _compare_calls(self, frame: _Frame) -> None:
         # In the order they were made: the place of the first difference decides which failures elsewhere still count.
@@ -366,6 +381,9 @@ class Rerun:
                 if not isinstance(error, InTransactionError):
                     raise
                 raise self._raised(frame, error) from None
+            self._allowance -= self._result_counted(invocation)
+            if self._allowance < 0:
+                raise _deviation(invocation, invocation.position())
             if not invocation.path:
                 self.result = invocation._result
             elif frame.due.entry and cached is not None and invocation._result != cached._result:

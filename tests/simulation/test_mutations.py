@@ -24,6 +24,7 @@ from styx.testing.simulation import worker_host
 from styx.testing.simulation.plan import Fault
 from styx.waiting import suspend
 from styx.worker import (
+    endings,
     executor,
     footprint,
     lock_rounds,
@@ -353,6 +354,14 @@ def reads_see_no_conflict(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(validation, "conflicts", conflicts)
 
 
+def large_results_count_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(endings.Endings, "_count_result", lambda self, invocation, result: None)
+
+
+def a_lock_phase_may_grow_by_any_number_of_bytes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rerun, "calls_more", lambda data, limits: 0)
+
+
 MUTATIONS: list[Mutation] = [
     validation_ignores_reads,
     siblings_see_each_other,
@@ -388,6 +397,8 @@ MUTATIONS: list[Mutation] = [
     a_load_run_again_does_not_look_at_the_state,
     loads_are_in_no_snapshot,
     reads_see_no_conflict,
+    large_results_count_for_nothing,
+    a_lock_phase_may_grow_by_any_number_of_bytes,
 ]
 
 
@@ -402,6 +413,8 @@ PACES: dict[Mutation, dict[str, Any]] = {
         "workers": 2,
         "faults": CRASHES,
     },
+    large_results_count_for_nothing: {"invocations_max": 24, "call_bytes": 4},
+    a_lock_phase_may_grow_by_any_number_of_bytes: {"invocations_max": 40, "call_bytes": 4},
     # Only a function that goes on behind an error is doomed, and few requests have one.
     a_doomed_function_still_calls: {"hidden_errors": 0.5},
     everything_is_stored_as_it_is_by_then: {

@@ -237,7 +237,35 @@ def test_a_transaction_may_run_as_many_functions_as_the_limit_says(kind: str) ->
     outcome = nodes.run(nested(kind, 5))
     assert outcome.error is not None
     assert outcome.error[:2] == ("aborted", "CallLimitExceeded")
-    assert "more than 5 functions (Limits.invocations_max)" in outcome.error[2]
+    assert "more than 5 functions (Limits.invocations_max; " in outcome.error[2]
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_arguments_count_as_one_call_more_for_each_share_of_the_bytes(kind: str) -> None:
+    nodes = Nodes(Limits(invocations_max=100, transaction_bytes_max=100_000))
+    padding = ["x" * 9_995]  # with brackets and length 10,000 bytes: each call counts as eleven
+    assert nodes.run([[kind, "n", padding]] * 9).error is None
+    outcome = nodes.run([[kind, "n", padding]] * 10)
+    assert outcome.error == (
+        "aborted",
+        "CallLimitExceeded",
+        "the transaction's calls have more than 100000 bytes of arguments and results (Limits.transaction_bytes_max; "
+        "each call counts as at least 1000): hand over less, or split it over several requests",
+    )
+    outcome = nodes.run([[kind, "n", []]] * 100)
+    assert outcome.error is not None
+    assert "more than 100 functions (Limits.invocations_max; those with large" in outcome.error[2]
+
+
+def test_results_count_in_the_same_way_for_who_waits_for_them() -> None:
+    nodes = Nodes(Limits(invocations_max=100, transaction_bytes_max=100_000))
+    nodes.run([s("n", "put " + "x" * 11_997)])  # a str of 12,000 bytes: each result counts as twelve
+    assert nodes.run([s("n", "get")] * 7).error is None
+    outcome = nodes.run([s("n", "get")] * 8)
+    assert outcome.error is not None
+    assert outcome.error[1] == "CallLimitExceeded"
+    assert "more than 100000 bytes of arguments and results" in outcome.error[2]
+    assert nodes.run([a("n", "get")] * 98).error is None, "nobody gets these"
 
 
 def test_a_call_counts_when_it_is_made_so_that_an_exception_before_that_comes_first() -> None:

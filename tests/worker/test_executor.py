@@ -166,6 +166,65 @@ def test_in_sequence_the_count_is_exact() -> None:
         assert (None if failure is None else failure.type) == error
 
 
+# Bytes count as calls ------------------------------------------------------------------------------------------
+
+PADDING = "; ".join(["get"] * 20)
+"""A script of over 96 bytes, which is what the arguments of a call to it have."""
+LARGE = Limits(invocations_max=8, transaction_bytes_max=8 * 48)
+"""Each such call counts as three; with the root two of them are within the limit."""
+
+
+@pytest.mark.parametrize(
+    ("script", "over"),
+    [
+        (f"ask a0 ({PADDING}); ask a0 ({PADDING})", False),
+        (f"ask a0 ({PADDING}); ask a0 ({PADDING}); ask a0 ({PADDING})", True),
+        (f"send a0 ({PADDING}); send b1 ({PADDING})", False),
+        (f"send a0 ({PADDING}); send b1 ({PADDING}); send c0 ({PADDING})", True),
+        # No way is too long: the sum at the root is.
+        (f"send a0 (send b1 ({PADDING})); send c0 (send d0 ({PADDING}))", True),
+    ],
+)
+def test_large_arguments_count_as_several_calls(script: str, over: bool) -> None:
+    execution = Execution(2, limits=LARGE)
+    execution.run({1: ("a0", script), 2: ("z0", "put 1")})
+    assert execution.root(1).overflow is over
+    assert not execution.root(2).overflow
+
+
+NINE_BYTES = 2**62
+RESULTS = Limits(invocations_max=9, transaction_bytes_max=9 * 9)
+"""A call to an entity with `NINE_BYTES`, of which `get` is asked, counts as two: with the root four are within it."""
+
+
+@pytest.mark.parametrize("key", ["b0", "b1"])
+def test_large_results_count_as_calls(key: str) -> None:
+    for calls, over in ((4, False), (5, True)):
+        execution = Execution(2, {key: NINE_BYTES}, RESULTS)
+        execution.run({1: ("a0", "; ".join([f"ask {key} (get)"] * calls))})
+        assert execution.root(1).overflow is over
+
+
+@pytest.mark.parametrize("key", ["b0", "b1"])
+def test_in_sequence_bytes_count_exactly(key: str) -> None:
+    one = f"send c0 (ask {key} (get))"  # 17 bytes of arguments: with them this is four calls
+    for script, error in ((f"{one}; {one}", None), (f"{one}; {one}; send c0 (get)", "CallLimitExceeded")):
+        execution = Execution(2, {key: NINE_BYTES}, RESULTS)
+        execution.run({1: ("a0", script)}, sequential=frozenset({1}))
+        failure = execution.root(1).failure
+        assert (None if failure is None else failure.type) == error
+
+
+def test_calls_of_one_slot_are_counted_together_while_they_run() -> None:
+    """No way is over the limit, but all of them together: most are never made."""
+    branch = "; ".join(["ask c0 (get)"] * 5)
+    limits = Limits(invocations_max=20)
+    execution = Execution(1, limits=limits)
+    execution.run({1: ("a0", "; ".join([f"send b0 ({branch})"] * 10))})
+    assert execution.root(1).overflow
+    assert execution.executor.calls <= limits.invocations_max + 10
+
+
 def test_what_arrives_for_a_dropped_transaction_does_nothing() -> None:
     execution = Execution(1)
     executor = execution.executor

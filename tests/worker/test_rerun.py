@@ -185,6 +185,25 @@ def test_growth_is_bounded() -> None:
     assert verdict(f"get; if 5 () ({calls}; ask b0 (get))", {"a0": 9}, {"a0": 1}, limits=limits) == "deviation"
 
 
+def test_growth_in_bytes_is_bounded_as_well() -> None:
+    # As before, but a call with its arguments counts as two, and so does one with nine bytes as its result.
+    limits = Limits(invocations_max=24, transaction_bytes_max=24 * 8)
+    calls = "ask b0 (add 11111); ask b0 (add 22222)"
+    assert verdict(f"get; if 5 () ({calls})", {"a0": 9}, {"a0": 1}, limits=limits) is None
+    assert verdict(f"get; if 5 () ({calls}; ask b0 (get))", {"a0": 9}, {"a0": 1}, limits=limits) == "deviation"
+    results = "ask b0 (get); ask b0 (get)"
+    for number, outcome in ((2**31, None), (2**62, "deviation")):
+        state = {"a0": 9, "b0": number}
+        assert verdict(f"get; if 5 () ({results}; ask b0 (get))", state, {"a0": 1}, limits=limits) == outcome
+
+
+def test_a_result_that_grows_within_the_slot_counts() -> None:
+    limits = Limits(invocations_max=6, transaction_bytes_max=6 * 9)
+    for calls, outcome in ((1, None), (2, "deviation")):
+        script = "; ".join(["ask b0 (get)"] * calls)
+        assert verdict(script, {"b0": 1}, {"b0": 2**62}, limits=limits) == outcome
+
+
 def test_a_large_transaction_may_not_grow_at_all() -> None:
     execution = Execution(1, {"a0": 9})
     execution.run({1: ("a0", "get; if 5 () (send b0 (get))")})

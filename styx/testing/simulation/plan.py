@@ -57,7 +57,8 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
     `outside`: share of requests that call an outside function; `hidden_errors`: share that hide an error of the
     engine's now and then; `spins`: share that run too long now and then; `loads`, `reads`: chunks of bulk loads and
-    reads of one entity beside the requests, as a share of them.
+    reads of one entity beside the requests, as a share of them. `call_bytes`: so many bytes of arguments or of a result
+    count as another call (0: more than there are).
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
@@ -81,6 +82,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     slice_invocations: int
     idempotency_keys_max: int
     invocations_max: int
+    call_bytes: int
     snapshot_interval_s: float
     log_delay_s: float
     slow_messages: float
@@ -145,6 +147,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         slice_invocations=rng.choice([1, 2, 5, 64]),
         idempotency_keys_max=rng.choice([100_000, 100_000, 100_000]),
         invocations_max=rng.choice([10_000, 10_000, 10_000, 24, 10]),
+        call_bytes=Random(f"bytes {seed}").choice([0, 0, 0, 4, 40]),
         snapshot_interval_s=rng.choice([0.01, 0.05, 0.3, 2.0]),
         log_delay_s=rng.choice([0.0005, 0.005, 0.05]),
         slow_messages=rng.choice([0.0, 0.02, 0.2]),

@@ -10,7 +10,7 @@ import msgspec
 
 from styx.app import App
 from styx.coordinator.events import Heard, WorkerJoined, WorkerLeaving, WorkerLost, WorkerSaid
-from styx.limits import Limits
+from styx.limits import MIB, Limits
 from styx.protocol import ToCoordinator
 from styx.testing.simulation.coordinator_host import CoordinatorHost
 from styx.testing.simulation.faulty_store import FaultyStore
@@ -247,6 +247,7 @@ class World:
 def limits_of(plan: SimulationPlan) -> Limits:
     """The deployment's limits."""
     return Limits(
+        transaction_bytes_max=plan.invocations_max * (plan.call_bytes or MIB),
         epoch_transactions_max=plan.epoch_transactions_max,
         slice_invocations=plan.slice_invocations,
         idempotency_keys_max=plan.idempotency_keys_max,
