@@ -36,6 +36,8 @@ from styx.log.kafka.batch import RECORD_BYTES_MAX
 from styx.log.kafka.errors import Fenced
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import ROUTING_KEY, ensure_topics, topics_of
+from styx.log.kafka.transaction import TRANSACTION_SECONDS_MAX
+from styx.patience import STUCK_SECONDS_MAX, alive_seconds_max
 from styx.store.base import Store
 from styx.transport import Connection, Hello, Listener, listen
 
@@ -270,6 +272,14 @@ def _check(options: CoordinatorOptions) -> None:
         raise ConfigurationError(
             f"values and requests of up to {largest // 2} bytes do not fit into log records of {RECORD_BYTES_MAX}: "
             f"lower the limits to {RECORD_BYTES_MAX // 2}"
+        )
+
+    limit_s, longest_s = options.limits.function_seconds_max, TRANSACTION_SECONDS_MAX
+    if alive_seconds_max(limit_s) > longest_s:
+        raise ConfigurationError(
+            f"Limits.function_seconds_max (--function-seconds-max) may be {longest_s - STUCK_SECONDS_MAX:g} at most on "
+            f"a cluster, not {limit_s:g}: a function that C code holds up is waited for {STUCK_SECONDS_MAX:g} seconds "
+            f"more, and Kafka ends a worker's transaction after {longest_s:g}"
         )
 
 

@@ -17,8 +17,8 @@ from aiokafka.protocol.transaction import AddPartitionsToTxnRequest, EndTxnReque
 from styx.log.kafka.errors import CONCURRENT_TRANSACTIONS, NO_ERROR, AppendFailed, Fenced, fences, name_of, passes
 from styx.log.kafka.session import RETRY_SECONDS, KafkaSession
 
-TRANSACTION_SECONDS_MAX: Final = 600.0
-"""The broker aborts a transaction after this, and with it fences the appender. Brokers allow 900 s by default."""
+TRANSACTION_SECONDS_MAX: Final = 900.0
+"""The broker aborts a transaction after this, and with it fences the appender. Brokers allow no more by default."""
 CONCURRENT_RETRY_SECONDS: Final = 0.005
 """The end of a transaction is written within milliseconds; until then its coordinator says so."""
 
