@@ -8,27 +8,43 @@ changes entities that were checked names them anew.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
 
 from styx.app import App
 from styx.deployment.state_findings import OFFENDERS_SHOWN, StateFindings
-from styx.deployment.state_reading import Misfit, StateReader, entity_name
-from styx.errors import describe
+from styx.deployment.state_reading import Misfit, Reading, StateReader, entity_name
+from styx.errors import FunctionTooLong, describe
 from styx.limits import Limits
+from styx.operator import Operator
 
+T = TypeVar("T")
 Table = Mapping[Any, bytes]
 
 SLICE_ENTITIES: Final = 256
 """So many entities are looked at between two turns of whoever else is served: about half a millisecond."""
 
 
-class StateCheck:
-    """A check of the tables that are added, by `app`'s declarations."""
+class Guard(Protocol):
+    """Whoever ends code of the app's that does not end by itself."""
 
-    def __init__(self, app: App, n_slots: int, limits: Limits) -> None:
+    def run(self, operator: Operator, what: str, key: Any, call: Callable[[Any], T], argument: Any) -> T:
+        """`call(argument)`, in which `what` of the operator runs on `key`; `FunctionTooLong` if it had to be ended."""
+        ...
+
+
+class StateCheck:
+    """A check of the tables that are added, by `app`'s declarations. Without a `guard` its code is never ended.
+
+    Code that had to be ended once is not tried again: what is left of its operator is not looked at.
+    """
+
+    def __init__(self, app: App, n_slots: int, limits: Limits, guard: Guard | None = None) -> None:
         self.app = app
         self._n_slots = n_slots
+        self._guard = guard
+        self._ended: set[str] = set()
         self._readers = {name: StateReader(one, limits.value_bytes_max) for name, one in app.operators.items()}
         self._todo: deque[tuple[int, str, Table, list[Any] | None]] = deque()
         self._keys: list[Any] = []
@@ -59,7 +75,7 @@ class StateCheck:
             entities -= len(now)
             present = [key for key in now if key in table]
             self._checked += len(present)
-            if present:
+            if present and operator not in self._ended:
                 self._look_at(slot, operator, table, present)
         return not self._todo
 
@@ -84,36 +100,60 @@ class StateCheck:
             for key in keys:
                 self._offends(operator, key, f": the new version has no operator {operator!r}")
             return
-        found = self._found(slot, reader, keys)
-        read = reader.read
-        for key in found:
+        for key in self._found(slot, reader, keys):
             try:
-                reading = read(table[key])
+                reading = self._read(reader, key, table[key])
             except Misfit as error:
                 self._offends(operator, key, error)
                 continue
+            except FunctionTooLong as error:
+                self._does_not_end(operator, key, error)
+                return
             if reading.data is not None:
                 self._migrated[operator] = self._migrated.get(operator, 0) + 1
             elif reading.dropped:
                 self._dropping[operator] = self._dropping.get(operator, 0) + 1
                 self._dropped.setdefault(operator, f"{entity_name(operator, key)}{reading.dropped}")
 
+    def _read(self, reader: StateReader, key: Any, data: bytes) -> Reading:
+        guard, operator = self._guard, reader.operator
+        if guard is None or not reader.runs_code:
+            return reader.read(data)
+        return guard.run(operator, "state_type" if operator.migration is None else "migrate=", key, reader.read, data)
+
+    def _does_not_end(self, operator: str, key: Any, error: FunctionTooLong) -> None:
+        self._ended.add(operator)
+        self._offends(operator, key, f": {error}; others of its operator were not looked at then")
+
     def _found(self, slot: int, reader: StateReader, keys: list[Any]) -> list[Any]:
-        """Those of `keys` that the operator looks for in this slot."""
+        """Those of `keys` that the operator looks for in this slot; none if its code had to be ended."""
         space = reader.operator.key_space
         try:
             if [space.check(key) for key in keys] == keys:
-                slots = space.slots_of(keys, self._n_slots)
+                slots = self._placed(reader.operator, keys)
                 if slots.count(slot) == len(slots):
                     return keys  # the usual case
         except BaseException:  # noqa: BLE001 - looked at one by one below
             pass
-        return [key for key in keys if self._is_found(slot, reader, key)]
+        try:
+            return [key for key in keys if self._is_found(slot, reader, key)]
+        except FunctionTooLong:
+            return []
+
+    def _placed(self, operator: Operator, keys: list[Any]) -> list[int]:
+        space, guard = operator.key_space, self._guard
+        if guard is None or space.partition_key is None:
+            return space.slots_of(keys, self._n_slots)
+        slots_of = partial(space.slots_of, n_slots=self._n_slots)
+        return guard.run(operator, "partition_key", keys[0], slots_of, keys)
 
     def _is_found(self, slot: int, reader: StateReader, key: Any) -> bool:
         operator = reader.operator
         try:
-            there = operator.slot_of(operator.check_key(key), self._n_slots)
+            [there] = self._placed(operator, [operator.check_key(key)])
+        except FunctionTooLong as error:
+            self._does_not_end(operator.name, key, error)
+            raise
         except BaseException as error:  # noqa: BLE001 - the app's own partition_key can raise anything
             self._offends(operator.name, key, f": {describe(error)[1]}")
             return False

@@ -52,6 +52,11 @@ class StateReader:
         self._typed = operator.typed_state
         self._migration = operator.migration
 
+    @property
+    def runs_code(self) -> bool:
+        """Reading may run code of the app's: of its types, or its `migrate=`."""
+        return self._typed is not None
+
     def read(self, data: bytes) -> Reading:
         """What the new code makes of a stored value; raises `Misfit` if it can do nothing with it."""
         typed = self._typed

@@ -9,62 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from styx.app import App
-from styx.errors import FunctionTooLong
 from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.partitioning import Key
-from styx.transaction_limits import transaction_limits
-from styx.worker.footprint import EntityCell, Footprint
-from styx.worker.invocation import Invocation
 from styx.worker.running import Running
+from styx.worker.standing import Standing
 
 
 class Placing:
-    """Of one app. There is one record of what runs, which stands for the function that the request is for.
-
-    `running` gives what the present generation's executor and the watchdog share.
-    """
+    """Of one app; what the watchdog knows of is the function that the request is for."""
 
     def __init__(self, app: App, limits: Limits, n_slots: int, running: Callable[[], Running]) -> None:
         self._n_slots = n_slots
-        self._running = running
-        self._footprint = Footprint(app, transaction_limits(limits), n_slots, -1, 0, 0, 0, False, None)
-        self._stands: Invocation | None = None
+        self._standing = Standing(app, limits, n_slots, running)
 
     def slot_of(self, function: FunctionSpec, key: Key) -> int:
         """Of a checked key. Raises `BadKey`, and `FunctionTooLong` where the watchdog ended it."""
-        running = self._running()
-        if running.invocation is not None:  # a function asks, and is what is watched
+        if self._standing.busy:
             return function.keys.slot_of(key, self._n_slots)
-        stands = self._standing_for(function, key)
-        running.resumed += 1
-        slot, raised = -1, None
-        try:
-            running.invocation = stands
-            slot = function.keys.slot_of(key, self._n_slots)
-            running.invocation = None
-        except BaseException as error:  # noqa: BLE001 - raised again below, if it is no interruption
-            running.invocation = None
-            raised = error
-        doom, stands._doom = stands._doom, None
-        if doom is not None:
-            try:
-                running.withdraw()
-            except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
-                pass
-            running.cut = False
-            assert isinstance(doom, FunctionTooLong)
-            raise doom
-        if raised is not None:
-            raise raised
-        return slot
-
-    def _standing_for(self, function: FunctionSpec, key: Key) -> Invocation:
-        stands = self._stands
-        if stands is None:
-            cell, footprint = EntityCell(self._footprint, key, {}), self._footprint
-            stands = self._stands = Invocation(
-                key, footprint, function, cell, b"", b"", 0, b"", b"", 0, 0, 0, footprint
-            )
-        stands._key, stands._spec = key, function
-        return stands
+        return self._standing.run(function, key, lambda key: function.keys.slot_of(key, self._n_slots), key)

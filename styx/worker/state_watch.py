@@ -6,24 +6,36 @@ held one nothing changes, so what is left then decides. It tells what it has fou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
 
 from styx.app import App
 from styx.deployment.state_check import SLICE_ENTITIES, StateCheck
+from styx.entity_read import read_function
+from styx.function_spec import FunctionSpec
 from styx.limits import Limits
+from styx.operator import Operator
 from styx.protocol import CheckState, StateChecked
+from styx.worker.running import Running
 from styx.worker.slot import IDEMPOTENCY_TABLE, Slot
+from styx.worker.standing import Standing
 
+T = TypeVar("T")
 _WHOLE: Final = -1
 
 
 class StateWatch:
-    """The check of `version`, of which `app` is the code. `pending`: it has something to look at, or to tell."""
+    """The check of `version`, of which `app` is the code. `pending`: it has something to look at, or to tell.
 
-    def __init__(self, version: int, app: App, n_slots: int, limits: Limits, slots: Iterable[Slot]) -> None:
+    Its code is ended where a function would be: others are served meanwhile. `running` is what the watchdog looks at.
+    """
+
+    def __init__(
+        self, version: int, app: App, n_slots: int, limits: Limits, slots: Iterable[Slot], running: Running
+    ) -> None:
         self._version = version
-        self._check = StateCheck(app, n_slots, limits)
+        self._check = StateCheck(app, n_slots, limits, _Guard(app, n_slots, limits, running))
         self._told = False
         self._held: int | None = None
         self._changed: list[tuple[Slot, str, list[Any]]] = []
@@ -72,11 +84,39 @@ class StateWatch:
         return [StateChecked(generation, self._version, epoch, self._check.take())]
 
 
+class _Guard:
+    """Has the watchdog end what does not end: what state is read with has no part in any transaction."""
+
+    def __init__(self, app: App, n_slots: int, limits: Limits, running: Running) -> None:
+        self._running = running
+        self._standing = Standing(app, limits, n_slots, lambda: running)
+        self._names: dict[tuple[str, str], FunctionSpec] = {}
+
+    def run(self, operator: Operator, what: str, key: Any, call: Callable[[Any], T], argument: Any) -> T:
+        """As `Guard.run`; who looks is told `what` runs where a function's name would stand."""
+        name = self._names.get((operator.name, what))
+        if name is None:
+            name = self._names[operator.name, what] = copy.copy(read_function(operator))
+            name.name = what
+        running = self._running
+        running.harmless = True
+        try:
+            return self._standing.run(name, key, call, argument)
+        finally:
+            running.harmless = False
+
+
 def watch_of(
-    wanted: CheckState, version: int, app: App, n_slots: int, limits: Limits, slots: Iterable[Slot]
+    wanted: CheckState,
+    version: int,
+    app: App,
+    n_slots: int,
+    limits: Limits,
+    slots: Iterable[Slot],
+    running: Running,
 ) -> StateWatch | None:
     """What the coordinator wants; `app` is the code of `version`, which was offered last.
 
     If that is another one, the coordinator has changed its mind, and says so next.
     """
-    return StateWatch(version, app, n_slots, limits, slots) if wanted.version == version else None
+    return StateWatch(version, app, n_slots, limits, slots, running) if wanted.version == version else None

@@ -250,7 +250,8 @@ class Worker:
         elif isinstance(message, SnapshotEnded):
             self._snapshot_ended(message.complete)
         else:
-            self._state_watch = watch_of(message, *self._candidate, self.n_slots, self.limits, self.slots.values())
+            limits, slots, running = self.limits, self.slots.values(), self.executor.running
+            self._state_watch = watch_of(message, *self._candidate, self.n_slots, limits, slots, running)
 
     def _check(self, entities: int) -> None:
         if self._state_watch is not None:

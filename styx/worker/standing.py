@@ -1,0 +1,74 @@
+"""Runs an app's code where no function runs, so that the watchdog names it and ends it as it does functions.
+
+A record of an invocation stands for it meanwhile. What an end means is for whoever asked: it never decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from styx.app import App
+from styx.errors import FunctionTooLong
+from styx.function_spec import FunctionSpec
+from styx.limits import Limits
+from styx.partitioning import Key
+from styx.transaction_limits import transaction_limits
+from styx.worker.footprint import EntityCell, Footprint
+from styx.worker.invocation import Invocation
+from styx.worker.running import Running
+
+T = TypeVar("T")
+
+
+class Standing:
+    """Of one app, for one thread. `running` gives what the present generation's executor and the watchdog share."""
+
+    def __init__(self, app: App, limits: Limits, n_slots: int, running: Callable[[], Running]) -> None:
+        self._running = running
+        self._footprint = Footprint(app, transaction_limits(limits), n_slots, -1, 0, 0, 0, False, None)
+        self._stands: Invocation | None = None
+
+    @property
+    def busy(self) -> bool:
+        """A function runs, and is what is watched."""
+        return self._running().invocation is not None
+
+    def run(self, function: FunctionSpec, key: Key, call: Callable[[Any], T], argument: Any) -> T:
+        """`call(argument)`, which the watchdog knows as `function` on `key`.
+
+        Raises what that raises, and `FunctionTooLong` where the watchdog ended it, whatever it made of that.
+        """
+        running = self._running()
+        stands = self._stands
+        if stands is None:
+            stands = self._stands = self._made(function, key)
+        stands._key, stands._spec = key, function
+        running.resumed += 1
+        cut = running.cut
+        result: T | None = None
+        raised: BaseException | None = None
+        try:
+            running.invocation = stands
+            result = call(argument)
+            running.invocation = None
+        except BaseException as error:  # noqa: BLE001 - raised again below, if it is no interruption
+            running.invocation = None
+            raised = error
+        doom = stands._doom
+        if doom is not None:
+            stands._doom = None
+            try:
+                running.withdraw()
+            except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
+                pass
+            running.cut = cut
+            assert isinstance(doom, FunctionTooLong)
+            raise doom
+        if raised is not None:
+            raise raised
+        return cast("T", result)
+
+    def _made(self, function: FunctionSpec, key: Key) -> Invocation:
+        cell, footprint = EntityCell(self._footprint, key, {}), self._footprint
+        return Invocation(key, footprint, function, cell, b"", b"", 0, b"", b"", 0, 0, 0, footprint)
