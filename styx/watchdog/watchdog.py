@@ -173,7 +173,7 @@ class Watchdog:
         if number is None or not same_pass:
             self._held_s = 0.0
             return
-        self._held_s += passed_s
+        before_s, self._held_s = self._held_s, self._held_s + passed_s
         worker = self._watched.worker
         left_s = end_seconds_max(worker.limits) - self._held_s
         if invocation is not None:
@@ -182,8 +182,8 @@ class Watchdog:
             left_s = min(left_s, END_SECONDS - self._stuck_s if over_s >= 0 else END_SECONDS - over_s)
         if left_s <= 0 or ending.told_again():
             self._end(number)
-        elif invocation is not None and not self._waits:
-            self._waits = True
+        elif invocation is not None and not self._waits and before_s > ending.SAME_SECONDS:
+            self._waits = True  # not earlier: a signal behind these words is never taken for the same order
             _log.warning(
                 "told to end: first %s may end, within %.1f s; a second signal ends this process at once",
                 *(name_of(invocation), left_s),

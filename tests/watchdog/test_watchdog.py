@@ -273,8 +273,8 @@ def test_told_to_end_a_function_may_use_its_limit(
     turn_s = bench.watchdog.turn_s
     bench.passes(limit_s / 2 - turn_s)
     assert not bench.exits
-    assert "told to end: first account.spin on 'a' may end, within" in caplog.text
     bench.passes(END_SECONDS)
+    assert "told to end: first account.spin on 'a' may end, within" in caplog.text
     assert bench.ended, "the watchdog has cut it"
     assert not bench.exits
     bench.passes(3 * turn_s)
@@ -338,3 +338,19 @@ def test_told_twice_it_ends_at_once(between_s: float, told: list[tuple[int, floa
     bench.passes(0.25)
     again = between_s > ending.SAME_SECONDS  # else it is one order, sent to the group and to the process
     assert bench.exits == ([130] if again else [])
+
+
+@pytest.mark.parametrize("limit_s", LIMITS_S)
+def test_a_signal_behind_the_words_is_a_second_one_however_soon(
+    limit_s: float, told: list[tuple[int, float]], caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench(limit_s)
+    turn_s = bench.watchdog.turn_s
+    bench.runs()
+    bench.passes(2 * turn_s)
+    told.append((15, bench.now_s + turn_s))  # at the very look
+    while "a second signal ends this process at once" not in caplog.text:
+        bench.passes(turn_s)
+    told.append((2, bench.now_s))
+    bench.passes(turn_s)
+    assert bench.exits == [130]
