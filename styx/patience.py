@@ -26,6 +26,9 @@ PEER_SECONDS: Final = 30.0
 END_SECONDS: Final = 2.0
 """What still runs so long after it should have ended, in a process that is told to end, does not hold up that end."""
 
+STOP_SECONDS: Final = 30.0
+"""What a process of a cluster does at its end besides: a gateway drains, a coordinator awaits its last snapshot."""
+
 
 def alive_seconds_max(limit_seconds: float) -> float:
     """How long a function may hold up its worker, which counts as alive; `limit_seconds` is what it may run for."""
@@ -42,3 +45,8 @@ def end_seconds_max(limits: Limits) -> float:
     a replay no more than that, since the next start replays it anyway.
     """
     return limits.function_seconds_max + END_SECONDS
+
+
+def stop_seconds_max(limits: Limits) -> float:
+    """How long whoever stops a process of a cluster waits for its end before killing it."""
+    return end_seconds_max(limits) + STOP_SECONDS

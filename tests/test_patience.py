@@ -10,10 +10,12 @@ from styx.patience import (
     END_SECONDS,
     PEER_SECONDS,
     REPLAY_PATIENCE,
+    STOP_SECONDS,
     STUCK_SECONDS_MAX,
     alive_seconds_max,
     end_seconds_max,
     peer_silence_seconds,
+    stop_seconds_max,
 )
 
 LIMITS_S = [0.05, 10.0, 60.0, 3600.0, SECONDS_MAX]
@@ -31,3 +33,10 @@ def test_the_times_of_the_default_limit() -> None:
     assert alive_seconds_max(limits.function_seconds_max) == 10.0 + STUCK_SECONDS_MAX
     assert peer_silence_seconds(limits) == 300.0 + STUCK_SECONDS_MAX + PEER_SECONDS
     assert end_seconds_max(limits) == 10.0 + END_SECONDS
+    assert stop_seconds_max(limits) == 10.0 + END_SECONDS + STOP_SECONDS
+
+
+@pytest.mark.parametrize("limit_s", LIMITS_S)
+def test_who_stops_a_process_lets_its_function_end(limit_s: float) -> None:
+    limits = Limits(function_seconds_max=limit_s)
+    assert limit_s < end_seconds_max(limits) < stop_seconds_max(limits)

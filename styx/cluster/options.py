@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from styx.limits import FUNCTION_SECONDS_DEFAULT, Limits
 from styx.log.kafka.address import KafkaAddress
+from styx.log.kafka.transaction import TRANSACTION_SECONDS_MAX
+from styx.patience import STUCK_SECONDS_MAX
 from styx.store.base import Store
 from styx.transport import Security
 
@@ -16,9 +19,24 @@ transaction costs more again: they do not fit the cache, and more of them confli
 """
 
 
+FUNCTION_SECONDS_MAX: Final = TRANSACTION_SECONDS_MAX - STUCK_SECONDS_MAX
+"""A worker that a function holds up appends nothing, and Kafka ends its open transaction."""
+
+
 def cluster_limits(function_seconds_max: float = FUNCTION_SECONDS_DEFAULT) -> Limits:
     """The limits of a cluster that was told no others. Raises `ValueError`."""
+    if function_seconds_max > FUNCTION_SECONDS_MAX:
+        raise ValueError(too_long_functions(function_seconds_max))
     return Limits(epoch_transactions_max=EPOCH_TRANSACTIONS_DEFAULT, function_seconds_max=function_seconds_max)
+
+
+def too_long_functions(seconds: float) -> str:
+    """Why functions of a cluster may not run for so long."""
+    return (
+        f"Limits.function_seconds_max may be {FUNCTION_SECONDS_MAX:g} at most on a cluster, not {seconds:g}: what C code "
+        f"holds up is waited for {STUCK_SECONDS_MAX:g} seconds more, and Kafka ends a worker's transaction after "
+        f"{TRANSACTION_SECONDS_MAX:g}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

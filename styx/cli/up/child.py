@@ -6,20 +6,16 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from styx.cli.exit_codes import CommandFailed
 from styx.cli.supervised import VARIABLE
 from styx.cli.up.restarts import Restarts, how_it_ended
 
-STOP_SECONDS_MAX: Final = 30.0
-"""Longer than a gateway drains and a coordinator waits for its last snapshot."""
-
 
 class Child:
     """`words` gives the arguments of each start, `say` gets lines for people, `changed` hears that `pid` changed.
 
-    `announced`: somebody else tells people the id of its first process.
+    `announced`: somebody else tells people the id of its first process. Told to stop, it has `stop_s` seconds.
     """
 
     def __init__(
@@ -29,6 +25,7 @@ class Child:
         environment: Mapping[str, str],
         say: Callable[[str], None],
         changed: Callable[[], None],
+        stop_s: float,
         announced: bool = True,
     ) -> None:
         self.name = name
@@ -39,6 +36,7 @@ class Child:
         self._process: asyncio.subprocess.Process | None = None
         self._stopping = asyncio.Event()
         self._tell_pid = not announced
+        self._stop_s = stop_s
 
     @property
     def pid(self) -> int | None:
@@ -73,10 +71,10 @@ class Child:
             return
         process.terminate()
         try:
-            async with asyncio.timeout(STOP_SECONDS_MAX):
+            async with asyncio.timeout(self._stop_s):
                 await process.wait()
         except TimeoutError:
-            self._say(f"{self.name} does not stop within {STOP_SECONDS_MAX:g} s; it is killed")
+            self._say(f"{self.name} does not stop within {self._stop_s:g} s; it is killed")
             self.kill()
             await process.wait()
 

@@ -69,6 +69,9 @@ def up(
     reply_partitions: Annotated[
         int, Parameter(help="Partitions of the replies. For ever.", env_var="STYX_REPLY_PARTITIONS")
     ] = 16,
+    function_seconds_max: Annotated[
+        float, Parameter(help="How long a function may run; then it is ended.", env_var="STYX_FUNCTION_SECONDS_MAX")
+    ] = 10.0,
     keep_log: Annotated[
         bool, Parameter(help="Release no requests and no epoch records, for audits.", env_var="STYX_KEEP_LOG")
     ] = False,
@@ -93,6 +96,13 @@ def up(
             raise usage_error(f"{option} is a number from 0 to {65_535 - gateways}, got {number}")
     if not 1 <= gateways <= WORKERS_MAX or workers > WORKERS_MAX:
         raise usage_error(f"--gateways and --workers are numbers from 1 to {WORKERS_MAX}, got {gateways} and {workers}")
+
+    from styx.cluster.options import cluster_limits
+
+    try:
+        cluster_limits(function_seconds_max)
+    except ValueError as error:
+        raise usage_error(f"--function-seconds-max: {error}") from None
 
     from styx.cli.app_target import load_app
 
@@ -123,6 +133,7 @@ def up(
         silence=silence,
         replication=replication,
         reply_partitions=reply_partitions,
+        function_seconds_max=function_seconds_max,
         keep_log=keep_log,
         directory=run_dir or ROOT / app.name,
     )

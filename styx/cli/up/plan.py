@@ -36,6 +36,7 @@ class UpPlan:
     silence: float
     replication: int
     reply_partitions: int
+    function_seconds_max: float
     keep_log: bool
     directory: Path
 
@@ -65,6 +66,7 @@ class UpPlan:
             *("--slots", str(self.slots), "--snapshot-interval", str(self.snapshot_interval)),
             *("--silence", str(self.silence), "--replication", str(self.replication)),
             *("--reply-partitions", str(self.reply_partitions)),
+            *("--function-seconds-max", str(self.function_seconds_max)),
             *(["--keep-log"] if self.keep_log else []),
             *("--cluster", self.cluster),
         ]

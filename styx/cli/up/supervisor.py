@@ -18,7 +18,9 @@ from styx.cli.up.plan import UpPlan
 from styx.cluster.coordinator.status import Status
 from styx.cluster.facts_access import token_of
 from styx.cluster.operator_client import ask
+from styx.cluster.options import cluster_limits
 from styx.cluster.wire import Deploy
+from styx.patience import stop_seconds_max
 from styx.ports import free_port
 from styx.transport import Security
 
@@ -144,7 +146,8 @@ class Supervisor:
     # Children ----------------------------------------------------------------------------------------------
 
     def _child(self, name: str, words: Callable[[], list[str]], announced: bool = True) -> Child:
-        return Child(name, words, self._environment, self._say, self._pids_changed, announced)
+        stop_s = stop_seconds_max(cluster_limits(self._plan.function_seconds_max))
+        return Child(name, words, self._environment, self._say, self._pids_changed, stop_s, announced)
 
     def _gateway(self, number: int, port: int) -> Child:
         name = "gateway" if len(self._plan.gateway_ports) == 1 else f"gateway-{number}"

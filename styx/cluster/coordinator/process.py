@@ -23,7 +23,12 @@ from styx.cluster.coordinator.metrics import exposition
 from styx.cluster.coordinator.runtimes import read_runtime
 from styx.cluster.coordinator.session import CoordinatorSession
 from styx.cluster.identifiers import coordinator_producer
-from styx.cluster.options import CoordinatorOptions, ProcessOptions
+from styx.cluster.options import (
+    FUNCTION_SECONDS_MAX,
+    CoordinatorOptions,
+    ProcessOptions,
+    too_long_functions,
+)
 from styx.cluster.wire import COORDINATOR, Deployment
 from styx.coordinator import metadata
 from styx.coordinator.events import Started
@@ -36,8 +41,6 @@ from styx.log.kafka.batch import RECORD_BYTES_MAX
 from styx.log.kafka.errors import Fenced
 from styx.log.kafka.reader import KafkaReader
 from styx.log.kafka.topics import ROUTING_KEY, ensure_topics, topics_of
-from styx.log.kafka.transaction import TRANSACTION_SECONDS_MAX
-from styx.patience import STUCK_SECONDS_MAX, alive_seconds_max
 from styx.store.base import Store
 from styx.transport import Connection, Hello, Listener, listen
 
@@ -274,13 +277,8 @@ def _check(options: CoordinatorOptions) -> None:
             f"lower the limits to {RECORD_BYTES_MAX // 2}"
         )
 
-    limit_s, longest_s = options.limits.function_seconds_max, TRANSACTION_SECONDS_MAX
-    if alive_seconds_max(limit_s) > longest_s:
-        raise ConfigurationError(
-            f"Limits.function_seconds_max (--function-seconds-max) may be {longest_s - STUCK_SECONDS_MAX:g} at most on "
-            f"a cluster, not {limit_s:g}: a function that C code holds up is waited for {STUCK_SECONDS_MAX:g} seconds "
-            f"more, and Kafka ends a worker's transaction after {longest_s:g}"
-        )
+    if options.limits.function_seconds_max > FUNCTION_SECONDS_MAX:
+        raise ConfigurationError(too_long_functions(options.limits.function_seconds_max))
 
 
 def _explained(error: BaseException) -> BaseException:

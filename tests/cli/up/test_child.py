@@ -16,9 +16,9 @@ from styx.testing.patience import PATIENCE_SECONDS
 pytestmark = pytest.mark.slow
 
 
-def child(words: list[str], said: list[str]) -> Child:
+def child(words: list[str], said: list[str], stop_s: float = PATIENCE_SECONDS) -> Child:
     environment = {**os.environ, "STYX_SECRET": "0123456789abcdef"}
-    return Child("one", lambda: words, environment, said.append, lambda: None)
+    return Child("one", lambda: words, environment, said.append, lambda: None, stop_s)
 
 
 def gateway() -> list[str]:
@@ -45,6 +45,21 @@ def test_started_again_and_stopped() -> None:
         await one.stop()
         await running
         assert one.pid is None
+
+    asyncio.run(main())
+
+
+def test_killed_if_it_does_not_stop_in_its_time() -> None:
+    async def main() -> None:
+        said: list[str] = []
+        one = child(gateway(), said, stop_s=0.2)
+        running = asyncio.ensure_future(one.run())
+        pid = await other_pid(one, None)
+        os.kill(pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)  # before that SIGTERM could come first
+        await one.stop()
+        await running
+        assert said == ["one does not stop within 0.2 s; it is killed"]
 
     asyncio.run(main())
 

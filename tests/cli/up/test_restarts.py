@@ -81,6 +81,7 @@ def plan(host: str) -> UpPlan:
         silence=0.5,
         replication=3,
         reply_partitions=2,
+        function_seconds_max=45.0,
         keep_log=True,
         directory=Path("x"),
     )
@@ -97,6 +98,7 @@ def test_words_are_options_that_the_commands_have(monkeypatch: pytest.MonkeyPatc
         assert bound.arguments["cluster"] == "c"
         if words[0] == "coordinator":
             assert (bound.arguments["workers"], bound.arguments["keep_log"]) == (3, True)
+            assert bound.arguments["function_seconds_max"] == 45.0
             assert bound.arguments["data"] == wanted.data
         else:
             assert bound.arguments["coordinator"] == "127.0.0.1:7"

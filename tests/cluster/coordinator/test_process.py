@@ -7,9 +7,10 @@ import pytest
 from styx.cluster.coordinator.process import CoordinatorProcess
 from styx.cluster.options import CoordinatorOptions, ProcessOptions, cluster_limits
 from styx.errors import ConfigurationError
+from styx.limits import Limits
 from styx.log.kafka.address import parse_kafka_url
 from styx.log.kafka.transaction import TRANSACTION_SECONDS_MAX
-from styx.patience import STUCK_SECONDS_MAX
+from styx.patience import alive_seconds_max
 from styx.store.memory import MemoryStore
 from styx.transport import Security
 
@@ -24,15 +25,16 @@ LONGEST_S = 600.0
 
 
 def coordinator(function_seconds_max: float) -> CoordinatorProcess:
-    limits = cluster_limits(function_seconds_max)
+    limits = Limits(function_seconds_max=function_seconds_max)
     return CoordinatorProcess(OPTIONS, CoordinatorOptions(app="a", n_slots=4, workers=1, limits=limits))
 
 
 def test_a_function_that_is_waited_for_is_not_fenced_by_kafka_meanwhile() -> None:
-    assert LONGEST_S + STUCK_SECONDS_MAX == TRANSACTION_SECONDS_MAX
+    assert alive_seconds_max(LONGEST_S) == TRANSACTION_SECONDS_MAX
+    assert cluster_limits(LONGEST_S).function_seconds_max == LONGEST_S
     coordinator(LONGEST_S)
-    with pytest.raises(
-        ConfigurationError,
-        match=r"function_seconds_max \(--function-seconds-max\) may be 600 at most on a cluster, not 600\.5: .* 900$",
-    ):
+    text = r"function_seconds_max may be 600 at most on a cluster, not 600\.5: .* 900$"
+    with pytest.raises(ValueError, match=text):
+        cluster_limits(LONGEST_S + 0.5)
+    with pytest.raises(ConfigurationError, match=text):
         coordinator(LONGEST_S + 0.5)
