@@ -33,8 +33,8 @@ def cluster_limits(function_seconds_max: float = FUNCTION_SECONDS_DEFAULT) -> Li
 def too_long_functions(seconds: float) -> str:
     """Why functions of a cluster may not run for so long."""
     return (
-        f"Limits.function_seconds_max may be {FUNCTION_SECONDS_MAX:g} at most on a cluster, not {seconds:g}: what C code "
-        f"holds up is waited for {STUCK_SECONDS_MAX:g} seconds more, and Kafka ends a worker's transaction after "
+        f"Limits.function_seconds_max may be {FUNCTION_SECONDS_MAX:g} at most on a cluster, not {seconds:g}: what C "
+        f"code holds up is waited for {STUCK_SECONDS_MAX:g} seconds more, and Kafka ends a worker's transaction after "
         f"{TRANSACTION_SECONDS_MAX:g}"
     )
 

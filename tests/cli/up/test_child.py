@@ -56,7 +56,8 @@ def test_killed_if_it_does_not_stop_in_its_time() -> None:
         running = asyncio.ensure_future(one.run())
         pid = await other_pid(one, None)
         os.kill(pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)  # before that SIGTERM could come first
+        # Before it has stopped, SIGTERM could come first.
+        await asyncio.to_thread(os.waitid, os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
         await one.stop()
         await running
         assert said == ["one does not stop within 0.2 s; it is killed"]
