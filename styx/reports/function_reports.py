@@ -65,19 +65,19 @@ class FunctionReports:
             return
         kind, message = describe(error)
         function = getattr(wanted.function, "__qualname__", type(wanted.function).__name__)
-        self._add("outside", (None, None, function), wanted.tid, None, kind, message, self._frames.of(error))
+        self._add(_mistake("outside", (None, None, function), wanted.tid, None, kind, message, self._frames.of(error)))
 
     def warning(
         self, kind: str, message: str, frames: tuple[Frame, ...], function: tuple[str, Any, str] | None, tid: int | None
     ) -> None:
         """Python warns of something in the app."""
-        self._add("warning", function or (None, None, None), tid, None, kind, message, frames)
+        self._add(_mistake("warning", function or (None, None, None), tid, None, kind, message, frames))
 
     def difference(
         self, function: tuple[str, Any, str], tid: int, epoch: int, kind: str, text: str, frames: tuple[Frame, ...]
     ) -> None:
         """A transaction came to another end when it was run again."""
-        self._add("difference", function, tid, epoch, kind, text, frames)
+        self._add(_mistake("difference", function, tid, epoch, kind, text, frames))
 
     def replay_difference(
         self, function: tuple[str, Any, str] | None, tid: int, epoch: int | None, text: str | None
@@ -91,23 +91,12 @@ class FunctionReports:
 
     def _abort(self, note: AbortNote) -> None:
         where = (note.operator, note.key, note.function)
-        self._add("abort", where, note.tid, note.epoch, note.type, note.message, note.frames, note.replayed)
+        self._add(_mistake("abort", where, note.tid, note.epoch, note.type, note.message, note.frames, note.replayed))
 
-    def _add(
-        self,
-        kind: str,
-        function: tuple[str | None, Any, str | None],
-        tid: int | None,
-        epoch: int | None,
-        error: str,
-        message: str,
-        frames: tuple[Frame, ...],
-        replayed: bool = False,
-    ) -> None:
-        mistake = _mistake(kind, function, tid, epoch, error, message, frames, replayed)
+    def _add(self, mistake: Mistake) -> None:
         self.mistakes.add(mistake)
         if self._allowance.passes():
-            level = logging.WARNING if kind in ("warning", "difference") else logging.ERROR
+            level = logging.WARNING if mistake.kind in ("warning", "difference") else logging.ERROR
             _mistakes_log.log(level, "%s", mistake.text(), extra={FIELDS: _fields(mistake)})
         else:
             self._sum_up()
@@ -134,7 +123,7 @@ def _mistake(
     error: str,
     message: str,
     frames: tuple[Frame, ...],
-    replayed: bool,
+    replayed: bool = False,
 ) -> Mistake:
     operator, key, name = function
     return Mistake(
