@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from typing import Final
 from styx.cli.dev_server import say
 from styx.cli.reload.control import LINE_BYTES_MAX, VARIABLE, News, Order, line_of, news_of
 from styx.cli.reload.watching import Stamps, stamps, until_changed
-from styx.watchdog.ending import SAME_SECONDS
+from styx.watchdog import ending
 
 RELEASE_SECONDS_MAX: Final = 30.0
 """How long a version may take to let go, besides what a function may run for; then it is killed, and what it has
@@ -112,16 +111,15 @@ class Watcher:
         """Until SIGTERM or SIGINT."""
         told = asyncio.Event()
         loop = asyncio.get_running_loop()
-        told_at: list[float] = []
 
         def hear() -> None:
-            told_at.append(loop.time())
             told.set()
-            if told_at[-1] - told_at[0] > SAME_SECONDS and self._serving is not None:
+            if ending.told_again() and self._serving is not None:
                 self._serving.kill()
 
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in ending.SIGNALS:
             loop.add_signal_handler(number, hear)
+        ending.notice()
         stopping = asyncio.create_task(told.wait())
         working = asyncio.create_task(self._work())
         await asyncio.wait([stopping, working], return_when=asyncio.FIRST_COMPLETED)
