@@ -203,7 +203,14 @@ class EmbeddedEngine:
         self._background = Background(self._drive.on_loop, self._fail)
         self._requests = InFlight(loop, self.limits.in_flight_max)
         self._intake = Intake(
-            *(self.app, self.n_slots, self.limits, loop, storage.log, self._requests, self._drive, self._now_us),
+            self.app,
+            self.n_slots,
+            self.limits,
+            loop,
+            storage.log,
+            self._requests,
+            self._drive,
+            self._now_us,
             lambda: self.worker.executor.running,
         )
         self._external_log = ExternalLog(storage.log, self.n_slots, self._drive, self._now_us)

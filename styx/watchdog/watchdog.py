@@ -156,7 +156,8 @@ class Watchdog:
             _log.error(
                 "%s has held up this worker for %.0f s, and nothing here can end it: from now on the worker gives no "
                 "sign of life, and others take over its slots. End this process, and start it again",
-                *(name_of(invocation), self._seconds),
+                name_of(invocation),
+                self._seconds,
             )
 
     def _began(self, seen: tuple[Any, ...]) -> None:
@@ -186,7 +187,8 @@ class Watchdog:
             self._waits = True  # not earlier: a signal behind these words is never taken for the same order
             _log.warning(
                 "told to end: first %s may end, within %.1f s; a second signal ends this process at once",
-                *(name_of(invocation), left_s),
+                name_of(invocation),
+                left_s,
             )
 
     def _end(self, number: int) -> None:
@@ -231,7 +233,12 @@ class Watchdog:
         _log.warning(
             "%s has run for %.1f s%s%s; nothing else runs meanwhile. It is ended %s (Limits.function_seconds_max), as "
             "FunctionTooLong%s",
-            *(self._name, self._seconds, place, watched.replaying(), ends, watched.way_out(invocation) if over else ""),
+            self._name,
+            self._seconds,
+            place,
+            watched.replaying(),
+            ends,
+            watched.way_out(invocation) if over else "",
         )
 
     def _place(self, frame: FrameType | None, short: bool = False) -> str:
