@@ -67,19 +67,22 @@ class Admission:
         fields: tuple[Any, ...] = astuple(request)
         request_id, operator, key, name, params, idempotency_key, reply_to = fields
         function: FunctionSpec | None = None
+        failure: Failure | None = None
+        usual = False
         try:
             function = self._resolved.get((operator, name)) or self._app.resolve(operator, name)
             keys = function.keys
             key = keys.check(key)
-            usual = (
-                keys.partition_key is None  # the app's own code runs, and is watched, in `_target`
-                and keys.slot_of(key, self._n_slots) == slot
-                and len(payload) <= self._small_max
-            )
+            if keys.partition_key is None:
+                there = keys.slot_of(key, self._n_slots)
+            else:
+                there = -1 if tid in self.verdicts else self._placing.slot_of(function, key)
+            usual = there == slot and len(payload) <= self._small_max
+        except FunctionTooLong as error:
+            failure, function = _unplaced(error), None
         except InTransactionError:
-            usual = False
-        failure: Failure | None = None
-        if not usual:
+            pass
+        if not usual and failure is None:
             # `_target` says what is wrong, if anything is.
             target = self._target(slot, request, len(payload), tid)
             if isinstance(target, Failure):
@@ -149,7 +152,7 @@ class Admission:
                     f"partition {target.slot}"
                 )
         except FunctionTooLong as error:
-            return Failure(b"", b"", False, UNPLACED, *describe(error))
+            return _unplaced(error)
         except InTransactionError as error:
             return Failure(b"", b"", False, *rejection(error))
         except BaseException as error:  # noqa: BLE001 - a request costs only itself
@@ -158,6 +161,10 @@ class Admission:
             text = f"the request has {size} bytes; the limit is {self._limits.request_bytes_max}"
             return Failure(b"", b"", False, "too_large", "ValueTooLarge", text)
         return target
+
+
+def _unplaced(error: FunctionTooLong) -> Failure:
+    return Failure(b"", b"", False, UNPLACED, *describe(error))
 
 
 def idempotency_id(request: Request) -> bytes:
