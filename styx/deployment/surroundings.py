@@ -27,7 +27,7 @@ def check_surroundings(header: PackageHeader) -> list[str]:
     if header.python != python_version():
         raise PackageRefused(
             f"the package was made with Python {header.python} and this is {python_version()}, which cannot run its "
-            f"bytecode: pack it with Python {python_version()}, or run the cluster on {header.python}"
+            "bytecode: pack it and run it with one minor version of Python, in a cluster the one that it began with"
         )
     warnings = []
     missing = []

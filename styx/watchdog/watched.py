@@ -31,8 +31,10 @@ class Watched:
         self.thread_id = thread_id
 
     def recovery(self) -> str | None:
-        """What the worker does as long as it is not there to serve; None once it is."""
+        """What the worker does as long as it is not there to serve; None once it is, or while nobody wants it to."""
         worker = self.worker
+        if worker.generation < 0:
+            return None  # it has been given no slots yet: it stands by, or cannot run the app, which is told elsewhere
         if worker.reached in (Step.LOADING, Step.LOADED):
             return "the newest snapshot and the log behind it are being read"
         if worker.epoch < worker.recorded_until:

@@ -50,6 +50,7 @@ class Bench:
             limits=Limits(function_seconds_max=seconds_max),
             patience=1,
             reached=Step.IDLE,
+            generation=1,
             epoch=-1,
             recorded_until=-1,
         )
@@ -216,6 +217,13 @@ def test_what_the_engine_does_itself_is_told_as_well(caplog: pytest.LogCaptureFi
     bench.turn = 8
     bench.passes(100.0)
     assert len(caplog.records) == 2
+
+
+def test_who_stands_by_starts_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.worker.reached, bench.worker.generation = Step.LOADING, -1
+    bench.passes(60.0)
+    assert not caplog.records
 
 
 def test_a_long_start_says_what_it_does(caplog: pytest.LogCaptureFixture) -> None:

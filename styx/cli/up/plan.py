@@ -13,7 +13,15 @@ from styx.cli.cluster_setup import ANY_ADDRESS, SECRET_FILE_VARIABLE, SECRET_VAR
 from styx.cli.front_options import FrontOptions
 from styx.transport.address import format_address
 
-KEPT: Final = ("STYX_S3_", "STYX_KAFKA_", "STYX_TLS_", "STYX_DEBUG", "STYX_LOG_FORMAT", "STYX_FACTS_TOKEN")
+KEPT: Final = (
+    "STYX_S3_",
+    "STYX_KAFKA_",
+    "STYX_TLS_",
+    "STYX_DEBUG",
+    "STYX_LOG_FORMAT",
+    "STYX_FACTS_TOKEN",
+    "STYX_PLAIN",
+)
 """What children inherit of this command's own variables; the rest would be taken for options of theirs."""
 LOOPBACK: Final = "127.0.0.1"
 

@@ -54,6 +54,7 @@ def test_environment_of_children() -> None:
         "STYX_TLS_KEY": "t",
         "STYX_KAFKA_PASSWORD": "p",
         "STYX_DEBUG": "1",
+        "STYX_PLAIN": "1",
     }
     assert child_environment("s", environment) == {
         "PATH": "/bin",
@@ -62,6 +63,7 @@ def test_environment_of_children() -> None:
         "STYX_TLS_KEY": "t",
         "STYX_KAFKA_PASSWORD": "p",
         "STYX_DEBUG": "1",
+        "STYX_PLAIN": "1",
     }
 
 
