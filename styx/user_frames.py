@@ -10,6 +10,8 @@ import os
 import sys
 from collections.abc import Callable
 from dis import opmap
+from inspect import unwrap
+from linecache import getline
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Final, NamedTuple
@@ -20,6 +22,8 @@ FRAMES_MAX: Final = 20
 """Frames told of one exception: the innermost ones."""
 DEPTH_MAX: Final = 2_000
 """Frames looked at of one traceback."""
+DECORATOR_LINES_MAX: Final = 50
+"""Lines that are looked at for the one that says `def`, behind the decorators."""
 REMEMBERED_MAX: Final = 1_000
 """Places where exceptions were raised, and files, whose kind is remembered."""
 
@@ -33,6 +37,7 @@ _APPS_OF_OURS: Final = (os.path.join(_HERE, "testing", ""), os.path.join(_HERE, 
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python3.")
 _OF_PYTHON: Final = tuple(sys.prefix + os.sep + part for part in ("lib", "bin" + os.sep))
 """Libraries, and the scripts that start commands such as `styx`."""
+_DEFINES: Final = ("async def ", "def ")
 _RAISE: Final = opmap["RAISE_VARARGS"]
 _traceback_of: Final[Callable[[BaseException], TracebackType | None]] = BaseException.__dict__["__traceback__"].__get__
 """Whatever a class of the app's makes of the attribute."""
@@ -82,6 +87,16 @@ class UserFrames:
         if not frames and isinstance(error, FunctionTooLong | NondeterministicFunction):
             frames = [Frame(*line) for line in error.lines if self.is_own_file(line[0])]
         return tuple(frames)
+
+    def of_definition(self, function: Callable[..., object]) -> tuple[Frame, ...]:
+        """Where the app defines it: for what is found once it has returned, or before it begins."""
+        code = getattr(unwrap(function), "__code__", None)
+        if not isinstance(code, CodeType) or not self.is_own(code):
+            return ()
+        first = code.co_firstlineno
+        lines = range(first, first + DECORATOR_LINES_MAX)
+        line = next((n for n in lines if getline(code.co_filename, n).lstrip().startswith(_DEFINES)), first)
+        return (Frame(code.co_filename, line, code.co_qualname),)
 
     def of_stack(self, frame: FrameType | None) -> tuple[Frame, ...]:
         """The app's frames among `frame` and its callers, outermost first."""

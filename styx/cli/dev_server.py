@@ -99,6 +99,7 @@ def _watched(engine: EmbeddedEngine, shown: DevOptions, begin_check: list[Callab
     """Meanwhile the engine tells of what a developer wants to see."""
     notes = engine.reports.notes
     notes.all_aborts = shown.all_errors
+    engine.reports.show_all()
     replaying_is(lambda: notes.replaying)
     with ExitStack() as beside:
         beside.enter_context(warnings_shown(engine.reports, origins=True))

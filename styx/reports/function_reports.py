@@ -16,7 +16,7 @@ from styx.reports.allowance import Allowance
 from styx.reports.mistakes import Mistake, Mistakes, key_text, now, places, printable
 from styx.user_frames import Frame, UserFrames
 from styx.worker.events import RunExternal
-from styx.worker.notes import AbortNote, LineNote, Notes
+from styx.worker.notes import CAPTURES_MAX, AbortNote, LineNote, Notes
 
 SHOWN_PER_SECOND_MAX: Final = 10
 """Mistakes that are logged; further ones are counted, and kept as far as their frames were looked at."""
@@ -40,6 +40,10 @@ class FunctionReports:
         self._allowance = Allowance(SHOWN_PER_SECOND_MAX)
         self._refilled_s = monotonic()
         self._summary_due = False
+
+    def show_all(self) -> None:
+        """Somebody looks on: all of which the frames are looked at are logged."""
+        self._allowance = Allowance(CAPTURES_MAX)
 
     def take(self) -> None:
         """Tells what `notes` has; after each step of the worker that left some."""

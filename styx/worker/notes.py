@@ -108,7 +108,7 @@ class Notes:
             declared = not self.all_aborts and self._is_declared(error)
             if not declared and self._captures > 0:
                 self._captures -= 1
-                frames = self._frames.of(error)
+                frames = self._frames.of(error) or self._frames.of_definition(invocation._spec.func)
         except BaseException:  # noqa: BLE001 - the exception's own code, or its class's: it can raise anything
             frames = ()
         spec = invocation._spec

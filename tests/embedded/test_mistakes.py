@@ -52,6 +52,21 @@ async def put(ctx: Context, amount: int) -> None:
 
 
 @account.register
+async def forgets(ctx: Context) -> None:
+    ctx.call(account, put, "other", (5,))  # type: ignore[unused-coroutine]
+
+
+@account.register
+async def unsendable(ctx: Context) -> object:
+    return object()
+
+
+@account.register
+async def calls_with_a_word(ctx: Context) -> None:
+    ctx.call_async(account, put, "other", ("much",))
+
+
+@account.register
 async def calls_a_bug(ctx: Context) -> None:
     await ctx.call(account, bug, "other")
 
@@ -159,6 +174,9 @@ async def test_a_mistake_is_told_with_its_line(caplog: pytest.LogCaptureFixture)
         ("sleeps", "NondeterministicFunction", ["sleeps"]),
         ("draws_from_nothing", "RuntimeError", ["draws_from_nothing"]),
         ("outside", "RuntimeError", ["falls"]),
+        ("forgets", "ForgottenAwait", ["forgets"]),
+        ("unsendable", "UnsupportedValue", ["unsendable"]),
+        ("calls_with_a_word", "BadArguments", ["put"]),
     ],
 )
 async def test_the_line_of(function: str, kind: str, frames: list[str], caplog: pytest.LogCaptureFixture) -> None:
@@ -235,6 +253,23 @@ async def test_a_flood_is_counted(caplog: pytest.LogCaptureFixture, monkeypatch:
         summary()
         left_out = many - SHOWN_PER_SECOND_MAX
         assert caplog.records[-1].getMessage().startswith(f"{left_out} further mistakes")
+
+
+async def test_where_somebody_looks_on_all_are_shown(caplog: pytest.LogCaptureFixture) -> None:
+    async with styx.embedded(app) as client:
+        reports = client.engine.reports
+        reports.show_all()
+        reports._allowance._clock = lambda: 0.0
+        many = CAPTURES_MAX
+        await asyncio.gather(*(client.request("account", f"a{n}", "bug") for n in range(many)))
+        assert len(caplog.records) == many
+
+
+async def test_a_mistake_of_no_line_has_that_of_its_function(caplog: pytest.LogCaptureFixture) -> None:
+    async with styx.embedded(app) as client:
+        await client.request("account", "alice", "forgets")
+        [record] = caplog.records
+        assert record.getMessage().splitlines()[-1].strip() == "async def forgets(ctx: Context) -> None:"
 
 
 async def test_replays_do_not_repeat_what_is_known_to_be_told(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
