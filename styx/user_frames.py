@@ -16,10 +16,12 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Final, NamedTuple
 
-from styx.errors import FunctionTooLong, NondeterministicFunction
+from styx.errors import FunctionTooLong, NondeterministicFunction, describe
 
 FRAMES_MAX: Final = 20
 """Frames told of one exception: the innermost ones."""
+CAUSES_MAX: Final = 3
+"""Exceptions told of behind the one that was raised."""
 DEPTH_MAX: Final = 2_000
 """Frames looked at of one traceback."""
 DECORATOR_LINES_MAX: Final = 50
@@ -42,15 +44,22 @@ _RAISE: Final = opmap["RAISE_VARARGS"]
 _traceback_of: Final[Callable[[BaseException], TracebackType | None]] = BaseException.__dict__["__traceback__"].__get__
 """Whatever a class of the app's makes of the attribute."""
 _cause_of: Final[Callable[[BaseException], BaseException | None]] = BaseException.__dict__["__cause__"].__get__
+_context_of: Final[Callable[[BaseException], BaseException | None]] = BaseException.__dict__["__context__"].__get__
+_is_context_hidden: Final[Callable[[BaseException], bool]] = BaseException.__dict__["__suppress_context__"].__get__
 
 
 class Frame(NamedTuple):
-    """One line of a traceback. `own`: of the app; else it is where a library raised, which only comes last."""
+    """One line of a traceback. `own`: of the app; else it is where a library raised, which only comes last.
+
+    `cause`: with this line begin those of another exception, which led to the one before: `caused by KeyError: a`. One
+    that was made and never raised has no line: `file` is empty.
+    """
 
     file: str
     line: int
     function: str
     own: bool = True
+    cause: str = ""
 
 
 class UserFrames:
@@ -61,13 +70,34 @@ class UserFrames:
         self._meant: dict[tuple[int, int, type], tuple[bool, CodeType]] = {}
 
     def of(self, error: BaseException) -> tuple[Frame, ...]:
-        """The app's frames, outermost first; then the innermost one, if that is a library's.
+        """The app's frames, outermost first; then the innermost one, if that is a library's; then those of what caused
+        it, or of what it came from while that was handled, and so on.
 
-        Those of what caused it, if it has none: Python makes a `RuntimeError` of a function's `StopIteration`.
+        If it has none itself, those of its cause stand for it: Python makes a `RuntimeError` of a `StopIteration`.
         """
         frames = self._of(error)
         cause = None if frames else _cause_of(error)
-        return frames if cause is None else self._of(cause)
+        if cause is not None:
+            error, frames = cause, self._of(cause)
+        return frames + self._causes(error) if frames else frames
+
+    def _causes(self, error: BaseException) -> tuple[Frame, ...]:
+        found, told = list[Frame](), [error]
+        for _ in range(CAUSES_MAX):
+            cause, word = _cause_of(error), "caused by"
+            if cause is None and not _is_context_hidden(error):
+                cause, word = _context_of(error), "while handling"
+            if cause is None or any(cause is each for each in told):
+                break
+            frames = self._of(cause)
+            if frames or word == "caused by":
+                kind, message = describe(cause)
+                first = frames[0] if frames else Frame("", 0, "")
+                found += [first._replace(cause=f"{word} {kind}: {message}" if message else f"{word} {kind}")]
+                found += frames[1:]
+            told.append(cause)
+            error = cause
+        return tuple(found)
 
     def _of(self, error: BaseException) -> tuple[Frame, ...]:
         found: list[Frame] = []

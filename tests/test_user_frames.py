@@ -10,7 +10,7 @@ from weakref import ref
 import pytest
 
 from styx.codec import encode_strict
-from styx.user_frames import FRAMES_MAX, Frame, UserFrames
+from styx.user_frames import CAUSES_MAX, FRAMES_MAX, Frame, UserFrames
 
 
 class Refused(Exception):
@@ -125,6 +125,84 @@ def test_a_deep_traceback_is_cut() -> None:
 
     frames = UserFrames().of(raised_by(lambda: deeper(100)))
     assert len(frames) == FRAMES_MAX
+
+
+# What led to an exception --------------------------------------------------------------------------------------
+
+
+def handles() -> None:
+    try:
+        looks_up()
+    except KeyError:
+        raise Refused  # noqa: B904 - that is what it is for
+
+
+def hides() -> None:
+    try:
+        looks_up()
+    except KeyError:
+        raise Refused from None
+
+
+def from_one_never_raised() -> None:
+    raise Refused from ValueError("made only")
+
+
+def in_a_library() -> None:
+    try:
+        reads()
+    except ValueError as error:
+        raise Refused from error
+
+
+def causes(code: Callable[[], object]) -> list[tuple[str, str]]:
+    """(what is said, function) of each other exception's lines."""
+    told: list[tuple[str, str]] = []
+    cause = ""
+    for frame in UserFrames().of(raised_by(code)):
+        cause = frame.cause or cause
+        if cause:
+            told.append((cause, frame.function))
+    return told
+
+
+def test_the_lines_of_its_cause() -> None:
+    assert causes(again) == [("caused by KeyError: b", "again"), ("caused by KeyError: b", "looks_up")]
+    assert causes(handles) == [("while handling KeyError: b", "handles"), ("while handling KeyError: b", "looks_up")]
+    assert causes(hides) == []
+    assert causes(from_one_never_raised) == [("caused by ValueError: made only", "")]
+    said = "caused by JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
+    assert causes(in_a_library)[:2] == [(said, "in_a_library"), (said, "reads")]
+    assert len(causes(in_a_library)) == 3, "the library's line"
+
+
+def test_causes_have_an_end() -> None:
+    def chain(length: int) -> None:
+        try:
+            if length:
+                chain(length - 1)
+        except Refused as error:
+            raise Refused(length) from error
+        raise Refused(length)
+
+    words = [frame.cause for frame in UserFrames().of(raised_by(lambda: chain(10))) if frame.cause]
+    assert len(words) == CAUSES_MAX
+
+    first, second = Refused(1), Refused(2)
+    first.__cause__, second.__cause__ = second, first
+    words = [frame.cause for frame in UserFrames().of(raised_by(say(first))) if frame.cause]
+    assert words == ["caused by Refused: 2"]
+
+
+def test_a_cause_that_cannot_be_told() -> None:
+    class Unprintable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    def refuses() -> None:
+        raise Refused from Unprintable(1, 2)
+
+    assert causes(refuses) == [("caused by Unprintable: <the exception's message could not be printed>", "")]
 
 
 def test_nothing_is_kept_alive() -> None:

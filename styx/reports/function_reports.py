@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from styx.errors import describe
 from styx.reports.allowance import Allowance
-from styx.reports.mistakes import Mistake, Mistakes, key_text, now, places, printable
+from styx.reports.mistakes import Mistake, Mistakes, Place, key_text, now, places, printable
 from styx.user_frames import Frame, UserFrames
 from styx.worker.events import RunExternal
 from styx.worker.notes import CAPTURES_MAX, AbortNote, LineNote, Notes
@@ -156,9 +156,14 @@ def _fields(mistake: Mistake) -> dict[str, Any]:
         "epoch": mistake.epoch,
         "replaying": mistake.replayed,
         "type": mistake.type,
-        "traceback": [f"{place.file}:{place.line} in {place.function}: {place.source}" for place in mistake.frames],
+        "traceback": [line for place in mistake.frames for line in _traceback_lines(place)],
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _traceback_lines(place: Place) -> list[str]:
+    line = f"{place.file}:{place.line} in {place.function}: {place.source}"
+    return [place.cause] * bool(place.cause) + [line] * bool(place.file)
 
 
 def _tell_line(note: LineNote) -> None:

@@ -24,13 +24,26 @@ SOURCE_CHARS_MAX: Final = 200
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A line of code; `own`: of the app, else of the library that raised. `source` is empty if it is not here."""
+    """A line of code; `own`: of the app, else of the library that raised. `source` is empty if it is not here.
+
+    `cause`, and a `file` that is empty, as in `styx.user_frames.Frame`.
+    """
 
     file: str
     line: int
     function: str
     source: str
     own: bool = True
+    cause: str = ""
+
+    def lines(self) -> list[str]:
+        """For people."""
+        lines = [f"  {printable(self.cause)}"] if self.cause else []
+        if self.file:
+            lines.append(f"  {self}" if self.own else f"  raised in {self}")
+        if self.source and self.own:
+            lines.append(f"    {self.source}")
+        return lines
 
     def __str__(self) -> str:
         return f"{_short(self.file)}:{self.line} in {self.function}"
@@ -74,9 +87,7 @@ class Mistake(msgspec.Struct, kw_only=True):
         what = f"{head}: {self.type}: {self.message}" if self.message else f"{head}: {self.type}"
         lines = [printable(what) + (f"  ({place})" if place else "")]
         for frame in self.frames:
-            lines.append(f"  {frame}" if frame.own else f"  raised in {frame}")
-            if frame.source and frame.own:
-                lines.append(f"    {frame.source}")
+            lines += frame.lines()
         return "\n".join(lines)
 
 
@@ -90,7 +101,9 @@ class Mistakes:
     def add(self, mistake: Mistake) -> None:
         """Keeps it, with the ones before of the same place."""
         self.total += 1
-        place = (mistake.kind, mistake.operator, mistake.function, mistake.type, *mistake.frames)
+        # Of a cause the lines only: its words are others from one request to the next.
+        lines = [(frame.file, frame.line, frame.function) for frame in mistake.frames]
+        place: tuple[object, ...] = (mistake.kind, mistake.operator, mistake.function, mistake.type, *lines)
         if not mistake.frames:
             place = (*place, mistake.message)
         before = self._by_place.pop(place, None)
@@ -119,7 +132,8 @@ class _Page(msgspec.Struct):
 def places(frames: Iterable[Frame]) -> list[Place]:
     """Frames with their source, where it can be read."""
     return [
-        Place(f.file, f.line, f.function, getline(f.file, f.line).strip()[:SOURCE_CHARS_MAX], f.own) for f in frames
+        Place(f.file, f.line, f.function, getline(f.file, f.line).strip()[:SOURCE_CHARS_MAX], f.own, f.cause)
+        for f in frames
     ]
 
 

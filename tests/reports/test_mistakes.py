@@ -33,6 +33,17 @@ def test_a_place_is_kept_once() -> None:
     assert [(each.tid, each.key, each.times) for each in found] == [(3, "d", 4), (4, "c", 3)]
 
 
+def test_of_a_cause_the_lines_are_the_place_and_not_the_words() -> None:
+    kept = Mistakes()
+    for key in ("a", "b"):
+        one = mistake(3)
+        one.frames += places([Frame(__file__, 7, "look", cause=f"caused by KeyError: {key}"), Frame("", 0, "")])
+        kept.add(one)
+    ((found,), total) = (read_page(kept.page())[1], kept.total)
+    assert (found.times, total) == (2, 2)
+    assert found.text().splitlines()[-3:-1] == ["  caused by KeyError: b", f"  {found.frames[1]}"]
+
+
 def test_what_was_not_seen_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mistakes_module, "MISTAKES_MAX", 3)
     kept = Mistakes()

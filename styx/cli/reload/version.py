@@ -23,7 +23,7 @@ from styx.cli.exit_codes import CommandFailed
 from styx.cli.reload.control import News, Order, Orders
 from styx.cli.serving import ServingOptions, run_loop
 from styx.errors import StyxError
-from styx.user_frames import UserFrames
+from styx.user_frames import Frame, UserFrames
 
 
 def run_version(target: str, options: ServingOptions, shown: DevOptions, sockets: str) -> None:
@@ -59,9 +59,14 @@ def _explained(error: CommandFailed) -> str:
     if cause is None or isinstance(cause, SyntaxError):
         return error.message
     frames = UserFrames().of(cause)
-    lines = [f"  {frame.file}:{frame.line} in {frame.function}" for frame in frames if frame.own]
+    lines = [line for frame in frames if frame.own for line in _told(frame)]
     *_, last = traceback.format_exception_only(cause)
     return "\n".join([error.message.splitlines()[0], *lines, last.strip()])
+
+
+def _told(frame: Frame) -> list[str]:
+    place = f"  {frame.file}:{frame.line} in {frame.function}"
+    return [f"  {frame.cause}"] * bool(frame.cause) + [place] * bool(frame.file)
 
 
 def _directories() -> list[str]:
