@@ -15,9 +15,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from programs import HourFailed, Server, http, run
+from programs import HourFailed, Load, Server, answer_behind, http, run
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+LOG_CHARS_MAX: Final = 4_000
+"""Of what a program said, shown behind a failure."""
 BUGGY: Final = '''"""A tea shop."""
 from styx import App, Context, Operator
 
@@ -131,11 +133,7 @@ class Hour:
     def fixes_it_by_reload(self) -> str:
         self.write("teashop.py", BUGGY.replace(BUG, FIX))
         start_s = time.monotonic()
-        while True:
-            status, answer = http("POST", f"{self.url}/v1/tea/green/add", [5])
-            if status == 200:
-                break
-            expect("the status meanwhile", status, 409)
+        answer = answer_behind(409, "POST", f"{self.url}/v1/tea/green/add", [5])
         expect("the first result", answer["result"], 5)
         return f"saved, and the fixed code answers {time.monotonic() - start_s:.1f} s later"
 
@@ -173,23 +171,21 @@ class Hour:
 
     def adds(self, count: int) -> object:
         """The result of a call, once the gateway is ready."""
-        while True:
-            status, answer = http("POST", f"{self.url}/v1/tea/green/add", [count])
-            if status == 200:
-                return answer["result"]
-            expect("the status until the cluster is ready", status, 503)
+        return answer_behind(503, "POST", f"{self.url}/v1/tea/green/add", [count])["result"]
 
     def deploys(self) -> str:
         self.write("teashop.py", BUGGY.replace(BUG, SECOND_VERSION))
-        self.styx("deploy", "teashop:app")
+        with Load(f"{self.url}/v1/tea/white/add", [1]) as others:
+            self.styx("deploy", "teashop:app")
         expect("an answer of the second version", self.adds(1), 400)
-        return "the second version is deployed, and the state is still there"
+        return f"the second version is deployed, with its state; {others.answered()} requests meanwhile, all well"
 
     def rolls_back(self) -> str:
-        self.styx("deploy", "--rollback")
+        with Load(f"{self.url}/v1/tea/white/add", [1]) as others:
+            self.styx("deploy", "--rollback")
         expect("an answer of the first version", self.adds(1), 5)
         self.up.stop()
-        return "rolled back, and ended"
+        return f"rolled back, and ended; {others.answered()} requests meanwhile, all well"
 
 
 def main() -> int:
@@ -220,6 +216,8 @@ def main() -> int:
                 print(f"{time.monotonic() - start_s:6.1f} s  {did}", flush=True)
     except HourFailed as error:
         print(f"first-hour: {error}", file=sys.stderr)
+        for log in sorted(directory.glob("server-*.log"))[-1:]:
+            print(f"what served said last:\n{log.read_text(errors='replace')[-LOG_CHARS_MAX:]}", file=sys.stderr)
         return 1
     finally:
         if options.keep:

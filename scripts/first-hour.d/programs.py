@@ -5,10 +5,12 @@ Standard library only: what is under test is installed by the clone.
 
 from __future__ import annotations
 
+import http.client as http_client
 import json
 import os
 import signal
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -101,17 +103,58 @@ class Server:
 
 
 def http(method: str, url: str, body: Any = None) -> tuple[int, Any]:
-    """The status and the JSON of an answer; a server that is not there yet is tried again."""
+    """The status and the JSON of an answer; raises `HourFailed` if none comes: what serves never stops to."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+    except (OSError, http_client.HTTPException) as error:
+        raise HourFailed(f"{method} {url} has no answer: {error}") from None
+
+
+def answer_behind(status_meanwhile: int, method: str, url: str, body: Any = None) -> Any:
+    """The first good answer; until it comes each must have this status. Raises `HourFailed`."""
     until_s = time.monotonic() + PATIENCE_SECONDS
     while True:
-        try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
-                return response.status, json.load(response)
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
-        except urllib.error.URLError:
-            if time.monotonic() > until_s:
-                raise HourFailed(f"nothing answers at {url}") from None
-            time.sleep(POLL_SECONDS)
+        status, answer = http(method, url, body)
+        if status == 200:
+            return answer
+        if status != status_meanwhile or time.monotonic() > until_s:
+            raise HourFailed(f"{method} {url} answered {status}: {answer}")
+        time.sleep(POLL_SECONDS)
+
+
+class Load:
+    """Somebody else who sends the same request again and again, while something changes."""
+
+    def __init__(self, url: str, body: Any) -> None:
+        self._request = ("POST", url, body)
+        self._ended = threading.Event()
+        self._answers: list[object] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Load:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                status, answer = http(*self._request)
+            except HourFailed as error:
+                status, answer = 0, str(error)
+            self._answers.append(answer["result"] if status == 200 else (status, answer))
+
+    def answered(self) -> int:
+        """How many requests there were, once it is over; raises `HourFailed` if one has no result."""
+        failed = [answer for answer in self._answers if isinstance(answer, tuple)]
+        if failed or not self._answers:
+            raise HourFailed(f"{len(failed)} of {len(self._answers)} requests meanwhile failed: {failed[:3]}")
+        return len(self._answers)
