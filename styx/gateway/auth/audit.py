@@ -10,6 +10,8 @@ import json
 import logging
 from typing import Final
 
+from styx.gateway.auth.token_bucket import TokenBucket
+
 LINES_PER_SECOND: Final = 10.0
 LINES_AT_ONCE: Final = 50.0
 TEXT_CHARS_MAX: Final = 200
@@ -22,8 +24,7 @@ class Audit:
     """Writes lines, and `left_out` into the next one behind those that it did not write. Reads no clock."""
 
     def __init__(self) -> None:
-        self._left = LINES_AT_ONCE
-        self._at_s = 0.0
+        self._bucket = TokenBucket(LINES_AT_ONCE, 0.0)
         self._left_out = 0
 
     def refused(self, now_s: float, status: int, code: str, message: str, **facts: str | None) -> None:
@@ -42,12 +43,7 @@ class Audit:
             self._write({"event": "refused", "message": "no line was written about further refusals"})
 
     def _may_write(self, now_s: float) -> bool:
-        self._left = min(LINES_AT_ONCE, self._left + max(0.0, now_s - self._at_s) * LINES_PER_SECOND)
-        self._at_s = now_s
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
+        return self._bucket.take(LINES_AT_ONCE, LINES_PER_SECOND, now_s) is None
 
     def _write(self, line: dict[str, object]) -> None:
         if self._left_out:

@@ -8,9 +8,10 @@ without a credential is no attempt.
 from __future__ import annotations
 
 import ipaddress
-import math
 from collections import OrderedDict
 from typing import Final
+
+from styx.gateway.auth.token_bucket import TokenBucket
 
 FAILURES_AT_ONCE_MAX: Final = 20
 """From one address, before it has to wait."""
@@ -24,22 +25,19 @@ _IPV6_PREFIX_BITS: Final = 64
 
 
 class FailedAttempts:
-    """A bucket for each address, which fills evenly."""
+    """A bucket for each address."""
 
     def __init__(self) -> None:
-        self._uses: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._uses: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def failed(self, address: str, now_s: float) -> int | None:
         """One more failed, at `now_s`; after how many seconds to try again, None within the limit."""
         name = _network_of(address)
-        left, at_s = self._uses.pop(name, (float(FAILURES_AT_ONCE_MAX), now_s))
-        left = min(float(FAILURES_AT_ONCE_MAX), left + max(0.0, now_s - at_s) * FAILURES_PER_SECOND_MAX)
-        over = left < 1
-        left -= 0 if over else 1
-        self._uses[name] = left, now_s
+        bucket = self._uses.pop(name, None) or TokenBucket(FAILURES_AT_ONCE_MAX, now_s)
+        self._uses[name] = bucket  # as the last one
         if len(self._uses) > ADDRESSES_MAX:
             self._uses.popitem(last=False)
-        return math.ceil((1 - left) / FAILURES_PER_SECOND_MAX) if over else None
+        return bucket.take(FAILURES_AT_ONCE_MAX, FAILURES_PER_SECOND_MAX, now_s)
 
 
 def _network_of(address: str) -> str:

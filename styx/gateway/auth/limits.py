@@ -1,17 +1,17 @@
 """Limits of each identity: requests a second, and requests in flight. Decides; reads no clock.
 
-A rate is a bucket of one second's requests that fills evenly. Each gateway counts by itself: of several, each lets
+A rate is a bucket of one second's requests. Each gateway counts by itself: of several, each lets
 through as much.
 """
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from itertools import islice
 from typing import Final, NamedTuple
 
 from styx.gateway.auth.identity import Identity
+from styx.gateway.auth.token_bucket import TokenBucket
 
 IDENTITIES_MAX: Final = 10_000
 """Who is counted; beyond it, who has nothing in flight and was here least lately is forgotten."""
@@ -26,11 +26,10 @@ class Exceeded(NamedTuple):
 
 
 class _Use:
-    __slots__ = ("at_s", "in_flight", "left")
+    __slots__ = ("bucket", "in_flight")
 
-    def __init__(self, left: float, at_s: float) -> None:
-        self.left = left
-        self.at_s = at_s
+    def __init__(self, bucket: TokenBucket) -> None:
+        self.bucket = bucket
         self.in_flight = 0
 
 
@@ -49,20 +48,16 @@ class Limits:
         most = max(1.0, rate or 0.0)
         use = self._uses.get(identity.source)
         if use is None:
-            use = self._uses[identity.source] = _Use(most, now_s)
+            use = self._uses[identity.source] = _Use(TokenBucket(most, now_s))
             self._forget()
         else:
             self._uses.move_to_end(identity.source)
         if in_flight is not None and use.in_flight >= in_flight:
             return Exceeded(f"{in_flight} requests of {identity.name} are in flight", 1)
         if rate is not None:
-            use.left = min(most, use.left + max(0.0, now_s - use.at_s) * rate)
-            use.at_s = now_s
-            if use.left < 1:
-                return Exceeded(
-                    f"{identity.name} may send {rate:g} requests a second", math.ceil((1 - use.left) / rate)
-                )
-            use.left -= 1
+            retry_s = use.bucket.take(most, rate, now_s)
+            if retry_s is not None:
+                return Exceeded(f"{identity.name} may send {rate:g} requests a second", retry_s)
         use.in_flight += 1
         return None
 
