@@ -172,12 +172,14 @@ class StateCheck:
             self._first.append(f"{entity_name(operator, key)}{why}")
 
 
-def check_tables(app: App, n_slots: int, limits: Limits, slots: Mapping[int, Mapping[str, Table]]) -> StateFindings:
+def check_tables(
+    app: App, n_slots: int, limits: Limits, slots: Mapping[int, Mapping[str, Table]], guard: Guard | None = None
+) -> StateFindings:
     """The findings for all tables, by slot and operator, at once: for where nothing else is served meanwhile.
 
     Names of tables that begin with NUL are the engine's own, and left alone.
     """
-    check = StateCheck(app, n_slots, limits)
+    check = StateCheck(app, n_slots, limits, guard)
     for slot, tables in slots.items():
         for operator, table in tables.items():
             if not operator.startswith("\0"):

@@ -18,7 +18,6 @@ from typing import Final
 from styx.app import App
 from styx.coordinator.events import Started
 from styx.deployment.package_format import PackageRefused
-from styx.deployment.state_check import check_tables
 from styx.embedded_engine import app_record
 from styx.embedded_engine.app_record import AppRecord
 from styx.embedded_engine.losses import (
@@ -30,6 +29,7 @@ from styx.embedded_engine.losses import (
     unknown_operators,
     unstable_partition_key,
 )
+from styx.embedded_engine.watched_check import checked
 from styx.errors import ConfigurationError, EngineFailed
 from styx.limits import Limits
 from styx.protocol import Manifest
@@ -185,7 +185,7 @@ class AppChange:
             raise ConfigurationError(reason)
         if not values:
             return
-        findings = check_tables(self._app, self._n_slots, self._limits, _of_app(self._app, tables))
+        findings = checked(self._app, self._n_slots, self._limits, _of_app(self._app, tables))
         refusal = findings.refusal()
         if refusal is not None:
             raise ConfigurationError(f"{refusal}\n{NOTHING_CHANGED}")

@@ -23,7 +23,7 @@ from styx.patience import END_SECONDS, alive_seconds_max, end_seconds_max
 from styx.user_frames import UserFrames
 from styx.watchdog import ending, held_interpreter
 from styx.watchdog.interruption import Interruption
-from styx.watchdog.watched import Watched
+from styx.watchdog.watched import Watched, WatchedCheck
 from styx.worker.invocation import Invocation
 
 TURN_SECONDS: Final = 0.25
@@ -51,7 +51,7 @@ class Watchdog:
 
     def __init__(
         self,
-        watched: Watched,
+        watched: Watched | WatchedCheck,
         busy: Callable[[str, float], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         exit_now: Callable[[int], object] = os._exit,
@@ -81,7 +81,7 @@ class Watchdog:
     @property
     def seconds_max(self) -> float:
         """What the core runs with now: recorded epochs run within the limits that they were recorded with."""
-        return self._watched.worker.limits.function_seconds_max
+        return self._watched.limits.function_seconds_max
 
     @property
     def turn_s(self) -> float:
@@ -112,7 +112,7 @@ class Watchdog:
         held_s = now_s - self._before_s
         passed_s, self._before_s = min(held_s, 2 * self.turn_s), now_s
         watched = self._watched
-        running = watched.worker.executor.running
+        running = watched.running
         if held_s >= HELD_UP_SECONDS:
             self._was_held_up(held_s, running.invocation)
         invocation, turn = running.invocation, watched.turns.turn
@@ -175,8 +175,7 @@ class Watchdog:
             self._held_s = 0.0
             return
         before_s, self._held_s = self._held_s, self._held_s + passed_s
-        worker = self._watched.worker
-        left_s = end_seconds_max(worker.limits) - self._held_s
+        left_s = end_seconds_max(self._watched.limits) - self._held_s
         if invocation is not None:
             over_s = self._seconds - self._limit_s(invocation)
             self._stuck_s += passed_s if over_s >= 0 else 0.0
@@ -254,8 +253,8 @@ class Watchdog:
     # The limit -----------------------------------------------------------------------------------------------
 
     def _limit_s(self, invocation: Invocation) -> float:
-        worker = self._watched.worker
-        return self.seconds_max * (1 if worker.executor.running.harmless else worker.patience)
+        watched = self._watched
+        return self.seconds_max * (1 if watched.running.harmless else watched.patience)
 
     def _limit(self, invocation: Invocation) -> None:
         if self._seconds < self._limit_s(invocation):
@@ -273,7 +272,7 @@ class Watchdog:
             self._error_s = self._seconds
         del frame
         again = self._seconds - self._error_s >= INSIST_SECONDS
-        self._interruption.interrupt(self._watched.worker.executor.running, invocation, error, again=again)
+        self._interruption.interrupt(self._watched.running, invocation, error, again=again)
 
 
 def name_of(invocation: Invocation) -> str:

@@ -1,4 +1,5 @@
-"""What a watchdog looks at: one worker's core, the thread it runs on, and whether that is within a pass.
+"""What a watchdog looks at: one worker's core, or a check of stored state; the thread it runs on, and whether that is
+within a pass.
 
 Read from another thread, so only what is a single field at a time. Decides nothing.
 """
@@ -7,8 +8,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from styx.limits import Limits
 from styx.sequencer.tid import slot_of
 from styx.worker.invocation import Invocation
+from styx.worker.running import Running
 from styx.worker.step import Step
 from styx.worker.worker import Worker
 
@@ -29,6 +32,21 @@ class Watched:
         self.worker = worker
         self.turns = turns
         self.thread_id = thread_id
+
+    @property
+    def running(self) -> Running:
+        """Whose code runs."""
+        return self.worker.executor.running
+
+    @property
+    def limits(self) -> Limits:
+        """What the core runs with now: recorded epochs run within the limits that they were recorded with."""
+        return self.worker.limits
+
+    @property
+    def patience(self) -> int:
+        """So many times as long may a function run."""
+        return self.worker.patience
 
     def recovery(self) -> str | None:
         """What the worker does as long as it is not there to serve; None once it is, or while nobody wants it to."""
@@ -60,3 +78,32 @@ class Watched:
         if worker.patience == 1 or worker.reached not in (Step.EXECUTING, Step.LOCKING):
             return ""
         return f", in the replay of epoch {worker.epoch}"
+
+
+class WatchedCheck:
+    """A check of stored state on a thread of its own, while nothing else runs."""
+
+    patience = 1
+    turn = 0
+
+    def __init__(self, running: Running, limits: Limits, thread_id: int) -> None:
+        self.running = running
+        self.limits = limits
+        self.thread_id = thread_id
+
+    @property
+    def turns(self) -> Turns:
+        """It holds up no event loop."""
+        return self
+
+    def recovery(self) -> str | None:
+        """It says nothing of itself: only code of the app's is told of."""
+        return None
+
+    def way_out(self, invocation: Invocation) -> str:
+        """It is of no request."""
+        return ""
+
+    def replaying(self) -> str:
+        """Nor of any epoch."""
+        return ", where stored state is read"

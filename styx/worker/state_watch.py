@@ -6,22 +6,17 @@ held one nothing changes, so what is left then decides. It tells what it has fou
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable
+from typing import Any, Final
 
 from styx.app import App
 from styx.deployment.state_check import SLICE_ENTITIES, StateCheck
-from styx.entity_read import read_function
-from styx.function_spec import FunctionSpec
 from styx.limits import Limits
-from styx.operator import Operator
 from styx.protocol import CheckState, StateChecked
 from styx.worker.running import Running
 from styx.worker.slot import IDEMPOTENCY_TABLE, Slot
-from styx.worker.standing import Standing
+from styx.worker.state_guard import StateGuard
 
-T = TypeVar("T")
 _WHOLE: Final = -1
 
 
@@ -35,7 +30,7 @@ class StateWatch:
         self, version: int, app: App, n_slots: int, limits: Limits, slots: Iterable[Slot], running: Running
     ) -> None:
         self._version = version
-        self._check = StateCheck(app, n_slots, limits, _Guard(app, n_slots, limits, running))
+        self._check = StateCheck(app, n_slots, limits, StateGuard(app, n_slots, limits, running))
         self._told = False
         self._held: int | None = None
         self._changed: list[tuple[Slot, str, list[Any]]] = []
@@ -82,28 +77,6 @@ class StateWatch:
         self._told, self._held = True, None
         self._look_again()
         return [StateChecked(generation, self._version, epoch, self._check.take())]
-
-
-class _Guard:
-    """Has the watchdog end what does not end: what state is read with has no part in any transaction."""
-
-    def __init__(self, app: App, n_slots: int, limits: Limits, running: Running) -> None:
-        self._running = running
-        self._standing = Standing(app, limits, n_slots, lambda: running)
-        self._names: dict[tuple[str, str], FunctionSpec] = {}
-
-    def run(self, operator: Operator, what: str, key: Any, call: Callable[[Any], T], argument: Any) -> T:
-        """As `Guard.run`; who looks is told `what` runs where a function's name would stand."""
-        name = self._names.get((operator.name, what))
-        if name is None:
-            name = self._names[operator.name, what] = copy.copy(read_function(operator))
-            name.name = what
-        running = self._running
-        running.harmless = True
-        try:
-            return self._standing.run(name, key, call, argument)
-        finally:
-            running.harmless = False
 
 
 def watch_of(

@@ -1,0 +1,29 @@
+"""The check of stored state at a start, beside a watchdog of its own: a `migrate=` that never ends is named and ended.
+
+What ran too long is among the findings. It changes nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from styx.app import App
+from styx.deployment.state_check import Table, check_tables
+from styx.deployment.state_findings import StateFindings
+from styx.limits import Limits
+from styx.watchdog.watchdog import Watchdog
+from styx.watchdog.watched import WatchedCheck
+from styx.worker.running import Running
+from styx.worker.state_guard import StateGuard
+
+
+def checked(app: App, n_slots: int, limits: Limits, slots: Mapping[int, Mapping[str, Table]]) -> StateFindings:
+    """As `check_tables`, on the thread that calls it."""
+    running = Running()
+    watchdog = Watchdog(WatchedCheck(running, limits, threading.get_ident()))
+    watchdog.start()
+    try:
+        return check_tables(app, n_slots, limits, slots, StateGuard(app, n_slots, limits, running))
+    finally:
+        watchdog.stop()

@@ -1,0 +1,42 @@
+"""Has the watchdog end what does not end of the code that stored state is checked with: its types, `migrate=`, keys.
+
+It decides nothing: what that means is for the check.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from styx.app import App
+from styx.entity_read import read_function
+from styx.function_spec import FunctionSpec
+from styx.limits import Limits
+from styx.operator import Operator
+from styx.worker.running import Running
+from styx.worker.standing import Standing
+
+T = TypeVar("T")
+
+
+class StateGuard:
+    """`running` is what the watchdog looks at. What runs here has no part in any transaction."""
+
+    def __init__(self, app: App, n_slots: int, limits: Limits, running: Running) -> None:
+        self._running = running
+        self._standing = Standing(app, limits, n_slots, lambda: running)
+        self._names: dict[tuple[str, str], FunctionSpec] = {}
+
+    def run(self, operator: Operator, what: str, key: Any, call: Callable[[Any], T], argument: Any) -> T:
+        """As `Guard.run`; who looks is told `what` runs where a function's name would stand."""
+        name = self._names.get((operator.name, what))
+        if name is None:
+            name = self._names[operator.name, what] = copy.copy(read_function(operator))
+            name.name = what
+        running = self._running
+        running.harmless = True
+        try:
+            return self._standing.run(name, key, call, argument)
+        finally:
+            running.harmless = False
