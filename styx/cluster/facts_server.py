@@ -112,6 +112,7 @@ class _Application:
                 now_s, refused.status, refused.code, refused.words, client=client, method=scope["method"]
             )
             return Page(msgspec.json.encode({"error": refused.words}), refused.status, retry_s=refused.retry_s)
+        self._audit.flush(now_s)  # probes come all the time, so that nobody else has to look
         make = self._pages.get(scope["path"])
         if make is None:
             return Page(msgspec.json.encode({"error": "not found", "there is": sorted(self._pages)}), 404)

@@ -8,12 +8,15 @@ import urllib.request
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from styx import ConfigurationError
+from styx.cluster import facts_server as facts_server_module
 from styx.cluster.facts_access import FactsAccess, given_token, token_of, tokens_for
 from styx.cluster.facts_server import FactsAddress, Page, facts_server, well
+from styx.gateway.auth.audit import LINES_AT_ONCE
 from styx.gateway.auth.failed_attempts import FAILURES_AT_ONCE_MAX
 from styx.testing.patience import PATIENCE_SECONDS
 
@@ -69,6 +72,31 @@ def test_who_fails_too_often_has_to_wait() -> None:
     nothing = access.refusal("GET", "/metrics", "1.1", [], "10.0.0.1", 7.0)
     assert nothing is not None
     assert nothing.status == 401
+
+
+def test_refusals_without_a_line_are_told_of_with_the_next_request(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(facts_server_module, "time", SimpleNamespace(monotonic=lambda: now_s))
+    application = facts_server_module._Application({"/healthz": lambda: well(None)}, FactsAccess("0.0.0.0", (TOKEN,)))
+
+    async def send(_: object) -> None: ...
+
+    def ask(path: str) -> None:
+        scope = {"method": "GET", "path": path, "headers": [], "client": ("10.0.0.1", 5)}
+        asyncio.run(application(scope, None, send))
+
+    with caplog.at_level(logging.WARNING, "styx.audit"):
+        for _ in range(int(LINES_AT_ONCE) + 5):
+            ask("/metrics")
+        ask("/healthz")
+        assert len(caplog.records) == LINES_AT_ONCE
+        now_s += 1
+        ask("/healthz")
+        ask("/healthz")
+    assert len(caplog.records) == LINES_AT_ONCE + 1
+    assert json.loads(caplog.records[-1].getMessage())["left_out"] == 5
 
 
 def test_which_tokens_are_asked_for(tmp_path: Path) -> None:
