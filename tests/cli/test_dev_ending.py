@@ -18,7 +18,8 @@ import pytest
 import styx
 from styx.errors import TransactionAborted
 from styx.testing.patience import PATIENCE_SECONDS
-from tests.cli.test_dev_process import STYX, Dev
+from tests.cli.served import STYX
+from tests.cli.test_dev_process import Dev
 
 pytestmark = pytest.mark.slow
 APP = """

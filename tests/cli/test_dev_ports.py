@@ -12,7 +12,8 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from tests.cli.test_dev_process import BANK, STYX, Dev, dev
+from tests.cli.served import STYX
+from tests.cli.test_dev_process import BANK, Dev, dev
 
 pytestmark = pytest.mark.slow
 PATHS = ("/", "/docs", "/metrics", "/errors", "/status", "/openapi.json", "/v1/account/a", "/none")

@@ -4,7 +4,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +12,9 @@ import pytest
 
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.cli.conftest import Styx
-from tests.cli.served import until_served
+from tests.cli.served import STYX, until_served
 
 pytestmark = pytest.mark.slow
-STYX = [sys.executable, "-m", "styx"]
 BANK = """
 from styx import App, Context, Operator
 

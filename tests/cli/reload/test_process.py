@@ -14,7 +14,8 @@ import aiohttp
 import pytest
 
 import styx
-from tests.cli.test_dev_process import STYX, Dev
+from tests.cli.served import STYX
+from tests.cli.test_dev_process import Dev
 
 pytestmark = pytest.mark.slow
 BANK = """
