@@ -24,7 +24,7 @@ def put_aside(text: str, log: KafkaAddress, store: Store, dry_run: bool) -> str:
     place = place_of(text)
     claim = read_claim(store)
     if claim is None:
-        raise ConfigurationError("the store is no cluster's")
+        raise ConfigurationError("no cluster has this store: give the one that its coordinator was started with")
     reader = KafkaReader(log, topics_of(claim.app))
     try:
         starts = {partition: first for partition, (first, _) in reader.bounds_of(Stream.REPLIES).items()}
