@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import signature
 from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol
 from zlib import crc32
@@ -64,9 +65,16 @@ def sample_keys(key_type: KeyType) -> list[Key]:
 
 
 def check_partition_key(operator: str, key_type: KeyType, part_of: Callable[[Any], Any]) -> None:
-    """Raises `ConfigurationError` for a `partition_key` that is of no use: two equal keys have different values, or a
-    value is of a type that has no place. One that fails for a sample may not fail for a real key, and is let pass.
+    """Raises `ConfigurationError` for a `partition_key` that is of no use: it takes no key, two equal keys have
+    different values, or a value is of a type that has no place. One that fails for a sample may not fail for a real
+    key, and is let pass.
     """
+    try:
+        signature(part_of).bind("a key")
+    except TypeError as error:
+        raise ConfigurationError(f"operator {operator!r}: partition_key gets one key: {error}") from None
+    except Exception:  # noqa: BLE001 - it has none that can be read: builtins, whatever a class makes of it
+        pass
     for first, second in zip(sample_keys(key_type), sample_keys(key_type), strict=True):
         try:
             values = part_of(first), part_of(second)

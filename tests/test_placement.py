@@ -44,6 +44,21 @@ def test_a_value_that_has_no_place_is_refused_where_it_is_declared(value: object
         Operator("a", partition_key=lambda key: value)
 
 
+@pytest.mark.parametrize("part_of", [lambda: 1, lambda key, more: key], ids=["none", "two"])
+def test_a_partition_key_that_takes_no_key_is_refused(part_of: Any) -> None:
+    with pytest.raises(ConfigurationError, match="operator 'a': partition_key gets one key"):
+        Operator("a", partition_key=part_of)
+
+
+@pytest.mark.parametrize(
+    "part_of",
+    [str.upper, len, lambda key, more=1: key, lambda *keys: keys[0]],
+    ids=["method", "builtin", "default", "any number"],
+)
+def test_a_partition_key_that_takes_one_key_is_fine(part_of: Any) -> None:
+    assert Operator("a", partition_key=part_of).slot_of("b", 4) < 4
+
+
 @pytest.mark.parametrize("key_type", [str, int, (int, str), (str, str, int)])
 def test_samples_are_keys(key_type: Any) -> None:
     declared = KeyType(key_type)
