@@ -160,7 +160,8 @@ def _recovered(start: Start) -> str:
 
 
 def _parameters(spec: FunctionSpec) -> str:
-    return ", ".join(map(str, spec.signature.parameters))
+    words = ", ".join(map(str, spec.signature.parameters))
+    return words.replace("typing.", "").replace("msgspec.Meta(", "Meta(")
 
 
 def say(*lines: str) -> None:

@@ -64,7 +64,8 @@ def command(directory: Path | None = None) -> str:
         return "styx"
     if not started.absolute().is_relative_to(Path.cwd()):
         return shlex.quote(str(started))
-    return shlex.quote(os.path.relpath(started, directory or Path.cwd()))
+    at = Path.cwd() / (directory or "")
+    return shlex.quote(os.path.relpath(started, at) if at.is_relative_to(Path.cwd()) else str(started.absolute()))
 
 
 def _words(spec: FunctionSpec, key_type: Any) -> list[str] | None:

@@ -121,7 +121,7 @@ def _row(worker: WorkerStatus) -> list[str]:
     return [
         worker.name,
         owns,
-        worker.step,
+        worker.step if worker.member else "",  # of an epoch, in which only who has slots takes part
         *(f"{count:,}" for count in counts),
         f"{worker.memory / MIB:,.0f} MiB",
         f"{worker.heard_s:.1f} s",

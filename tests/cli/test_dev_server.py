@@ -2,7 +2,9 @@
 
 import gc
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import pytest
 
 import styx
@@ -27,7 +29,7 @@ async def take(ctx: Context, quantity: int, note: str = "", *more: int) -> None:
 
 
 @shelf.register
-async def count(ctx: Context) -> None: ...
+async def count(ctx: Context, at_least: Annotated[int, msgspec.Meta(ge=0)] = 0) -> None: ...
 
 
 app = App("shop", operators=[shelf])
@@ -37,7 +39,7 @@ def test_opening_lines() -> None:
     assert opening_lines(app, "http://127.0.0.1:8080", OPTIONS, Start(0.1, None, None)) == [
         "Serving shop at http://127.0.0.1:8080",
         "  POST /v1/shelf/{key}/take   (quantity: int, note: str = '', *more: int)",
-        "  POST /v1/shelf/{key}/count  ()",
+        "  POST /v1/shelf/{key}/count  (at_least: Annotated[int, Meta(ge=0)] = 0)",
         "Docs  http://127.0.0.1:8080/docs",
         "Data  .styx (new)",
         f"Try   {command()} call shelf alice take 100",

@@ -72,6 +72,7 @@ def test_how_it_was_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert command(tmp_path / "shop") == "../bin/styx"
     monkeypatch.setattr(sys, "argv", ["bin/styx"])
     assert command(Path("shop")) == "../bin/styx"
+    assert command(Path("/elsewhere/shop")) == str(script)
     monkeypatch.setenv("PATH", str(script.parent))
     assert command() == "styx"
     monkeypatch.setattr(sys, "argv", ["/x/__main__.py"])

@@ -107,6 +107,13 @@ def test_what_else_is_told(status: Status, text: str) -> None:
     assert text in shown(status)
 
 
+def test_who_stands_by_is_at_no_step() -> None:
+    spare = WorkerStatus(number=2, name="spare", address="", member=False, slots=[], step="loading", heard_s=0.1)
+    text = shown(changed(workers=[spare]))
+    assert "stands by" in text
+    assert "loading" not in text
+
+
 @pytest.mark.parametrize(
     ("slots", "text"), [([], ""), ([4], "4"), ([0, 1, 2], "0-2"), ([5, 0, 2, 3], "0, 2-3, 5"), ([1, 0], "0-1")]
 )
