@@ -10,7 +10,6 @@ from tests.cli.conftest import Styx
 from tests.gateway.fake_engine import FakeEngine
 from tests.reports.test_mistakes import mistake
 
-
 FACTS = "the-token-of-facts"
 
 
