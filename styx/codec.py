@@ -19,6 +19,7 @@ from msgspec import inspect
 from styx.custom_types import dec_hook, enc_hook
 from styx.declared_types import nodes_of, type_text
 from styx.errors import UnsupportedValue
+from styx.reading import Reading
 from styx.round_trip import Misfit, equality_tells, lost, open_places, place_of
 from styx.sets import holds_set, in_order
 from styx.settled_types import settled
@@ -42,7 +43,7 @@ def _strict_default(value: Any) -> Any:
             "declare Operator(..., state_type=...) with a str or Decimal field for it"
         )
     told = f"{shown(value)} of type {kind.__name__} cannot be stored"
-    if kind is CoroutineType:
+    if kind is CoroutineType or kind is Reading:
         raise UnsupportedValue(f"{told}: an `await` is missing")
     plain = next((each for each in _PLAIN_TYPES if isinstance(value, each)), None)
     if plain is not None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from types import GenericAlias
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -36,9 +36,10 @@ from styx.limits import CALLS_PER_FUNCTION_MAX
 from styx.made_call import MadeCall
 from styx.operator import Operator
 from styx.partitioning import Key
+from styx.reading import Reading
 from styx.signature import NO_ARGUMENTS
 from styx.transaction_limits import TransactionLimits, calls_more
-from styx.waiting import DONE, ExternalCall, SyncCall, call, call_external, forgotten, function_text, get
+from styx.waiting import DONE, ExternalCall, SyncCall, call, call_external, forgotten, function_text
 
 _encode = msgspec.msgpack.Encoder().encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -119,6 +120,11 @@ def call_limit_error(limits: TransactionLimits, data: bytes) -> CallLimitExceede
     )
 
 
+def has_ended(begun: Any) -> bool:
+    """What a context's method gave has been awaited to its end, or closed."""
+    return begun.ended if isinstance(begun, Reading) else begun.cr_frame is None
+
+
 class Context(msgspec.Struct, eq=False):
     """One invocation of one function on one entity; valid until the function ends.
 
@@ -146,7 +152,7 @@ class Context(msgspec.Struct, eq=False):
     _called: int = 1
     _from_slot: int = 0
     _footprint: Any = None
-    _calls: list[MadeCall] = cast("list[MadeCall]", ())
+    _calls: list[MadeCall] | None = None
     _doom: BaseException | None = None
     _begun: Any = None
     _open: list[Any] | None = None
@@ -187,7 +193,7 @@ class Context(msgspec.Struct, eq=False):
                 default = unpack(data)
             except BaseException:  # noqa: BLE001 - the careful way reads what another version stored, or raises it again
                 default = self._decoded(data)
-        reading = get(default)
+        reading = Reading(default)
         if self._begun is not None:
             self._keep_open()
         self._begun = reading
@@ -244,6 +250,11 @@ class Context(msgspec.Struct, eq=False):
         return DONE
 
     @property
+    def _made(self) -> Sequence[MadeCall]:
+        """Its calls so far; not to be kept."""
+        return () if self._calls is None else self._calls
+
+    @property
     def state(self) -> Context:
         """`ctx.state.get/put/delete` are the same as `ctx.get/put/delete`."""
         return self
@@ -253,10 +264,10 @@ class Context(msgspec.Struct, eq=False):
     def call_async(self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()) -> None:
         """Calls a function in the same transaction without waiting for it; it runs after this chain has returned."""
         call = self._made_call(False, operator, function_name, key, params)
-        if self._calls:
-            self._calls.append(call)
+        if self._calls is None:
+            self._calls = [call]  # not before: most functions make no call
         else:
-            self._calls = [call]  # most functions make no call: they share the empty tuple
+            self._calls.append(call)
 
     def call(
         self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()
@@ -272,22 +283,23 @@ class Context(msgspec.Struct, eq=False):
 
     def _keep_open(self) -> None:
         """Takes note of the last coroutine if it has not ended, since another one begins."""
-        if self._begun.cr_frame is not None:
+        if not has_ended(self._begun):
             if self._open is None:
                 self._open = []
             elif len(self._open) >= OPEN_MAX:
-                self._open = [each for each in self._open if each.cr_frame is not None]
+                self._open = [each for each in self._open if not has_ended(each)]
             self._open.append(self._begun)
 
     def _sync_call(self, operator: Any, function_name: Any, key: Any, params: Any) -> SyncCall:
         made = self._made_call(True, operator, function_name, key, params)
+        calls = self._calls
+        if calls is None:
+            calls = []
         if self._doom is None:
             # A doomed function ends here, before the call: whatever the callee would do comes after its end.
-            if self._calls:
-                self._calls.append(made)
-            else:
-                self._calls = [made]
-        return SyncCall(self, len(self._calls) - 1, made)
+            calls.append(made)
+            self._calls = calls
+        return SyncCall(self, len(calls) - 1, made)
 
     def _made_call(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> MadeCall:
         if self._left < 0:
@@ -295,7 +307,7 @@ class Context(msgspec.Struct, eq=False):
         env = self._env
         limits = env.limits
         try:
-            if len(self._calls) >= CALLS_PER_FUNCTION_MAX:
+            if self._calls is not None and len(self._calls) >= CALLS_PER_FUNCTION_MAX:
                 raise CallLimitExceeded(f"{self._where()} made more than {CALLS_PER_FUNCTION_MAX} calls")
             if len(self._path) >= limits.call_depth_max * PATH_STEP_BYTES:
                 raise CallDepthExceeded(
@@ -430,13 +442,18 @@ class Context(msgspec.Struct, eq=False):
 
     def _forgotten(self) -> ForgottenAwait | None:
         """What a function ends with that has returned and not awaited all that it began, which is closed."""
-        unfinished = [each for each in [*(self._open or ()), self._begun] if each.cr_frame is not None]
+        unfinished = [each for each in [*(self._open or ()), self._begun] if not has_ended(each)]
         if not unfinished:
             return None
         error = ForgottenAwait(f"{self._where()} {forgotten(unfinished[0])}")
-        for each in unfinished:
-            each.close()  # or Python warns of it as well
+        self._end_begun()
         return error
+
+    def _end_begun(self) -> None:
+        """Closes what was begun and not awaited, or Python warns of it as well."""
+        for each in [*(self._open or ()), self._begun]:
+            if each is not None:
+                each.close()
 
     def _too_large(self, what: str, data: bytes) -> BaseException:
         limit = self._env.limits.value_bytes_max

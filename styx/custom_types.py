@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
+from styx.reading import Reading
+
 ERRORS_TOLD_MAX: Final = 10
 """Of what does not fit a model, so many places are named."""
 _STR_TYPES: Final = (
@@ -51,8 +53,9 @@ def enc_hook(value: Any) -> Any:
     kind = type(value)
     if is_model(kind):
         return _plain(value.model_dump(mode="python", by_alias=True, round_trip=True, warnings=False))
-    if kind is CoroutineType:
-        raise TypeError(f"an `await` is missing: {value.__qualname__}(…) gives a coroutine")
+    if kind is CoroutineType or kind is Reading:
+        name = "Context.get" if kind is Reading else value.__qualname__
+        raise TypeError(f"an `await` is missing: {name}(…) gives a coroutine")
     raise TypeError(f"Encoding objects of type {kind.__name__} is unsupported")
 
 

@@ -19,7 +19,7 @@ import msgspec
 from styx.app import App
 from styx.bulk_load import load_function
 from styx.codec import encode_any, is_scalar
-from styx.context import Context
+from styx.context import Context, has_ended
 from styx.entity_read import read_function
 from styx.errors import (
     BadArguments,
@@ -180,7 +180,7 @@ def _encoded(function: FunctionSpec, value: Any) -> bytes:
 def failure_of(context: Context, raised: BaseException) -> BaseException:
     """What an invocation that raised failed with: an error of its context that it swallowed wins."""
     if context._begun is not None:
-        context._forgotten()  # of what it did not await, nobody is to warn: that it failed is told
+        context._end_begun()  # of what it did not await, nobody is to warn: that it failed is told
     return context._doom if context._doom is not None else raised
 
 
@@ -191,7 +191,7 @@ def unfinished(context: Context) -> BaseException | None:
     begun = context._begun
     if begun is None:
         return None
-    if context._open is None and begun.cr_frame is None:
+    if context._open is None and has_ended(begun):
         context._begun = None  # nearly always; it is not kept as long as the context
         return None
     return context._forgotten()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from styx.codec import decode_plain, shown
 from styx.made_call import MadeCall
+from styx.reading import Reading
 
 if TYPE_CHECKING:
     from styx.context import Context
@@ -46,11 +47,6 @@ def _nothing() -> Generator[Any, Any, None]:
     yield
 
 
-async def get(value: Any) -> Any:
-    """What `Context.get` gives, which has read the value."""
-    return value
-
-
 async def call(context: Context, operator: Any, function: Any, key: Any, params: Any) -> Any:
     """What `Context.call` gives."""
     request = context._sync_call(operator, function, key, params)
@@ -64,12 +60,14 @@ async def call_external(context: Context, function: Callable[..., Any], args: tu
     return decode_plain(data)
 
 
-for _coroutine in (get, call, call_external):
+for _coroutine in (call, call_external):
     _coroutine.__qualname__ = f"Context.{_coroutine.__name__}"  # what Python calls a coroutine in its messages
 
 
-def forgotten(coroutine: CoroutineType[Any, Any, Any]) -> str:
+def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
     """What a function did that returned and never awaited this one, or not to its end, and what to write instead."""
+    if isinstance(coroutine, Reading):
+        return "did not await its ctx.get: write `await ctx.get()`"
     frame = coroutine.cr_frame
     assert frame is not None, "it has ended"
     begun = frame.f_locals
@@ -77,10 +75,8 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any]) -> str:
         operator = getattr(begun["operator"], "name", begun["operator"])
         called = f"{_name(operator)}.{_name(begun['function'])}"
         return f"made a call to {called} and did not await it: write `await ctx.call(…)`, or ctx.call_async"
-    if coroutine.cr_code is call_external.__code__:
-        called = function_text(begun["function"])
-        return f"made an outside call to {called} and did not await it: write `await ctx.call_external(…)`"
-    return "did not await its ctx.get: write `await ctx.get()`"
+    called = function_text(begun["function"])
+    return f"made an outside call to {called} and did not await it: write `await ctx.call_external(…)`"
 
 
 def function_text(function: Any) -> str:

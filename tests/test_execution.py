@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Coroutine, Generator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from styx.execution import (
     resolve_request,
     unfinished,
 )
+from styx.made_call import MadeCall
 from styx.messages import Request
 from styx.transaction_limits import transaction_limits
 
@@ -118,6 +120,15 @@ def test_what_a_function_runs_on_cannot_be_changed() -> None:
         with pytest.raises(AttributeError):
             setattr(context, name, (1, 3))
     assert context.key == (1, 2)
+
+
+def test_a_function_that_calls_nothing_shares_no_list_of_calls() -> None:
+    """What is appended to one's calls would be called by everybody who called nothing."""
+    one, other = (Context((1, 2), Environment(), node.functions["nothing"], Cell(), b"", b"", 1) for _ in range(2))
+    with contextlib.suppress(AttributeError):
+        one._calls.append(MadeCall(False, 0, node.functions["nothing"], (1, 2), b"\x90"))  # type: ignore[union-attr]
+    assert not other._calls
+    assert list(other._made) == []
 
 
 # Closing -------------------------------------------------------------------------------------------------------

@@ -29,7 +29,6 @@ from styx.gateway.result_json import result_json
 from styx.log.kafka.fetch import Chunk
 from styx.messages import Request, decode_request, encode_request
 from styx.protocol import PendingTransaction
-from styx.sequencer.arrival import Arrival
 from styx.transport.address import parse_address
 from styx.transport.frame import UNAUTHENTICATED_FRAME_BYTES_MAX, FrameReader, FrameTooLarge, take_frame
 from styx.worker.admission import Admission
@@ -290,7 +289,7 @@ def test_records_of_the_requests(field: str) -> None:
 
     check_linear(admit, record)
     check_linear(
-        lambda payload: admission.admit(0, 1, Arrival(0, 0, payload), ReplyMemory(Slot(0), 10, 10**9)),
+        lambda payload: admission.admit(0, 1, (0, 0, payload), ReplyMemory(Slot(0), 10, 10**9)),
         record,
     )
 

@@ -26,7 +26,9 @@ CONTEXT = """
 
         key: int
         path: bytes = b""
-        calls: list[CallSpec] = cast("list[CallSpec]", ())
+        calls: list[CallSpec] | None = None
+        left: int = -1
+        value: bytes = UNREAD
         footprint: Any = None
         own: list[int] = []
 
@@ -73,9 +75,11 @@ def test_a_record_is_a_class_that_takes_its_fields_in_their_order() -> None:
     assert "plain_stores\n" not in source
     assert "Its docstring." in source
     made = function(source, "__init__")
-    assert made.startswith("def __init__(self, key: int, path: bytes=b'', footprint: Any=None) -> None:")
+    assert made.startswith(
+        "def __init__(self, key: int, path: bytes=b'', calls: list[CallSpec] | None=None, left: int=-1,"
+    )
     assert "self.own: list[int] = []" in made, "a list for each object"
-    assert "self.calls: list[CallSpec] = _shared_calls" in made, "one empty list for all"
+    assert "own:" not in made.partition("\n")[0]
 
 
 def test_what_users_pass_is_not_checked_by_annotations() -> None:
@@ -86,7 +90,8 @@ def test_a_field_with_a_type_of_its_own_below_belongs_to_the_class_below() -> No
     both = native(context=CONTEXT, invocation=INVOCATION)
     assert "footprint" not in function(both["context"], "__init__")
     made = function(both["invocation"], "__init__")
-    assert made.startswith("def __init__(self, key: int, path: bytes, footprint: Footprint) -> None:"), made
+    assert made.startswith("def __init__(self, key: int, path: bytes, calls: list[CallSpec] | None, left: int,"), made
+    assert "footprint: Footprint) -> None:" in made, made
     assert "self.footprint: Footprint = footprint" in made
 
 
@@ -96,6 +101,25 @@ def test_names_that_stay_what_they_are_are_looked_up_once() -> None:
     assert "_once_LIMIT: _Final = LIMIT" in source
     assert "return _once_Call(_once_LIMIT)" in source
     assert "Context: _Final" not in source, "it is compiled itself"
+
+
+def test_members_of_enumerations_are_looked_up_once() -> None:
+    source = """
+        from __future__ import annotations
+        from styx.step import Step, steps
+
+        class Worker:
+            def step(self, own: Step) -> bool:
+                return self.at is Step.IDLE or own.LAST is steps.FIRST or Step.idle
+        """
+    changed = native(worker=source)["worker"]
+    assert "_once_Step_IDLE: _Final = Step.IDLE" in changed
+    assert "return self.at is _once_Step_IDLE or own.LAST is steps.FIRST or Step.idle" in changed
+
+
+def test_what_is_made_and_freed_in_turns_keeps_its_memory() -> None:
+    changed = native(reading="from __future__ import annotations\nclass Reading:\n    pass\n")["reading"]
+    assert "@mypyc_attr(free_list_len=1, acyclic=True)\nclass Reading:" in changed
 
 
 def test_the_usual_kind_is_made_by_its_name() -> None:
@@ -118,6 +142,33 @@ def test_an_attribute_has_one_declaration() -> None:
 def test_a_record_with_an_equality_is_refused() -> None:
     with pytest.raises(SystemExit, match="say eq=False"):
         native(one="import msgspec\nclass One(msgspec.Struct):\n    x: int\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("class One(msgspec.Struct, eq=False, kw_only=True):\n    x: int\n", "kw_only=True"),
+        ("class One(msgspec.Struct, eq=False, tag='one'):\n    x: int\n", "tag='one'"),
+        ("class One(msgspec.Struct, eq=False, frozen=False):\n    x: int\n", "frozen=False"),
+        ("from msgspec import Struct\nclass One(Struct, eq=False):\n    x: int\n", "eq=False"),
+        ("class One(Protocol, total=False):\n    x: int\n", "total=False"),
+        ("@cached\nclass One(msgspec.Struct, eq=False):\n    x: int\n", "cached"),
+        ("class One(msgspec.Struct, eq=False):\n    x: dict[str, int] = {}\n", "x = {}"),
+        ("class One(msgspec.Struct, eq=False):\n    x: list[int] = [1]\n", r"x = \[1\]"),
+        ("class One(msgspec.Struct, eq=False):\n    x: list[int] = cast('list[int]', ())\n", "x = cast"),
+        ("class One(msgspec.Struct, eq=False):\n    x: int = msgspec.field(name='y')\n", "x = msgspec.field"),
+        ("class One(msgspec.Struct, eq=False):\n    x: ClassVar[int] = 1\n", "x: ClassVar"),
+        ("class One(msgspec.Struct, eq=False):\n    def __post_init__(self) -> None:\n        pass\n", "__post_init__"),
+        (
+            "class One(msgspec.Struct, eq=False):\n    x: int\nclass Two(One, eq=False):\n    y: int\n"
+            "class Three(Two, eq=False):\n    z: int\n",
+            "the fields of One",
+        ),
+    ],
+)
+def test_what_would_be_lost_is_refused(source: str, told: str) -> None:
+    with pytest.raises(SystemExit, match=f"a native class cannot be this: .*{told}"):
+        native(one=f"import msgspec\n{source}")
 
 
 def test_the_modules_that_are_compiled_can_be_written_so() -> None:

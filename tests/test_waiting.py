@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import warnings
 from typing import Any
 
 import msgspec
@@ -152,6 +154,26 @@ def test_nothing_of_it_is_left() -> None:
             assert cluster.state() == {}
 
     asyncio.run(run())
+
+
+@account.register
+async def asks_outside_before_it_awaits(ctx: Context, awaits: bool) -> int:
+    first, second, reading = ctx.call(account, deposit, "x", (1,)), ctx.call(account, deposit, "x", (2,)), ctx.get(0)
+    length = await ctx.call_external(len, "text")
+    return length + int(await first) + int(await second) + int(await reading) if awaits else int(await reading)
+
+
+def test_python_does_not_warn_of_what_a_run_that_does_not_count_had_not_awaited() -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        forgot, awaited = errors(
+            ("asks_outside_before_it_awaits", (False,)), ("asks_outside_before_it_awaits", (True,))
+        )
+        gc.collect()
+    assert awaited is None
+    assert forgot is not None
+    assert forgot.type == "ForgottenAwait"
+    assert [str(each.message) for each in told if "never awaited" in str(each.message)] == []
 
 
 def test_what_is_awaited_later_or_closed_is_not_forgotten() -> None:

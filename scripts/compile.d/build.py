@@ -40,6 +40,7 @@ MODULES: Final = (
     "key_space",
     "log/kafka/batch",
     "made_call",
+    "reading",
     "sequencer/sequencer",
     "sequencer/tid",
     "transaction_limits",

@@ -5,20 +5,31 @@ the slow way, and the compiler drops a Struct's class keywords without a word. S
 an `__init__` of its fields comes, which takes them in the same order. Besides, an object made by a class in a variable
 called `kind` is made by the class's name where it is the usual one (through a variable arguments travel as a tuple);
 annotations of the methods that users call are no checks, as in the plain form; and what a module names once and for all
-is looked up once, when it is imported, not in the module's dictionary each time. Never changes anything else.
+is looked up once, when it is imported, not in the module's dictionary each time. What a native class cannot be is
+refused, and never left out. Never changes anything else.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 SUBCLASSED: Final = frozenset({"Cell", "Environment", "Context", "Invocation", "Worker"})
 """Classes that interpreted code derives from."""
+SHORT_LIVED: Final = frozenset({"Reading"})
+"""Classes of which one object after the other is made and freed: the memory of the last one is kept for the next. They
+hold nothing when they are freed, so that the collector need not know them.
+"""
 CALLED_BY_USERS: Final = frozenset({"Context"})
 """Classes whose methods get whatever a user passes."""
 USUAL_KIND: Final = "Invocation"
+KEYWORDS: Final = frozenset({"eq=False", "gc=False", "frozen=True"})
+"""What may be said of a record: it is equal to itself alone, the collector may know it, and the type checker keeps
+others from setting its fields.
+"""
+DECORATORS: Final = frozenset({"plain_stores"})
+"""What goes with the Struct."""
 _FUTURE: Final = "from __future__ import annotations\n"
 _IMPORT: Final = """
 from typing import TYPE_CHECKING as _checked, Final as _Final
@@ -48,6 +59,7 @@ def native_form(sources: dict[str, str]) -> dict[str, str]:
     trees = {name: ast.parse(source) for name, source in sources.items()}
     records = _records(trees)
     classes = [node for tree in trees.values() for node in _classes(tree)]
+    _refuse_what_is_lost(classes, {record.name: record for record in records})
     declared = {node.name: _declared(node) for node in classes}
     above = {node.name: _inherited(node, declared) for node in classes}
     written_anew = {record.name for record in records}
@@ -80,10 +92,44 @@ def _records(trees: dict[str, ast.Module]) -> list[Record]:
             bases = [ast.unparse(base) for base in node.bases]
             base = next((record for record in records if record.name in bases), None)
             if "msgspec.Struct" in bases or base is not None:
-                if base is None and "eq=False" not in {f"{k.arg}={ast.unparse(k.value)}" for k in node.keywords}:
+                if "eq=False" not in _keywords(node):
                     raise SystemExit(f"{name}.{node.name}: a native class has no equality of its own: say eq=False")
                 records.append(Record(name, node.name, _fields(node.body), base, _narrowed(node)))
     return records
+
+
+def _keywords(node: ast.ClassDef) -> set[str]:
+    return {f"{keyword.arg}={ast.unparse(keyword.value)}" for keyword in node.keywords}
+
+
+def _refuse_what_is_lost(classes: list[ast.ClassDef], records: dict[str, Record]) -> None:
+    """What the compiler would leave out without a word, or the native class would do otherwise."""
+    for node in classes:
+        record = records.get(node.name)
+        lost = _keywords(node) - (KEYWORDS if record is not None else set())
+        if record is not None:
+            lost |= {ast.unparse(each) for each in node.decorator_list} - DECORATORS
+            lost |= {f"{child.name}()" for child in node.body if _takes_part_in_making(child)}
+            lost |= {f"{field.name} = {field.default}" for field in record.fields if not _is_each_s_own(field)}
+            lost |= {f"{field.name}: {field.annotation}" for field in record.fields if "ClassVar" in field.annotation}
+            if record.base is not None and record.base.base is not None:
+                lost.add(f"the fields of {record.base.base.name}")
+        if lost:
+            raise SystemExit(f"{node.name}: a native class cannot be this: {', '.join(sorted(lost))}")
+
+
+def _takes_part_in_making(child: ast.stmt) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(child, ast.FunctionDef) and child.name in ("__init__", "__new__", "__post_init__")
+
+
+def _is_each_s_own(field: Field) -> bool:
+    """Whether the default is no object that could be changed, or is made anew for each."""
+    if field.default is None or field.default == "[]":
+        return True
+    default = ast.parse(field.default, mode="eval").body
+    if isinstance(default, ast.UnaryOp):
+        default = default.operand
+    return isinstance(default, ast.Constant) or (isinstance(default, ast.Name) and default.id.isupper())
 
 
 def _fields(body: list[ast.stmt]) -> list[Field]:
@@ -142,6 +188,7 @@ class _Module:
     def _module_names(self) -> None:
         """Constants are final; what is called, or all in capitals, of an import gets a final name of its own."""
         imported: set[str] = set()
+        once: dict[str, str] = {}
         for node in self._tree.body:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_value(node.value):
                 end = self._at(node.lineno, node.col_offset) + len(node.targets[0].id)
@@ -149,17 +196,19 @@ class _Module:
             elif isinstance(node, ast.ImportFrom) and node.module not in self._compiled and node.module != "__future__":
                 imported |= {alias.asname or alias.name for alias in node.names}
                 after = node.end_lineno
-        used = set()
         for function in ast.walk(self._tree):
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 for node in _uses(function):
-                    if node.id in imported:
-                        used.add(node.id)
-                        self._replace(node, f"_once_{node.id}")
-        if used:
+                    text = self._text(node)
+                    if text.partition(".")[0] in imported:
+                        once[text] = f"_once_{text.replace('.', '_')}"
+                        self._replace(node, once[text])
+        if once:
             assert after is not None
             at = self._at(after + 1, 0)
-            self._edits.append(Edit(at, at, "".join(f"_once_{name}: _Final = {name}\n" for name in sorted(used))))
+            self._edits.append(
+                Edit(at, at, "".join(f"{name}: _Final = {text}\n" for text, name in sorted(once.items())))
+            )
 
     def _at(self, line: int, column: int) -> int:
         return self._starts[line - 1] + column
@@ -189,13 +238,16 @@ class _Module:
             if node.name in SUBCLASSED:
                 at = self._at(node.lineno, 0)
                 self._edits.append(Edit(at, at, "@mypyc_attr(allow_interpreted_subclasses=True)\n"))
+            elif node.name in SHORT_LIVED:
+                at = self._at(node.lineno, 0)
+                self._edits.append(Edit(at, at, "@mypyc_attr(free_list_len=1, acyclic=True)\n"))
             return
         bases = [ast.unparse(base) for base in node.bases]
         kept = ", ".join(base for base in bases if base != "msgspec.Struct")
         first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
         start, end = self._at(first, 0), self._at(node.body[0].lineno, 0)
         decorator = "@mypyc_attr(allow_interpreted_subclasses=True)\n" if node.name in SUBCLASSED else ""
-        before = [f"_shared_{f.name}: {f.annotation} = []\n" for f in record.all_fields if _is_shared(f)]
+        before = []
         if record.base is not None:
             names = {
                 n.id for f in record.base.fields for n in ast.walk(ast.parse(f.annotation)) if isinstance(n, ast.Name)
@@ -236,8 +288,6 @@ class _Module:
             typed = f": {annotation}" if field.name in declared else ""
             if field.default == "[]":
                 body.append(f"        self.{field.name}{typed} = []\n")
-            elif _is_shared(field):
-                body.append(f"        self.{field.name}{typed} = _shared_{field.name}\n")
             else:
                 default = "" if field.default is None else f" = {field.default}"
                 if field.name in record.narrowed and "None" in default and "None" not in annotation:
@@ -246,11 +296,6 @@ class _Module:
                 parameters.append(f"{field.name}: {annotation}{default}")
                 body.append(f"        self.{field.name}{typed} = {field.name}\n")
         return f"    def __init__(self, {', '.join(parameters)}) -> None:\n" + "".join(body) + "\n"
-
-
-def _is_shared(field: Field) -> bool:
-    """One empty list stands for nobody's calls; nobody appends to it. In the plain form, an empty tuple does."""
-    return field.default is not None and field.default.startswith("cast(") and field.default.endswith(", ())")
 
 
 def _is_narrowing(node: ast.stmt) -> bool:
@@ -272,9 +317,10 @@ def _is_value(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute | ast.Constant | ast.Tuple)
 
 
-def _uses(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Name]:
-    """Names in its own statements that are called, or all in capitals."""
-    names = {}
+def _uses(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Name | ast.Attribute]:
+    """Names in its own statements that are called, or all in capitals; and members, all in capitals, of classes."""
+    names: dict[ast.Name, None] = {}
+    members: dict[ast.Attribute, None] = {}
     own = {argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg)}
     own |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     for statement in function.body:
@@ -283,7 +329,16 @@ def _uses(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.Name]:
                 names[node.func] = None
             elif isinstance(node, ast.Name) and node.id.isupper() and isinstance(node.ctx, ast.Load):
                 names[node] = None
-    return [node for node in names if node.id not in own]
+            elif _is_member(node):
+                members[node] = None
+    return [*(node for node in names if node.id not in own), *members]
+
+
+def _is_member(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    """`Step.IDLE`: of an enumeration, by the way it is written."""
+    if not (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr.isupper()):
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id[0].isupper() and not node.value.id.isupper()
 
 
 def _classes(tree: ast.Module) -> list[ast.ClassDef]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from styx.sequencer.arrival import Arrival
+from msgspec.structs import astuple
+
+from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import Resumed, SlotBatch
 
 
@@ -22,7 +24,7 @@ class SlotSequencer:
         self.slot = slot
         self.next_offset = next_offset
         self.expected = next_offset
-        self.waiting: deque[Arrival] = deque()
+        self.waiting: deque[Recorded] = deque()
         self.waiting_bytes = 0
         self.ready: dict[int, dict[bytes, bytes]] = {}
 
@@ -30,14 +32,16 @@ class SlotSequencer:
         """Takes records in log order; those taken before are ignored, gaps (log control records) are fine."""
         append, n_bytes = self.waiting.append, 0
         for arrival in arrivals:
-            offset = arrival.offset
+            recorded: Recorded = astuple(arrival)
+            offset: int = recorded[0]
             if offset >= self.expected:
                 self.expected = offset + 1
-                n_bytes += len(arrival.payload)
-                append(arrival)
+                payload: bytes = recorded[2]
+                n_bytes += len(payload)
+                append(recorded)
         self.waiting_bytes += n_bytes
 
-    def batch(self, limit: int, outcome_bytes_max: int) -> tuple[SlotBatch, list[Arrival]]:
+    def batch(self, limit: int, outcome_bytes_max: int) -> tuple[SlotBatch, list[Recorded]]:
         """The next batch of at most `limit` requests, and resumed transactions whose outcomes fit, the others later."""
         first = self.next_offset
         count = min(limit, len(self.waiting))
@@ -45,7 +49,7 @@ class SlotSequencer:
         taken = [popleft() for _ in range(count)]
         if taken:
             self.waiting_bytes -= _bytes_of(taken)
-            self.next_offset = taken[-1].offset + 1
+            self.next_offset = taken[-1][0] + 1
         resumed = []
         for tid, outcomes in list(self.ready.items()):
             outcome_bytes_max -= sum(map(len, outcomes.values()))
@@ -59,11 +63,11 @@ class SlotSequencer:
         """Everything that `batch` names has arrived."""
         return self.expected >= batch.next
 
-    def replay(self, batch: SlotBatch) -> list[Arrival]:
+    def replay(self, batch: SlotBatch) -> list[Recorded]:
         """The requests of a recorded batch."""
         assert batch.first == self.next_offset, "a replayed batch does not start where the last one ended"
         taken = []
-        while self.waiting and self.waiting[0].offset < batch.next:
+        while self.waiting and self.waiting[0][0] < batch.next:
             taken.append(self.waiting.popleft())
         self.waiting_bytes -= _bytes_of(taken)
         assert len(taken) == batch.count, "the log gave other requests than the epoch record counts"
@@ -73,8 +77,9 @@ class SlotSequencer:
         return taken
 
 
-def _bytes_of(arrivals: list[Arrival]) -> int:
+def _bytes_of(taken: list[Recorded]) -> int:
     n_bytes = 0  # compiled, this costs less than the `sum` of a list
-    for arrival in arrivals:
-        n_bytes += len(arrival.payload)
+    for recorded in taken:
+        payload: bytes = recorded[2]
+        n_bytes += len(payload)
     return n_bytes

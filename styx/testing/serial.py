@@ -277,7 +277,7 @@ class _Transaction(Environment):
                 raise _Ended(aborted(error)) from None
             if not context._path:
                 self.result = data
-        for index, call in enumerate(context._calls):
+        for index, call in enumerate(context._made):
             if not call.synchronous:
                 calls.append(self._call(context, index, call))
         return data

@@ -19,7 +19,7 @@ from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.messages import Request, decode_reply, decode_request
 from styx.protocol import PendingTransaction
-from styx.sequencer.arrival import Arrival
+from styx.sequencer.arrival import Recorded
 from styx.worker.events import ReportPoison
 from styx.worker.messages import Failure
 from styx.worker.placing import Placing
@@ -51,20 +51,19 @@ class Admission:
         self.waiting: dict[tuple[int, bytes], RootTransaction] = {}
 
     def admit(
-        self, slot: int, tid: int, arrival: Arrival, memory: ReplyMemory
+        self, slot: int, tid: int, recorded: Recorded, memory: ReplyMemory
     ) -> RootTransaction | ReportPoison | None:
         """A transaction, or the report of a record that is none; None for a repetition of an unfinished request.
 
         A repetition of a finished one is a transaction that is done already, with the first one's reply as
         `remembered`.
         """
-        recorded: tuple[Any, ...] = astuple(arrival)  # at once: compiled code reaches a Struct's fields slowly
         offset, timestamp_us, payload = recorded
         try:
             request = decode_request(payload)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             return ReportPoison(slot, offset, f"not a request: {error}")
-        fields: tuple[Any, ...] = astuple(request)
+        fields: tuple[Any, ...] = astuple(request)  # at once: compiled code reaches a Struct's fields slowly
         request_id, operator, key, name, params, idempotency_key, reply_to = fields
         function: FunctionSpec | None = None
         failure: Failure | None = None

@@ -115,7 +115,7 @@ class Endings(RootAccounts):
                 self._answer(invocation, result, invocation.asynchronous_calls(), None)
                 return
             self.roots[footprint.tid].result = result
-        if not calls and invocation._below is None:
+        if calls is None and invocation._below is None:
             self._branch_ended(invocation)
         else:
             self._calls_made(invocation)
@@ -123,7 +123,12 @@ class Endings(RootAccounts):
     def _calls_made(self, invocation: Invocation) -> None:
         """A chain has ended well; its asynchronous calls are made now."""
         footprint, count, own = invocation._footprint, invocation._called, invocation._calls
-        if len(own) == 1 and invocation._below is None and not (own[0].synchronous or footprint.sequential):
+        if (
+            own is not None
+            and len(own) == 1
+            and invocation._below is None
+            and not (own[0].synchronous or footprint.sequential)
+        ):
             footprint.sent += 1 + calls_more(own[0].params, self.limits)
             if footprint.sent < self._invocations_max:
                 # The usual number, without lists.

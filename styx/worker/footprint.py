@@ -176,7 +176,9 @@ class Footprint(msgspec.Struct, Environment, eq=False):
         if self.root_slot != here:
             return True
         for invocation in self.invocations:
-            for call in invocation._calls:
-                if call.slot != here:
-                    return True
+            calls = invocation._calls
+            if calls is not None:
+                for call in calls:
+                    if call.slot != here:
+                        return True
         return False

@@ -10,7 +10,7 @@ from styx.app import App
 from styx.limits import Limits
 from styx.protocol import PendingTransaction
 from styx.sequencer import tid
-from styx.sequencer.arrival import Arrival
+from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import EpochPlan, SlotBatch
 from styx.sequencer.sequencer import SlotSequencer
 from styx.worker.admission import Admission
@@ -127,10 +127,10 @@ class Intake:
             room = 0
         turn = epoch % len(slots) if slots else 0
         for left, slot in zip(range(len(slots), 0, -1), slots[turn:] + slots[:turn], strict=True):
-            batch, arrivals = self._sequencers[slot].batch(0 if slot in full else -(-room // left), outcome_bytes)
+            batch, taken = self._sequencers[slot].batch(0 if slot in full else -(-room // left), outcome_bytes)
             room -= batch.count
             outcome_bytes -= sum(len(o) for resumed in batch.resumed for o in resumed.outcomes.values())
-            self._admit(slot, counter, batch, arrivals, roots)
+            self._admit(slot, counter, batch, taken, roots)
             batches.append(batch)
         return roots, batches
 
@@ -160,7 +160,7 @@ class Intake:
         return roots
 
     def _admit(
-        self, slot: int, counter: int, batch: SlotBatch, arrivals: list[Arrival], roots: list[RootTransaction]
+        self, slot: int, counter: int, batch: SlotBatch, taken: list[Recorded], roots: list[RootTransaction]
     ) -> None:
         for resumed in batch.resumed:
             root = self.parked.pop(resumed.tid, None)
@@ -172,15 +172,15 @@ class Intake:
             root.begin()
             roots.append(root)
         memory = self._memories[slot]
-        if not arrivals:
+        if not taken:
             return
         admission, n_slots = self._admission, self._n_slots
-        first, last = tid.tid(slot, counter, n_slots), tid.tid(slot, counter + len(arrivals) - 1, n_slots)
-        for sequence, arrival in zip(range(first, last + 1, n_slots), arrivals, strict=True):
+        first, last = tid.tid(slot, counter, n_slots), tid.tid(slot, counter + len(taken) - 1, n_slots)
+        for sequence, recorded in zip(range(first, last + 1, n_slots), taken, strict=True):
             try:
-                admitted = admission.admit(slot, sequence, arrival, memory)
+                admitted = admission.admit(slot, sequence, recorded, memory)
             except BaseException as error:
-                blame_record(error, slot, arrival.offset)
+                blame_record(error, slot, recorded[0])
                 raise
             if type(admitted) is RootTransaction:
                 roots.append(admitted)

@@ -63,15 +63,15 @@ class Invocation(Context, eq=False):
 
     def position(self) -> bytes:
         """Where it stands now in serial order: after everything it has called so far."""
-        return self._path + len(self._calls).to_bytes(PATH_STEP_BYTES, "big")
+        return self._path + len(self._made).to_bytes(PATH_STEP_BYTES, "big")
 
     def asynchronous_calls(self) -> list[tuple[bytes, MadeCall]]:
         """Its chain's asynchronous calls in call-path order."""
         calls, path = self._calls, self._path
-        if not calls and self._below is None:
+        if calls is None and self._below is None:
             return _NO_CALLS
         own = []
-        for index, call in enumerate(calls):
+        for index, call in enumerate(calls or ()):
             if not call.synchronous:
                 own.append((path + index.to_bytes(PATH_STEP_BYTES, "big"), call))
         return own if self._below is None else sorted([*own, *self._below], key=_by_path)
@@ -121,6 +121,8 @@ def abandon(invocation: Invocation, running: Running) -> None:
             pass
         invocation._doom = doom  # it is harmless
     running.harmless, running.cut = False, cut
+    if invocation._begun is not None:
+        invocation._end_begun()
 
 
 def failure_at(invocation: Invocation, error: ErrorTriple) -> Failure:

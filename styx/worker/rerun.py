@@ -305,7 +305,7 @@ class Rerun:
 
     def _within_allowance(self, frame: _Frame) -> bool:
         """Counts what was called up to here: a failure behind the call that is too many would not be the first."""
-        calls = frame.invocation._calls
+        calls = frame.invocation._made
         for index in range(frame.counted, len(calls)):
             self._allowance -= 1 + calls_more(calls[index].params, self._footprint.limits)
         frame.counted = len(calls)
@@ -313,7 +313,7 @@ class Rerun:
 
     def _counted(self, invocation: Invocation) -> int:
         """As how many calls those count that it made, with its result."""
-        limits, calls = self._footprint.limits, invocation._calls
+        limits, calls = self._footprint.limits, invocation._made
         count = len(calls) + self._result_counted(invocation)
         for call in calls:
             count += calls_more(call.params, limits)
@@ -326,14 +326,14 @@ class Rerun:
 
     def _compare_calls(self, frame: _Frame) -> None:
         # In the order they were made: the place of the first difference decides which failures elsewhere still count.
-        calls = frame.invocation._calls
+        calls = frame.invocation._made
         for index in range(len(frame.same), len(calls)):
             frame.same.append(self._compare(frame, index, calls[index]))
 
     def _compare(self, frame: _Frame, index: int, call: MadeCall) -> bool:
         """Whether call `index` is the cached one; a difference that another slot would notice deviates."""
         cached = frame.due.cached
-        before = cached._calls[index] if cached is not None and index < len(cached._calls) else None
+        before = cached._made[index] if cached is not None and index < len(cached._made) else None
         if before == call:
             return True
         path = frame.invocation.step_path(index)
@@ -352,7 +352,7 @@ class Rerun:
                 return False
             invocation = self._cached.get(path)
             if invocation is not None:
-                below.extend((invocation.step_path(i), c) for i, c in enumerate(invocation._calls))
+                below.extend((invocation.step_path(i), c) for i, c in enumerate(invocation._made))
         return True
 
     def _returned(self, frame: _Frame, value: Any) -> None:
@@ -393,7 +393,7 @@ class Rerun:
     def _asynchronous_calls(self, frame: _Frame) -> None:
         invocation, cached = frame.invocation, frame.due.cached
         self._compare_calls(frame)
-        for index, call in enumerate(invocation._calls):
+        for index, call in enumerate(invocation._made):
             if not call.synchronous and call.slot == self._slot.index:
                 path = invocation.step_path(index)
                 due = _Due(
@@ -408,8 +408,8 @@ class Rerun:
                 )
                 heapq.heappush(self._due, (path, path, due))
         if cached is not None:
-            for index in range(len(invocation._calls), len(cached._calls)):
-                if not self._wholly_here(invocation.step_path(index), cached._calls[index]):
+            for index in range(len(invocation._made), len(cached._made)):
+                if not self._wholly_here(invocation.step_path(index), cached._made[index]):
                     raise _deviation(invocation, invocation.position())
 
     def _raised(self, frame: _Frame, error: BaseException) -> _Failed:
@@ -420,7 +420,7 @@ class Rerun:
         if type(error) is CallLimitExceeded or not self._within_allowance(frame):
             return _deviation(invocation, invocation.position())  # how many calls stand before it is not known here
         if cached is not None:
-            for index, (before, now) in enumerate(zip(cached._calls, invocation._calls, strict=False)):
+            for index, (before, now) in enumerate(zip(cached._made, invocation._made, strict=False)):
                 path = invocation.step_path(index)
                 if before.synchronous and now != before and not self._wholly_here(path, before):
                     return _deviation(invocation, path)

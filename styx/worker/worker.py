@@ -380,7 +380,7 @@ class Worker:
         self._reach(Step.VALIDATING)
         self._barrier = barrier
         gone = {*barrier.aborted, *barrier.deferred}
-        self._conflicts = sorted({t for slot in self.slots.values() for t in validation.conflicts(slot, gone)})
+        self._conflicts = sorted(set[int]().union(*[validation.conflicts(slot, gone) for slot in self.slots.values()]))
         ended = cuts.verdicts(self.executor.cut_roots, self.executor.cut, barrier.deferred)
         self._effects.extend(self._log.verdicts(self.generation, self.epoch, ended, []))
 

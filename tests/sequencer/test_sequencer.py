@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from styx.sequencer.arrival import Arrival
+from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import Resumed, SlotBatch
 from styx.sequencer.sequencer import SlotSequencer
 
@@ -15,8 +15,8 @@ def arrivals(*offsets: int) -> list[Arrival]:
     return [Arrival(offset, 0, b"") for offset in offsets]
 
 
-def offsets_of(taken: list[Arrival]) -> list[int]:
-    return [arrival.offset for arrival in taken]
+def offsets_of(taken: list[Recorded]) -> list[int]:
+    return [offset for offset, *_ in taken]
 
 
 def test_a_batch_takes_the_oldest_up_to_its_limit() -> None:

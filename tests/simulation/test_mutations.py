@@ -74,7 +74,7 @@ def changed_calls_pass_for_unchanged(patch: pytest.MonkeyPatch) -> None:
     original = unchanged_rerun._again
 
     def again(cached: Any, *rest: Any) -> Any:
-        cached._calls = _LikeAnyOther(cached._calls)
+        cached._calls = _LikeAnyOther(cached._calls or ())
         return original(cached, *rest)
 
     patch.setattr(unchanged_rerun, "_again", again)

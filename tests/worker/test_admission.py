@@ -12,7 +12,6 @@ from styx.codec import encode_strict
 from styx.limits import Limits
 from styx.messages import ReplyRecord, Request, encode_request
 from styx.protocol import PendingTransaction
-from styx.sequencer.arrival import Arrival
 from styx.worker.admission import Admission, idempotency_id
 from styx.worker.events import ReportPoison
 from styx.worker.reply_memory import ReplyMemory
@@ -34,7 +33,7 @@ class Door:
 
     def admit(self, request: Request | bytes) -> RootTransaction | ReportPoison | None:
         payload = request if isinstance(request, bytes) else encode_request(request)
-        return self.admission.admit(0, next(self.tids), Arrival(7, 123, payload), self.memory)
+        return self.admission.admit(0, next(self.tids), (7, 123, payload), self.memory)
 
     def root(self, request: Request) -> RootTransaction:
         admitted = self.admit(request)

@@ -1,0 +1,83 @@
+"""`python -m benchmarks.micro.instructions`: machine instructions of the engine for one transaction, by valgrind.
+
+Unlike time, they are the same whatever else the machine does, to about a thousandth; only figures of one interpreter
+can be compared. Two runs are counted, one of which makes more transactions, and the difference is theirs: no start, no
+warming up. Copied into the tree of another commit, it counts that one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from benchmarks.micro.bank import account, app
+from benchmarks.micro.engine_loop import EngineLoop
+from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
+from styx.codec import encode_strict
+from styx.compiled import FORM, describe
+
+WORKLOADS: Final = {"uniform": 10_000, "hot": 100}
+"""Keys by name, as in `benchmarks.micro`."""
+FEW: Final = 2_000
+MANY: Final = 7_000
+"""Transactions of the two runs."""
+_COUNTED: Final = re.compile(r"I +refs: +([\d,]+)")
+
+
+def run(keys: int, count: int) -> None:
+    """The engine makes so many transactions; what comes before is the same for every `count`."""
+    drawn = transfers(MANY, keys, seed=7)
+    routed = [(account.partition_of(d, 4) % 4, data) for (d, _, _), data in zip(drawn, encoded(drawn), strict=True)]
+    engine = EngineLoop(app)
+    for key in range(keys):
+        slot = engine.worker.slots[account.partition_of(key, 4) % 4]
+        slot.table("account")[key] = encode_strict({"balance": START_BALANCE})
+    assert len(engine.run(routed[:count])) == count
+
+
+def counted(told: str) -> int:
+    """The instructions that cachegrind tells of."""
+    found = _COUNTED.search(told)
+    if found is None:
+        raise SystemExit(f"valgrind counted nothing:\n{told}")
+    return int(found[1].replace(",", ""))
+
+
+def instructions(keys: int, count: int) -> int:
+    """Of a whole process that makes so many transactions."""
+    tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+    command = [*tool, sys.executable, "-m", "benchmarks.micro.instructions", "--run", str(keys), str(count)]
+    # The same order of every set and dictionary in all processes, and no files that only the first one writes.
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        ended = subprocess.run(
+            command, env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        raise SystemExit("valgrind is not installed: apt-get install valgrind") from None
+    return counted(ended.stderr)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--run", nargs=2, type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.run:
+        gc.disable()
+        run(*options.run)
+        return
+    print(f"{describe(FORM)}, CPython {sys.version.split()[0]}")
+    for name, keys in WORKLOADS.items():
+        each = (instructions(keys, MANY) - instructions(keys, FEW)) / (MANY - FEW)
+        print(f"{name}: {each:,.0f} instructions a transaction")
+
+
+if __name__ == "__main__":
+    main()

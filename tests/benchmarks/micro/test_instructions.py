@@ -1,0 +1,26 @@
+"""The count of instructions: what valgrind says is read, and what it runs makes the transactions asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.micro import instructions
+from benchmarks.micro.instructions import counted, run
+
+
+def test_what_valgrind_counts_is_read() -> None:
+    assert counted("==9== Cachegrind\n==9== \n==9== I refs:        1,234,567\n") == 1_234_567
+    assert counted("==9== I   refs:      89\n") == 89
+    with pytest.raises(SystemExit, match="counted nothing:\nAborted"):
+        counted("Aborted")
+
+
+@pytest.mark.parametrize("keys", [1_000, 10])
+def test_what_is_counted_makes_its_transactions(keys: int) -> None:
+    run(keys, 20)
+
+
+def test_without_valgrind_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SystemExit, match="valgrind is not installed"):
+        instructions.instructions(10, 1)
