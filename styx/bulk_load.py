@@ -139,14 +139,6 @@ def _first_repeated(keys: list[Key]) -> Key:
 
 def load_function(operator: Operator) -> FunctionSpec:
     """The load of an operator; it is in no operator's `functions`, so nothing can call it from inside a transaction."""
-    function = FunctionSpec(
-        operator.key_space,
-        LOAD_FUNCTION,
-        _load,
-        operator.encode_state,
-        operator.decode_state,
-        operator.pack_state,
-        operator.unpack_state,
-    )
+    function = operator.spec(LOAD_FUNCTION, _load)
     function.decode = _decode_params
     return function

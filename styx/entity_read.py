@@ -37,16 +37,7 @@ def read_function(operator: Operator) -> FunctionSpec:
     """The read of an operator; it is in no operator's `functions`, so nothing can call it from inside a transaction."""
     function = _functions.get(operator)
     if function is None:
-        function = FunctionSpec(
-            operator.key_space,
-            READ_FUNCTION,
-            _read,
-            operator.encode_state,
-            operator.decode_state,
-            operator.pack_state,
-            operator.unpack_state,
-        )
-        _functions[operator] = function
+        function = _functions[operator] = operator.spec(READ_FUNCTION, _read)
     return function
 
 

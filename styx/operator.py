@@ -134,10 +134,14 @@ class Operator:
             )
         if name in self.functions:
             raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
-        self.functions[name] = self._by_callable[func] = FunctionSpec(
+        self.functions[name] = self._by_callable[func] = self.spec(name, func)
+        return func
+
+    def spec(self, name: str, func: UserFunction) -> FunctionSpec:
+        """What the engine knows of a function of this operator, registered or its own."""
+        return FunctionSpec(
             self.key_space, name, func, self.encode_state, self.decode_state, self.pack_state, self.unpack_state
         )
-        return func
 
     def function(self, wanted: Any) -> FunctionSpec:
         """The registered function by name or by itself; raises `UnknownFunction` that lists what there is."""

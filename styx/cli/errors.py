@@ -53,12 +53,12 @@ def errors(
 
     if limit < 1:
         raise usage_error(f"--limit is a number from 1 on, got {limit}")
-    urls = url or _local()
+    workers = () if url else _local()
     found: list[Mistake] = []
     total = 0
-    for each in urls:
+    for each in url or workers or (URL_DEFAULT,):
         try:
-            page_total, mistakes = _fetched(each)
+            page_total, mistakes = _fetched(each, each in workers)
         except OSError as error:
             raise CommandFailed(
                 f"no process answers at {each}: {error.strerror or error}\n"
@@ -79,18 +79,25 @@ def errors(
 
 
 def _local() -> tuple[str, ...]:
+    """The workers of the `styx up` here; none without one."""
     from styx.cli.run_directory import local_cluster
 
     local = local_cluster()
-    return (URL_DEFAULT,) if local is None else tuple(local.worker_urls.values())
+    return () if local is None else tuple(local.worker_urls.values())
 
 
-def _fetched(url: str) -> tuple[int, list[Mistake]]:
+def _fetched(url: str, worker: bool) -> tuple[int, list[Mistake]]:
     from styx.cli.facts_client import facts_token, fetch
     from styx.reports.mistakes import read_page
 
-    status, body = fetch(url.rstrip("/") + "/errors", os.environ.get("STYX_API_KEY") or facts_token())
+    page, key, token = url.rstrip("/") + "/errors", os.environ.get("STYX_API_KEY"), facts_token()
+    first = token if worker or not key else key
+    status, body = fetch(page, first)
+    if status == 401 and token not in (first, None):
+        status, body = fetch(page, token)  # it was no gateway's, for which the key is
     try:
+        if status == 401:
+            raise ValueError("its credential is missing: STYX_API_KEY of a gateway's, STYX_SECRET of a worker's")
         if status != 200:
             raise ValueError(f"it answers with status {status}")
         return read_page(body)

@@ -5,7 +5,6 @@ It decides nothing: what that means is for the check.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -32,8 +31,7 @@ class StateGuard:
         """As `Guard.run`; who looks is told `what` runs where a function's name would stand."""
         name = self._names.get((operator.name, what))
         if name is None:
-            name = self._names[operator.name, what] = copy.copy(read_function(operator))
-            name.name = what
+            name = self._names[operator.name, what] = operator.spec(what, read_function(operator).func)
         running = self._running
         running.harmless = True
         try:

@@ -2,10 +2,15 @@
 
 import json
 
+import pytest
+
+from styx.cli import errors, facts_client
 from styx.reports.mistakes import Mistakes
 from tests.cli.conftest import Styx
 from tests.gateway.fake_engine import FakeEngine
 from tests.reports.test_mistakes import mistake
+
+FACTS = "the-token-of-facts"
 
 
 class Reports:
@@ -35,6 +40,28 @@ def test_none(styx: Styx, url: str, engine: FakeEngine) -> None:
         assert styx("errors", "--url", url).out == "No mistake was seen.\n"
     finally:
         del engine.reports  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_a_worker_is_asked_with_its_own_token_also_where_an_api_key_is_set(
+    styx: Styx, monkeypatch: pytest.MonkeyPatch, local: bool
+) -> None:
+    asked: list[str | None] = []
+
+    def fetch(url: str, token: str | None = None) -> tuple[int, bytes]:
+        asked.append(token)
+        return (200, Mistakes().page()) if token == FACTS else (401, b"")
+
+    monkeypatch.setattr(facts_client, "fetch", fetch)
+    monkeypatch.setattr(errors, "_local", lambda: ("http://127.0.0.1:7",) if local else ())
+    monkeypatch.setenv("STYX_API_KEY", "key")
+    monkeypatch.setenv("STYX_FACTS_TOKEN", FACTS)
+    assert styx("errors", *(() if local else ("--url", "http://127.0.0.1:7"))).status == 0
+    assert asked == ([FACTS] if local else ["key", FACTS])
+    monkeypatch.setenv("STYX_FACTS_TOKEN", "another-token-of-facts")
+    ran = styx("errors")
+    assert ran.status == 1
+    assert "STYX_SECRET" in ran.err
 
 
 def test_nobody_or_somebody_else(styx: Styx, url: str) -> None:

@@ -37,7 +37,7 @@ CASES = {
     "in C code that a signal wakes, over its limit": Case(
         "block", [100_000.0], 0.5, [signal.SIGTERM], 0, "FunctionTooLong"
     ),
-    "told twice": Case("block", [12.0], 3600.0, [signal.SIGTERM, signal.SIGINT], 130, 2),
+    "told twice": Case("block", [12.0], 600.0, [signal.SIGTERM, signal.SIGINT], 130, 2),
 }
 
 
