@@ -44,7 +44,8 @@ async def work(options: ProcessOptions, app: App | None, facts: FactsAddress, dr
 
     async def leave() -> None:
         if made and drain_s:
-            _log.info("stopping: its slots move to other workers, in at most %g s", drain_s)
+            if made[0].session is not None:
+                _log.info("stopping: its slots move to other workers, in at most %g s", drain_s)
             _log.info("stopping: %s", await made[0].leave(drain_s))
 
     pages = {

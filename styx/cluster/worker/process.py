@@ -91,7 +91,7 @@ class WorkerProcess:
         """Waits until others have its slots, and says how that ended; at once without a registration."""
         session, over, departure = self.session, self._over, self.node.departure
         if session is None or over is None:
-            return "it is not registered with the coordinator"
+            return "no coordinator counts on it: it has nothing to hand over"
         departure.leaving = True
         session.leave()
         released = asyncio.ensure_future(departure.released.wait())

@@ -54,7 +54,7 @@ async def test_it_waits_until_it_is_let_go() -> None:
 async def test_without_a_registration_it_ends_at_once() -> None:
     process = Process()
     process.session = None
-    assert await process.leaves() == "it is not registered with the coordinator"
+    assert await process.leaves() == "no coordinator counts on it: it has nothing to hand over"
     assert process.asked == 0
 
 
