@@ -43,7 +43,8 @@ def notice(numbers: Iterable[signal.Signals] = SIGNALS) -> None:
         if isinstance(before, _Noticed):
             continue
         signal.signal(number, _Noticed(before))
-        signal.siginterrupt(number, False)
+        # Event loops ask for the opposite; but what waits in C, for a socket or a lock, is to hear of it at once.
+        signal.siginterrupt(number, True)
 
 
 class _Noticed:

@@ -89,8 +89,10 @@ async def moved(original: ClusterUnderTest, restored: ClusterUnderTest, rng: Ran
     async with original:
         await original.start()
         async with original.client() as client:
-            paying = asyncio.create_task(client.request("till", "main", "pay", 7, idempotency_key="pay"))
-            remembered = await client.request("account", "ada", "credit", 5, idempotency_key="credit")
+            paying = asyncio.create_task(
+                client.request("till", "main", "pay", 7, idempotency_key="pay", timeout=WAIT_S)
+            )
+            remembered = await client.request("account", "ada", "credit", 5, idempotency_key="credit", timeout=WAIT_S)
             load = SteadyLoad(client, None, dict(original.app.operators), chaos_requests(rng), LoadOptions(RATE), rng)
             load.start()
             await covered(original, remembered.epoch)

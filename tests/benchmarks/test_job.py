@@ -23,6 +23,7 @@ from benchmarks.ycsbt.bank import app as bank
 from examples.bank import app as another
 from styx.app import App
 from styx.gateway.server import serve
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.docs.snippets import ROOT
 
 SMALL = ["--keys", "200", "--rate", "100", "--duration", "1", "--warm-up", "0.5", "--quiet"]
@@ -48,7 +49,7 @@ def served(app: App) -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: asyncio.run(run()))
     thread.start()
-    started.wait(10)
+    assert started.wait(PATIENCE_SECONDS)
     yield urls[0]
     loop, stop = ends[0]
     loop.call_soon_threadsafe(stop.set)

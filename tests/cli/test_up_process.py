@@ -90,7 +90,7 @@ class Cluster:
         return Ran(ran.returncode, ran.stdout.strip(), ran.stderr)
 
     def credit(self, amount: int) -> int:
-        ran = self.styx("call", "account", "ada", "credit", str(amount))
+        ran = self.styx("call", "account", "ada", "credit", str(amount), "--timeout", "600")
         assert ran.status == 0, ran
         return int(ran.out)
 

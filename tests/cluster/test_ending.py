@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import secrets
 import signal
+from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pytest
 
@@ -19,25 +21,31 @@ from tests.real_services import RealKafka
 pytestmark = pytest.mark.slow
 
 
+class Freed(Enum):
+    """When the lock is let go that the function `wait_for_lock` waits for."""
+
+    TOLD = "once its worker waits for it"
+    ENDED = "once its worker has ended"
+    STUCK_AGAIN = "once it is over its limit on the next worker"
+
+
 class Case(NamedTuple):
-    """`signals` come one after the other; `status` is the worker's, and `outcome` what its request ends in at last."""
+    """`status` is the worker's, and `outcome` what its request ends in at last; `again`: told to end twice."""
 
     function: str
-    arguments: list[float]
     limit_s: float
-    signals: list[signal.Signals]
     status: int
     outcome: object
+    freed: Freed = Freed.ENDED
+    again: bool = False
 
 
 CASES = {
-    "within its limit": Case("block", [6.0], 60.0, [signal.SIGTERM], 0, 2),
-    "endless": Case("spin", [], 3.0, [signal.SIGTERM], 0, "FunctionTooLong"),
-    "in C code": Case("block", [20.0], 4.0, [signal.SIGTERM], 143, "FunctionTooLong"),
-    "in C code that a signal wakes, over its limit": Case(
-        "block", [100_000.0], 0.5, [signal.SIGTERM], 0, "FunctionTooLong"
-    ),
-    "told twice": Case("block", [12.0], 600.0, [signal.SIGTERM, signal.SIGINT], 130, 2),
+    "within its limit": Case("wait_for_lock", 600.0, 0, 2, Freed.TOLD),
+    "endless": Case("spin", 3.0, 0, "FunctionTooLong"),
+    "in C code": Case("wait_for_lock", 10.0, 143, "FunctionTooLong", Freed.STUCK_AGAIN),
+    "in C code that a signal wakes, over its limit": Case("block", 0.5, 0, "FunctionTooLong"),
+    "told twice": Case("wait_for_lock", 600.0, 130, 2, again=True),
 }
 
 
@@ -48,7 +56,10 @@ async def until_said(log: Path, words: str) -> None:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_worker_told_to_end(kafka: RealKafka, tmp_path: Path, case: Case) -> None:
-    async def main() -> None:
+    held = tmp_path / "held"
+    arguments: dict[str, list[Any]] = {"wait_for_lock": [str(held)], "block": [100_000.0], "spin": []}
+
+    async def main(lock: IO[str]) -> None:
         name = f"ending-{secrets.token_hex(4)}"
         store = f"file://{tmp_path}/store"
         options = ClusterOptions(
@@ -65,21 +76,32 @@ def test_a_worker_told_to_end(kafka: RealKafka, tmp_path: Path, case: Case) -> N
             async with cluster.client() as client:
                 assert await client.call("counter", "a", "add", timeout=PATIENCE_SECONDS) == 1
                 waiting = asyncio.ensure_future(
-                    client.submit("counter", "a", case.function, *case.arguments, timeout=PATIENCE_SECONDS)
+                    client.submit("counter", "a", case.function, *arguments[case.function], timeout=PATIENCE_SECONDS)
                 )
                 (worker,) = cluster.workers
                 assert worker is not None
                 await until_said(worker.log, "has run for")
-                for number in case.signals:
-                    os.kill(worker.pid, number)
-                    await asyncio.sleep(1.0)
+                os.kill(worker.pid, signal.SIGTERM)
+                if case.freed is Freed.TOLD or case.again:
+                    await until_said(worker.log, "a second signal ends this process at once")
+                if case.again:
+                    os.kill(worker.pid, signal.SIGINT)
+                if case.freed is Freed.TOLD:
+                    fcntl.flock(lock, fcntl.LOCK_UN)
                 status = await asyncio.wait_for(worker._process.wait(), PATIENCE_SECONDS)
                 assert status == case.status, worker.tail()
                 cluster.workers[0] = None
                 await cluster.start_worker(0)
+                if case.freed is Freed.STUCK_AGAIN:
+                    (worker,) = cluster.workers
+                    assert worker is not None
+                    await until_said(worker.log, "It is ended when it comes back from what holds it up")
+                fcntl.flock(lock, fcntl.LOCK_UN)
                 reply = await waiting
                 assert (reply.result if reply.error is None else reply.error.type) == case.outcome
                 total = 2 if isinstance(case.outcome, int) else 1
                 assert await client.call("counter", "a", "add", timeout=PATIENCE_SECONDS) == total + 1
 
-    asyncio.run(main())
+    with held.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        asyncio.run(main(lock))

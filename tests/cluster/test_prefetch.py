@@ -10,6 +10,7 @@ from styx.cluster.worker import prefetch
 from styx.cluster.worker.prefetch import PrefetchingStore
 from styx.store import MemoryStore
 from styx.store.base import NotFound
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker.snapshot_spans import Span
 
 
@@ -25,7 +26,7 @@ class Counting(MemoryStore):
 
     def get_range(self, name: str, start: int, size: int) -> bytes:
         self.fetched.append(name)
-        assert self.gate.wait(10)
+        assert self.gate.wait(PATIENCE_SECONDS)
         return super().get_range(name, start, size)
 
 

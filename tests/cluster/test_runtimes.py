@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import styx
+from styx.client.base import Client
 from styx.compiled import FORM
 from styx.runtime import RUNTIME
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest
@@ -102,16 +103,22 @@ async def kill_workers(cluster: ClusterUnderTest) -> None:
         cluster.workers[place] = None
 
 
+async def credit(client: Client) -> int:
+    """The balance behind a credit of one."""
+    balance: int = await client.call("account", "ada", "credit", 1, timeout=PATIENCE_SECONDS)
+    return balance
+
+
 async def refused_and_replayed(cluster: ClusterUnderTest, other: ClusterOptions) -> None:
     """Another runtime joins no cluster, and replays nothing; the one that ran it does. The last balance is 102."""
     own = cluster.options
     await cluster.start()
     async with cluster.client() as client:
-        await client.call("account", "ada", "open", 100)
+        await client.call("account", "ada", "open", 100, timeout=PATIENCE_SECONDS)
         cluster.options = other
         await cluster.add_worker()
         await turned_away(cluster, 1)
-        await client.call("account", "ada", "credit", 1)
+        await credit(client)
 
         await kill_workers(cluster)
         assert cluster.coordinator is not None
@@ -122,7 +129,7 @@ async def refused_and_replayed(cluster: ClusterUnderTest, other: ClusterOptions)
         await kill_workers(cluster)
         cluster.options = own
         await cluster.start_worker(0)
-        assert await client.call("account", "ada", "credit", 1) == 102
+        assert await credit(client) == 102
 
 
 async def exchange(
@@ -149,9 +156,9 @@ def test_another_form(kafka: RealKafka, tmp_path: Path, kind: str) -> None:
             await refused_and_replayed(cluster, other)
             async with cluster.client() as client:
                 await exchange(cluster, other)
-                assert await client.call("account", "ada", "credit", 1) == 103
+                assert await credit(client) == 103
                 await exchange(cluster, own)
-                assert await client.call("account", "ada", "credit", 1) == 104
+                assert await credit(client) == 104
 
     asyncio.run(run())
 
@@ -166,11 +173,11 @@ def test_another_minor_version_of_python(kafka: RealKafka, tmp_path: Path) -> No
         async with ClusterUnderTest(own) as cluster:
             await refused_and_replayed(cluster, other)
             async with cluster.client() as client:
-                assert await client.call("account", "ada", "credit", 1) == 103
+                assert await credit(client) == 103
                 await exchange(cluster, replace(other, coordinator_module="other_runtime"))
                 text = await said(cluster, 0, "cannot run here")
                 assert "the package was made with Python" in text
                 await exchange(cluster, own, "there is no new snapshot")  # nothing has run
-                assert await client.call("account", "ada", "credit", 1) == 104
+                assert await credit(client) == 104
 
     asyncio.run(run())

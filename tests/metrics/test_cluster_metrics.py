@@ -102,7 +102,9 @@ class Processes:
     async def start(self) -> None:
         (self.directory / "metered.py").write_text(APP)
         words = ["coordinator", "--app", "metered:app", "--port", str(self.coordinator), "--workers", "2"]
-        await self._start("coordinator", *words, "--slots", "4", "--snapshot-interval", "0.5", *self.data)
+        await self._start(
+            "coordinator", *words, "--slots", "4", "--snapshot-interval", "0.5", "--silence", "600", *self.data
+        )
         for name in ("w0", "w1"):
             await self._start(name, "worker", "--name", name, *self.data)
         await self._start("gateway", "gateway", "--port", str(self.port), *self.data[:2])
@@ -163,7 +165,7 @@ class Scraper:
 
     async def post(self, key: str, function: str, arguments: list[Any]) -> int:
         url = f"http://127.0.0.1:{self._processes.port}/v1/account/{key}/{function}"
-        async with self._http.post(url, json=arguments, headers={"Styx-Timeout": "60"}) as response:
+        async with self._http.post(url, json=arguments, headers={"Styx-Timeout": "600"}) as response:
             await response.read()
             return response.status
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import time
 
 from styx.app import App
@@ -31,6 +32,16 @@ async def shadow(ctx: Context) -> None:
 async def block(ctx: Context, seconds: float) -> int:
     """Holds up its worker in C, then adds one."""
     time.sleep(seconds)  # noqa: ASYNC251 - that is what is wrong with it
+    total: int = await ctx.get(0) + 1
+    await ctx.put(total)
+    return total
+
+
+@counter.register
+async def wait_for_lock(ctx: Context, path: str) -> int:
+    """Holds up its worker in C for as long as somebody else has the file's lock, then adds one."""
+    with open(path) as file:  # noqa: ASYNC230 - that is what is wrong with it
+        fcntl.flock(file, fcntl.LOCK_EX)
     total: int = await ctx.get(0) + 1
     await ctx.put(total)
     return total

@@ -105,11 +105,9 @@ def test_latency_begins_when_a_request_was_due_however_late_the_client_is() -> N
 
 def test_a_hopeless_run_is_given_up() -> None:
     plan = LoadPlan(rate=1000, warm_up_s=0, duration_s=5, drain_s=0.1, tick_s=0.002, give_up_s=0.02)
-    started_s = time.monotonic()
     report, _ = run(Target(None), plan)
     assert report.gave_up
     assert report.sent < 1000
-    assert time.monotonic() - started_s < 4
 
 
 def test_a_run_without_a_bound_is_never_given_up() -> None:

@@ -19,6 +19,7 @@ from styx.log.base import Stream
 from styx.log.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, parse_kafka_url
 from styx.log.kafka.appender import Appender
 from styx.log.kafka.topics import topics_of
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.cli.served import unset, up
 from tests.cli.test_up_process import APP
 from tests.docs.snippets import ROOT
@@ -106,7 +107,7 @@ def as_user(monkeypatch: pytest.MonkeyPatch, user: str) -> None:
 
 async def _credit(port: int) -> Any:
     async with styx.connect(url_of(port), app="shop") as client:
-        return await client.call("account", "ada", "credit", 5)
+        return await client.call("account", "ada", "credit", 5, timeout=PATIENCE_SECONDS)
 
 
 def test_a_trusted_program_calls_functions(cluster: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,14 @@ from styx.errors import NotSent
 from styx.kafka_requests.requester import Requester
 from styx.log.kafka.address import KafkaAddress
 from styx.messages import Request
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_worker import FakeWorker
 from tests.real_services import RealKafka
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SENDERS = 50
-TIMEOUT = 200.0
+TIMEOUT = PATIENCE_SECONDS
 """Reached only by what will not happen."""
 OUTLASTING_SECONDS = 10.0
 """Several times as long as it takes to notice that the broker is away."""

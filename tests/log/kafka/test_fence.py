@@ -65,7 +65,8 @@ async def test_records_before_the_fence_stand_and_none_comes_after_it(
                 return
 
     running = [asyncio.create_task(busy(owner, slot)) for slot, owner in enumerate(owners)]
-    await asyncio.sleep(0.2)
+    while not all(len(futures[slot]) > 2 for slot in range(4)):  # noqa: ASYNC110 - each begins behind an acknowledged one
+        await asyncio.sleep(0.01)
     await fence(kafka.bootstrap, [f"{topics.requests}.worker{number}" for number in range(4)])
     ends = await in_thread(lambda: reader.bounds_of(Stream.REQUESTS))
     await asyncio.gather(*running)

@@ -28,10 +28,11 @@ async def _started(cluster: ClusterUnderTest) -> AsyncIterator[Client]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seconds", "limit_s"), [(2.0, 60.0), (8.0, 60.0), (4.0, 1.0)])
+@pytest.mark.parametrize(("seconds", "limit_s"), [(15.0, 60.0), (15.0, 1.0)])
 def test_a_worker_that_a_function_blocks_is_waited_for(options: ClusterOptions, seconds: float, limit_s: float) -> None:
     async def main() -> None:
-        wanted = replace(options, app=APP, function_seconds_max=limit_s)
+        # Silent for three times as long as a worker may be, which is longer than a busy machine holds one up.
+        wanted = replace(options, app=APP, function_seconds_max=limit_s, silence_s=5.0)
         async with ClusterUnderTest(wanted) as cluster, _started(cluster) as client:
             found = await block(cluster, client, seconds)
         assert found.generations == 0, "nobody was replaced"

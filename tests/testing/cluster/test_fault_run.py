@@ -11,10 +11,13 @@ import pytest
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest, LoadOptions
 from styx.testing.cluster.faults import run_faults
 from styx.testing.cluster.scenarios import SCENARIOS
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka, RealMinio
 
 pytestmark = pytest.mark.slow
 
+PLANNED = ["rolling-restart", "none-left"]
+"""Of these nothing is replayed."""
 RATE = 60.0
 """Requests a second: what two busy cores bear beside starting processes."""
 
@@ -23,10 +26,11 @@ def test_every_fault(options: ClusterOptions, kafka: RealKafka, minio: RealMinio
     async def run() -> None:
         async with ClusterUnderTest(options) as cluster:
             rng = Random(options.name)
-            found = await run_faults(cluster, kafka, minio, list(SCENARIOS), rng, LoadOptions(rate=RATE))
+            faults = [each for each in SCENARIOS if each not in PLANNED]
+            found = await run_faults(cluster, kafka, minio, faults, rng, LoadOptions(rate=RATE))
             for struck in found.struck:
                 print(f"{struck.fault:<24} {struck.silence_s:.2f} s without a reply")
-            assert [struck.fault for struck in found.struck] == list(SCENARIOS)
+            assert [struck.fault for struck in found.struck] == faults
             assert found.audit.history.committed > 1_000
             assert found.audit.history.aborted > 0
             assert found.audit.history.repetitions > 0
@@ -34,14 +38,18 @@ def test_every_fault(options: ClusterOptions, kafka: RealKafka, minio: RealMinio
     asyncio.run(run())
 
 
-def test_a_rolling_restart_replays_nothing(options: ClusterOptions, kafka: RealKafka, minio: RealMinio) -> None:
-    """Every worker and the coordinator one after the other, then all workers at once, with `--workers auto`."""
+@pytest.mark.parametrize(("workers", "auto"), [(2, False), (3, True)])
+def test_a_rolling_restart_replays_nothing(
+    options: ClusterOptions, kafka: RealKafka, minio: RealMinio, workers: int, auto: bool
+) -> None:
+    """Every worker and the coordinator one after the other, then all workers at once."""
+    # On a busy machine a worker may be silent for seconds; taken for dead, it would have others replay.
+    wanted = replace(options, workers=workers, auto=auto, silence_s=PATIENCE_SECONDS)
 
     async def run() -> None:
-        async with ClusterUnderTest(replace(options, auto=True, workers=3)) as cluster:
-            faults = ["rolling-restart", "none-left"]
-            found = await run_faults(cluster, kafka, minio, faults, Random(options.name), LoadOptions(rate=RATE))
-            assert [struck.fault for struck in found.struck] == faults
-            assert found.audit.history.committed > 500
+        async with ClusterUnderTest(wanted) as cluster:
+            found = await run_faults(cluster, kafka, minio, PLANNED, Random(options.name), LoadOptions(rate=RATE))
+            assert [struck.fault for struck in found.struck] == PLANNED
+            assert found.audit.history.committed > 300
 
     asyncio.run(run())
