@@ -14,7 +14,7 @@ from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, securi
 from styx.cli.exit_codes import CommandFailed, usage_error
 from styx.cli.run_directory import cluster_at, local_cluster
 from styx.cluster.operator_client import Order, Unanswered, ask
-from styx.cluster.wire import Answer
+from styx.cluster.wire import Answer, Deploy, Rollback
 from styx.transport import Refused, Security
 from styx.transport.handshake import Refusal
 
@@ -56,8 +56,10 @@ class OperatorLink(NamedTuple):
                         away = f" It was away: {error}."
                     await asyncio.sleep(RETRY_SECONDS)
         except TimeoutError:
+            # Of what is only to be found out, the coordinator gives up the search with the connection.
+            on = "has given it up" if isinstance(message, Deploy | Rollback) and message.only_check else "goes on"
             raise CommandFailed(
-                f"the coordinator at {self.coordinator} has not answered within {seconds_max:g} s and goes on.{away}\n"
+                f"the coordinator at {self.coordinator} has not answered within {seconds_max:g} s and {on}.{away}\n"
                 "See: styx status"
             ) from None
         except OSError as error:

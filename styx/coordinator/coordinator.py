@@ -286,7 +286,8 @@ class Coordinator:
     def _deploy(self, wanted: DeployWanted) -> None:
         self._version_wanted = None
         if wanted.version == self.app_version:
-            self._checks.drop()
+            if self._checks.drop() and self.phase is Phase.RUNNING:
+                self._tell_all(self._checks.begin(self.generation))
         elif self.generation <= 0 and not self.ledger.manifests:  # nothing has ever run
             self._effects.append(StateFound(wanted.version, StateFindings()))
             self.app_version = self.app_version if wanted.only_check else wanted.version
@@ -491,8 +492,7 @@ class Coordinator:
     def _snapshot_failed(self, epoch: int) -> None:
         self.ledger.abandon()
         self._checks.release()
-        self._unjudged = None
-        self._holding = False
+        self._unjudged, self._holding = None, False
         self._hold_next = self._stopping
         self.clock.failed()
         self._tell_all(SnapshotEnded(self.generation, epoch, complete=False))

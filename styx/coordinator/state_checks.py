@@ -29,10 +29,11 @@ class StateChecks:
         """Checks this version from now on, and no other one."""
         self.version, self.switch = version, switch
 
-    def drop(self) -> None:
-        """Nothing is checked any more."""
-        self.version = None
+    def drop(self) -> bool:
+        """Nothing is checked any more; whether something was."""
+        checked, self.version = self.version is not None, None
         self._anew()
+        return checked
 
     def begin(self, generation: int) -> CheckState:
         """From the start, in a generation whose members know nothing of it yet; what to tell them."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.test_up_process import Cluster, running
+from styx.client.connect import connect
+from styx.testing.patience import PATIENCE_SECONDS
+from tests.cli.served import STYX
+from tests.cli.test_up_process import Cluster, running, until
 from tests.real_services import RealKafka
 
 pytestmark = pytest.mark.slow
@@ -91,3 +97,35 @@ def test_state_that_does_not_fit(cluster: Cluster) -> None:
     cluster.module(APP.format(name=cluster.name, **CENTS))
     assert cluster.styx("deploy", "shop:app").out.startswith("version 4 runs"), "migrate= has done its work"
     assert cluster.credit(1) == 2200
+
+
+SLOW = {
+    **MIGRATING,
+    "types": MIGRATING["types"].replace("    return Acc", "    import time\n    time.sleep(0.2)\n    return Acc", 1),
+}
+
+
+def test_a_check_ends_with_its_command(cluster: Cluster) -> None:
+    """It would take twice as long as anything is waited for here, and another one would be refused meanwhile."""
+
+    async def fill() -> None:
+        async with connect(f"http://127.0.0.1:{cluster.port}") as client:
+            await client.load("account", [(f"k{number}", {"balance": 1}) for number in range(8_000)])
+
+    asyncio.run(fill())
+    cluster.module(APP.format(name=cluster.name, **SLOW))
+    words = [*STYX, "deploy", "shop:app", "--check"]
+    with subprocess.Popen(
+        words, cwd=cluster.directory, env=cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as long:
+        until(lambda: cluster.status()["deploying"] is not None)
+        assert "another deployment is under way" in cluster.styx("deploy", "shop:app", "--check").err
+        long.send_signal(signal.SIGINT)
+        out, err = long.communicate(timeout=PATIENCE_SECONDS)
+    assert long.returncode != 0
+    assert (out, "Traceback" in err) == ("", False)
+    cluster.module(APP.format(name=cluster.name, **MIGRATING))
+    until(lambda: cluster.status()["deploying"] is None)
+    ran = cluster.styx("deploy", "shop:app", "--check")
+    assert "stored entities checked: 8,000; all" in ran.out, ran
+    assert cluster.credit(5) == 5

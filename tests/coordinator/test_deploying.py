@@ -11,6 +11,7 @@ from styx.coordinator.events import (
     StateFound,
     StoreManifest,
     TellWorker,
+    Tick,
     WorkerJoined,
     WorkerLost,
     WorkersWanted,
@@ -74,6 +75,22 @@ def test_a_check_alone_changes_nothing() -> None:
     assert not office.core.changing
 
 
+def test_a_check_that_nobody_waits_for_ends() -> None:
+    office = Office().running()
+    office.step(DeployWanted(-1, only_check=True))
+    assert told(office.step(DeployWanted(0))) == [CheckState(1, None)]
+    assert office.checked(-1) == [], "a worker may have been at its end"
+    assert told(office.step(DeployWanted(0))) == []
+    assert told(office.step(DeployWanted(5))) == [CheckState(1, 5)], "the next one begins"
+
+
+def test_a_check_that_nobody_waits_for_ends_before_workers_have_heard_of_it() -> None:
+    office = Office()
+    office.step(DeployWanted(-1, only_check=True))
+    assert told(office.step(DeployWanted(0))) == []
+    assert not any(isinstance(message, CheckState) for message in told(office.running().step(Tick(1.0))))
+
+
 def test_what_was_changed_since_the_check_abandons_the_change() -> None:
     office = deploying()
     uploaded(office, 1)
@@ -120,7 +137,9 @@ def test_a_held_snapshot_for_other_workers_begins_no_version() -> None:
 def test_a_version_that_is_taken_back_is_not_switched_to() -> None:
     office = deploying()
     uploaded(office, 1)
-    assert [type(effect) for effect in office.step(DeployWanted(0))] == [StoreManifest], "it is for nothing any more"
+    effects = office.step(DeployWanted(0))
+    assert told(effects) == [CheckState(1, None)]
+    assert isinstance(effects[-1], StoreManifest), "it is for nothing any more"
     assert not office.core.changing
     assert office.core.app_version == 0
 

@@ -11,9 +11,15 @@ from collections.abc import Callable, Iterable
 from enum import Enum, auto
 
 from styx.cluster.coordinator.links import WorkerLink
+from styx.coordinator.coordinator import Coordinator, Phase
 from styx.deployment.description import refusal, refusal_to_go_back
 from styx.deployment.package_format import PackageHeader
 from styx.deployment.state_findings import StateFindings
+
+Answering = Callable[[bool, str], None]
+"""Gives whoever ordered it (done, text)."""
+Awaited = Callable[[], bool]
+"""Whoever wants to know whether it could be deployed is still there."""
 
 
 class Stage(Enum):
@@ -26,22 +32,37 @@ class Stage(Enum):
 
 
 class Deploying:
-    """`answer(done, text)` is called once. `header` is the new package's. `only_check`: it is not to take effect, and
-    `version` is a number below 0 then. `back`: it ran before the present one. `notes` are what an operator should know
-    of the state, a line each.
+    """`answer(done, text)` is called once. `header` is the new package's. With `awaited` it is not to take effect
+    (`only_check`), and `version` is a number below 0. `back`: it ran before the present one. `notes` are what an
+    operator should know of the state, a line each.
     """
 
     def __init__(
-        self, package: bytes, header: PackageHeader, answer: Callable[[bool, str], None], only_check: bool, back: bool
+        self,
+        package: bytes,
+        header: PackageHeader,
+        answer: Answering,
+        awaited: Awaited | None,
+        back: bool,
     ) -> None:
         self.package = package
         self.header = header
         self.answer = answer
-        self.only_check = only_check
+        self._awaited = awaited
         self._back = back
         self.stage = Stage.CHECKING
         self.version = 0
         self.notes: list[str] = []
+
+    @property
+    def only_check(self) -> bool:
+        """It is only to be found out whether it could take effect."""
+        return self._awaited is not None
+
+    @property
+    def given_up(self) -> bool:
+        """That is not awaited any more."""
+        return self._awaited is not None and not self._awaited()
 
     @property
     def handed(self) -> bool:
@@ -78,3 +99,12 @@ class Deploying:
             if self.version in link.refused:
                 return f"worker {link.connection.peer.name} cannot run it: {link.refused[self.version]}"
         return all(self.version in link.taken for link in links)
+
+
+def settled(core: Coordinator, members: Iterable[WorkerLink]) -> bool:
+    """Every member has said which operators have state in this generation."""
+    beats = [link.heartbeat for link in members]
+    return core.phase is Phase.RUNNING and all(
+        beat is not None and beat.generation == core.generation and beat.step not in ("loading", "loaded")
+        for beat in beats
+    )

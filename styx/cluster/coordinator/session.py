@@ -11,6 +11,8 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
+from functools import partial
+from operator import contains
 from typing import Final
 
 import msgspec
@@ -19,7 +21,7 @@ from styx.cluster.background import Background
 from styx.cluster.coordinator import versions
 from styx.cluster.coordinator.counters import Counters, moment
 from styx.cluster.coordinator.departures import Departures
-from styx.cluster.coordinator.deploying import Deploying, Stage
+from styx.cluster.coordinator.deploying import Answering, Awaited, Deploying, Stage, settled
 from styx.cluster.coordinator.effects import Effects
 from styx.cluster.coordinator.links import Links, WorkerLink
 from styx.cluster.coordinator.rates import Rates
@@ -316,6 +318,7 @@ class CoordinatorSession:
         def answer(done: bool, text: str) -> None:
             connection.send(encode(Answer(done, text, 0 if self.active is None else self.active[0])))
 
+        awaited = partial(contains, self.links.operators, connection)
         for payload in payloads:
             try:
                 message = coordinator_hears.decode(payload)
@@ -323,9 +326,9 @@ class CoordinatorSession:
                 connection.abort(f"not a message: {error}")
                 return
             if isinstance(message, Deploy):
-                self.deploy(message.package, answer, message.only_check)
+                self.deploy(message.package, answer, awaited if message.only_check else None)
             elif isinstance(message, Rollback):
-                self._rollback(answer, message.only_check)
+                self._rollback(answer, awaited if message.only_check else None)
             elif isinstance(message, Scale):
                 self._scale(message.workers, answer)
             elif isinstance(message, Drain):
@@ -337,11 +340,9 @@ class CoordinatorSession:
 
     # The app's versions ------------------------------------------------------------------------------------
 
-    def deploy(
-        self, package: bytes, answer: Callable[[bool, str], None], only_check: bool = False, back: bool = False
-    ) -> None:
-        """Begins a deployment, or (`only_check`) finds out whether it could be; or says why not. `back`: the package
-        ran before the present one.
+    def deploy(self, package: bytes, answer: Answering, awaited: Awaited | None = None, back: bool = False) -> None:
+        """Begins a deployment, or with `awaited` only finds out whether it could be, for as long as somebody waits for
+        that; or says why not. `back`: the package ran before the present one.
         """
         if self.deploying is not None:
             answer(False, "another deployment is under way; wait for its end")
@@ -360,10 +361,10 @@ class CoordinatorSession:
         if self.active is not None and self.active[1].fingerprint == header.fingerprint:
             answer(True, f"version {self.active[0]} runs already, and is this very code")
             return
-        self.deploying = Deploying(package, header, answer, only_check, back)
+        self.deploying = Deploying(package, header, answer, awaited, back)
         self._deploy_further(self.deploying)
 
-    def _rollback(self, answer: Callable[[bool, str], None], only_check: bool) -> None:
+    def _rollback(self, answer: Answering, awaited: Awaited | None) -> None:
         number = 0 if self.active is None else self.active[0]
 
         def loaded(package: bytes | None) -> None:
@@ -375,7 +376,7 @@ class CoordinatorSession:
                     lambda done, text: answer(
                         done, text.replace(" runs", f" runs, with the code from before version {number}", 1)
                     ),
-                    only_check,
+                    awaited,
                     back=True,
                 )
 
@@ -387,7 +388,11 @@ class CoordinatorSession:
         )
 
     def _deploy_further(self, deploying: Deploying) -> None:
-        if deploying.stage is Stage.CHECKING:
+        if deploying.given_up:
+            _log.info("nobody waits for the check of a version any more: it has ended")
+            self.deploying = None
+            self.give(DeployWanted(self.core.app_version))
+        elif deploying.stage is Stage.CHECKING:
             self._check(deploying)
         elif deploying.stage is Stage.HANDING_OUT:
             ready = deploying.handed_out(self.links.workers.values())
@@ -413,7 +418,7 @@ class CoordinatorSession:
     def _check(self, deploying: Deploying) -> None:
         workers = self.links.workers
         members = [workers[number] for number in self.core.membership.members if number in workers]
-        if self.active is not None and not self._settled(members):
+        if self.active is not None and not settled(self.core, members):
             return
         reason = deploying.may_replace(None if self.active is None else self.active[1], members)
         if reason is not None:
@@ -440,14 +445,6 @@ class CoordinatorSession:
         deploying.stage = Stage.HANDING_OUT
         for link in self.links.workers.values():
             link.connection.send(encode(Code(version, deploying.package)))
-
-    def _settled(self, members: list[WorkerLink]) -> bool:
-        """Every member has said which operators have state in this generation."""
-        beats = [link.heartbeat for link in members]
-        return self.core.phase is Phase.RUNNING and all(
-            beat is not None and beat.generation == self.core.generation and beat.step not in ("loading", "loaded")
-            for beat in beats
-        )
 
     def _switched(self, version: int) -> bool:
         """The version runs, and a coordinator that starts anew would find it; the first one runs once it is there."""
@@ -477,7 +474,7 @@ class CoordinatorSession:
 
     # The number of workers ---------------------------------------------------------------------------------
 
-    def _scale(self, workers: int, answer: Callable[[bool, str], None]) -> None:
+    def _scale(self, workers: int, answer: Answering) -> None:
         n_slots = self.deployment.n_slots
         if self._options.workers is None:
             answer(
