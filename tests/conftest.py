@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from styx.cli import facts_client
+from styx.testing.patience import PATIENCE_SECONDS
 from styx.watchdog import ending
 
 # The fixtures `kafka` and `minio`, and how tests share the processors.
@@ -19,6 +21,12 @@ settings.load_profile("styx")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write the transcripts anew; review the difference")
+
+
+@pytest.fixture(autouse=True)
+def _asks_patiently(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes under test may be slow to say how they are; whoever asks for people does not wait so long."""
+    monkeypatch.setattr(facts_client, "SECONDS_MAX", PATIENCE_SECONDS)
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from styx.gateway.server import url_of
+from styx.testing.patience import PATIENCE_SECONDS
 
 LOOK_SECONDS = 0.2
 """Longer than a server without a drain goes on accepting."""
@@ -21,7 +22,7 @@ class Balancer:
         self.ready = list(urls)
 
     async def look(self) -> None:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=PATIENCE_SECONDS) as client:
             while True:
                 for url in list(self.ready):
                     try:

@@ -8,6 +8,7 @@ import pytest
 from styx.gateway.app import Gateway
 from styx.gateway.door import Application
 from styx.gateway.front import Entrance, Front
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.gateway.asgi import Answer, exchange
 from tests.gateway.fake_engine import FakeEngine
 from tests.gateway.running import running
@@ -127,7 +128,7 @@ async def _raw(url: str, request: bytes) -> bytes:
 
 async def test_on_the_wire(engine: FakeEngine) -> None:
     async with running(engine, front=Front(allowed_hosts=("shop.example.com",))) as server:
-        async with httpx.AsyncClient(base_url=server.url) as client:
+        async with httpx.AsyncClient(base_url=server.url, timeout=PATIENCE_SECONDS) as client:
             assert (await client.post("/v1/shelf/a/key", json=[])).status_code == 200
             answer = await client.post("/v1/shelf/a/key", json=[], headers={"host": "evil.example"})
             assert answer.json()["error"]["code"] == "forbidden_host"

@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from styx.ports import free_port
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.docs.snippets import ROOT
 from tests.gateway.auth.signers import Signer, jwks
 from tests.gateway.test_behind_nginx import NAME, NGINX, Proxied, proxied
@@ -106,7 +107,7 @@ def oauth2_proxy(folder: Path, issuer: str) -> Iterator[tuple[str, subprocess.Po
 
 
 async def _listens(address: str, process: subprocess.Popen[bytes]) -> None:
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=PATIENCE_SECONDS) as client:
         while True:
             try:
                 await client.get(f"http://{address}/ping")
@@ -138,7 +139,7 @@ class Browser:
                     name, _, value = header.partition(";")[0].partition("=")
                     self._cookies[name] = value
             else:
-                async with httpx.AsyncClient() as client:
+                async with httpx.AsyncClient(timeout=PATIENCE_SECONDS) as client:
                     answer = await client.get(url)
             if answer.status_code not in (302, 307):
                 return answer

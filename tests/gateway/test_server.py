@@ -14,6 +14,7 @@ import uvicorn
 
 from styx import ConfigurationError, Limits
 from styx.gateway.server import _Server, _signals, serve
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.gateway.fake_engine import FakeEngine
 from tests.gateway.running import running
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_serves_on_a_free_port(engine: FakeEngine) -> None:
-    async with running(engine) as server, httpx.AsyncClient(base_url=server.url) as client:
+    async with running(engine) as server, httpx.AsyncClient(base_url=server.url, timeout=PATIENCE_SECONDS) as client:
         answer = await client.post("/v1/shelf/a%2Fb+c/key")
         assert answer.json()["result"] == repr("a/b+c")
         assert (await client.get("/readyz")).status_code == 200
@@ -50,7 +51,7 @@ async def test_an_oversized_body_is_answered_on_a_closing_connection() -> None:
 
 async def test_a_client_that_hangs_up_leaks_nothing(engine: FakeEngine) -> None:
     engine.hold()
-    async with running(engine) as server, httpx.AsyncClient(base_url=server.url) as client:
+    async with running(engine) as server, httpx.AsyncClient(base_url=server.url, timeout=PATIENCE_SECONDS) as client:
         address = urlsplit(server.url)
         _, writer = await asyncio.open_connection(address.hostname, address.port)
         writer.write(b"POST /v1/shelf/a/key HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
@@ -70,7 +71,10 @@ async def test_shutdown_finishes_what_is_in_flight_and_then_calls_the_hook(engin
         in_flight_at_hook.append(engine.in_flight)
 
     engine.hold()
-    async with running(engine, hook) as server, httpx.AsyncClient(base_url=server.url) as client:
+    async with (
+        running(engine, hook) as server,
+        httpx.AsyncClient(base_url=server.url, timeout=PATIENCE_SECONDS) as client,
+    ):
 
         async def request() -> int:
             answer = await client.post("/v1/shelf/a/key")
@@ -97,7 +101,10 @@ async def test_shutdown_finishes_what_is_in_flight_and_then_calls_the_hook(engin
 
 async def test_what_outlives_the_grace_period_is_told_so(engine: FakeEngine) -> None:
     engine.hold()
-    async with running(engine, grace_seconds=0) as server, httpx.AsyncClient(base_url=server.url) as client:
+    async with (
+        running(engine, grace_seconds=0) as server,
+        httpx.AsyncClient(base_url=server.url, timeout=PATIENCE_SECONDS) as client,
+    ):
         waiting = asyncio.create_task(client.post("/v1/shelf/a/key"))
         await engine.arrived()
         server.stop.set()
@@ -114,7 +121,10 @@ async def test_signals(engine: FakeEngine, signals: list[signal.Signals]) -> Non
     async def hook() -> None:
         hooks.append(1)
 
-    async with running(engine, hook) as server, httpx.AsyncClient(base_url=server.url) as client:
+    async with (
+        running(engine, hook) as server,
+        httpx.AsyncClient(base_url=server.url, timeout=PATIENCE_SECONDS) as client,
+    ):
         waiting = asyncio.create_task(client.post("/v1/shelf/a/key"))
         await engine.arrived()
         for number in signals:

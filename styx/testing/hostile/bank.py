@@ -17,7 +17,7 @@ from styx.testing.hostile.target import HttpAnswer, Target, next_answer, send
 ACCOUNTS: Final = 10
 MONEY: Final = 1_000
 PAUSE_SECONDS: Final = 0.05
-TRIES_MAX: Final = 200
+TRIES_MAX: Final = 6_000
 """Of one request, a tenth of a second apart: whoever serves it may be recovering."""
 _TRY_AGAIN: Final = frozenset({0, 429, 503, 504})
 
