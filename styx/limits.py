@@ -52,6 +52,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     Beyond a few hundred an epoch's objects no longer fit the processor's cache, and more transactions of it conflict.
     """
+    epoch_result_bytes_max: int = 8 * MIB
+    """Bytes of results, as the functions gave them lately, that one worker brings into one epoch; one larger one is
+    always let in. The others wait for a later epoch, while small ones go on.
+    """
     slice_invocations: int = 64
     """Invocations run between two looks at the network."""
     idempotency_keys_max: int = 100_000

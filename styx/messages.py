@@ -48,6 +48,15 @@ class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
     reply_to: int = 0
 
 
+class RequestHead(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What of a request says which function it is for; reading it costs as little for a large one."""
+
+    request_id: str
+    operator: str
+    key: msgspec.Raw
+    function: str
+
+
 class ReplyRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A reply record of the replies stream.
 
@@ -98,6 +107,7 @@ class Reply(NamedTuple):
 
 _request_encoder = msgspec.msgpack.Encoder()
 _request_decoder = msgspec.msgpack.Decoder(Request)
+_head_decoder = msgspec.msgpack.Decoder(RequestHead)
 _reply_decoder = msgspec.msgpack.Decoder(ReplyRecord)
 
 
@@ -109,6 +119,11 @@ def encode_request(request: Request) -> bytes:
 def decode_request(data: bytes) -> Request:
     """Raises `msgspec.DecodeError` (or its `ValidationError`), `ValueError` or `RecursionError` for garbage."""
     return _request_decoder.decode(data)
+
+
+def decode_head(data: bytes) -> RequestHead:
+    """Raises as `decode_request`, but passes over what is wrong elsewhere in it."""
+    return _head_decoder.decode(data)
 
 
 def encode_reply(record: ReplyRecord) -> bytes:

@@ -39,12 +39,19 @@ class PendingTransaction(msgspec.Struct, array_like=True, frozen=True, gc=False)
     repeats: list[tuple[str, int, int]]
 
 
+class PassedOver(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Requests of these offsets wait for an epoch with room; the others of their slot before `sequenced` do not."""
+
+    sequenced: int
+    offsets: list[int]
+
+
 class SlotPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A slot's part of a snapshot: where its input goes on, what is pending, and where the logs must be read from.
 
     `replies` has, for each partition of the replies stream that later replies of the slot may stand in, an offset
     before all of them. `stored` holds its changes since the last snapshot, or (`whole`) everything; None if that is
-    nothing.
+    nothing. Requests before `next_offset` are sequenced, and of those behind it what `passed_over` says.
     """
 
     slot: int
@@ -54,6 +61,16 @@ class SlotPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
     replies: dict[int, int]
     stored: ObjectRef | None
     whole: bool = False
+    passed_over: PassedOver | None = None
+
+    @property
+    def sequenced(self) -> int:
+        """The last request that is sequenced stands before this offset."""
+        return self.next_offset if self.passed_over is None else self.passed_over.sequenced
+
+    def has_taken(self, offset: int) -> bool:
+        """The request that stands there is sequenced."""
+        return offset < self.sequenced and (self.passed_over is None or offset not in self.passed_over.offsets)
 
 
 class SlotManifest(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -191,10 +191,11 @@ class AppChange:
             raise ConfigurationError(f"{refusal}\n{NOTHING_CHANGED}")
         self.notes = findings.notes()
 
-    def runs_again(self, plans: list[EpochPlan], pending: bool) -> None:
-        """These epochs are about to be run; `pending`: so may be transactions that the snapshot holds."""
-        batches = [[b for b in plan.batches.values() if b.count or b.resumed] for plan in plans]
-        self.replayed = len(plans) if pending else sum(map(bool, batches))
+    def runs_again(self, plans: list[EpochPlan], carried: bool) -> None:
+        """These epochs are about to be run; `carried`: so may be transactions that the snapshot holds."""
+        self.replayed = sum(
+            any(b.count or b.resumed or (carried and not b.idle) for b in plan.batches.values()) for plan in plans
+        )
 
     # While state is loaded, and after the replay -----------------------------------------------------------
 

@@ -108,6 +108,9 @@ class WorkerShell:
         """As `Shell.step`."""
         # What becomes durable causes a pass, which asks again.
         self.core.pressure.congested = self._log.backlog_bytes > LOG_BYTES_MAX
+        # What is unfinished goes on with the version that comes, behind its snapshot: not on code that may be refused,
+        # and not while another thread looks at the state, or after it has.
+        self.core.pressure.halted = not self._change.begun
         effects = self.core.step(event)
         if not self._reports.notes.empty:
             # Before the replies: one that is in the log is not told of again.
@@ -168,7 +171,8 @@ class WorkerShell:
         else:
             firsts = {slot: part.next_offset for slot, part in answer.slots.items()}
             plans = answer.plans
-            self._change.runs_again(plans, any(part.pending for part in answer.slots.values()))
+            carried = any(not each.parked for part in answer.slots.values() for each in part.pending)
+            self._change.runs_again(plans, carried)
             ends = {slot: max([first, *(plan.batches[slot].next for plan in plans)]) for slot, first in firsts.items()}
             self.feed = Feed(self._log, firsts, ends if self._change.stage is Stage.REPLAYING else None, self._aside)
         self._drive.to_worker(answer)

@@ -23,13 +23,20 @@ class Resumed(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class SlotBatch(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A slot's part: request offsets `first` to before `next`, of which `count` were there."""
+    """A slot's part: requests of offsets `first` to before `next`, but for those `passed` over; before them the ones
+    in `late`, which an earlier epoch has passed over. `count` were there in all.
+
+    `idle`: nothing of the slot took part, and what was carried stays so.
+    """
 
     slot: int
     first: int
     next: int
     count: int
     resumed: list[Resumed] = []
+    late: list[int] = []
+    passed: list[int] = []
+    idle: bool = False
 
 
 class EpochRecord(msgspec.Struct, array_like=True, frozen=True, tag=1, gc=False):

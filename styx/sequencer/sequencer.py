@@ -1,5 +1,5 @@
-"""One slot's sequencer: the requests that have arrived, in log order, and the transactions carried over from
-earlier epochs.
+"""One slot's sequencer: the requests that have arrived, in log order, those of them that were passed over, and the
+transactions carried over from earlier epochs.
 
 Takes each offset once, whatever the log delivers twice. Decides nothing about outcomes. Paper section 5.1.
 """
@@ -7,23 +7,36 @@ Takes each offset once, whatever the log delivers twice. Decides nothing about o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from msgspec.structs import astuple
 
+from styx.protocol import PassedOver
 from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import Resumed, SlotBatch
 
+PASSED_MAX: Final = 5_000
+"""While so many of a slot's requests are passed over, no other is looked at. Few beside what may wait in a worker."""
+LOOKS_MAX: Final = 64
+"""So many passed over are looked at in one epoch and find no room: behind them hardly one does."""
+
 
 class SlotSequencer:
-    """`next_offset` is where the next batch starts; `expected` is the lowest offset not yet taken from the log."""
+    """`next_offset` is where the next batch starts; `expected` is the lowest offset not yet taken from the log.
 
-    __slots__ = ("expected", "next_offset", "ready", "slot", "waiting", "waiting_bytes")
+    `passed`, by offset, stand before `next_offset` and are in no epoch yet, for want of room. A snapshot knew of
+    `missing` ones: those from `expected` on have not come again.
+    """
 
-    def __init__(self, slot: int, next_offset: int = 0) -> None:
+    __slots__ = ("expected", "missing", "next_offset", "passed", "ready", "slot", "waiting", "waiting_bytes")
+
+    def __init__(self, slot: int, next_offset: int = 0, passed_over: PassedOver | None = None) -> None:
         self.slot = slot
-        self.next_offset = next_offset
         self.expected = next_offset
+        self.next_offset = next_offset if passed_over is None else passed_over.sequenced
+        self.missing = frozenset(() if passed_over is None else passed_over.offsets)
+        self.passed: dict[int, Recorded] = {}
         self.waiting: deque[Recorded] = deque()
         self.waiting_bytes = 0
         self.ready: dict[int, dict[bytes, bytes]] = {}
@@ -36,20 +49,44 @@ class SlotSequencer:
             offset: int = recorded[0]
             if offset >= self.expected:
                 self.expected = offset + 1
+                if offset >= self.next_offset:
+                    append(recorded)
+                elif offset in self.missing:
+                    self.passed[offset] = recorded
+                else:
+                    continue
                 payload: bytes = recorded[2]
                 n_bytes += len(payload)
-                append(recorded)
         self.waiting_bytes += n_bytes
 
-    def batch(self, limit: int, outcome_bytes_max: int) -> tuple[SlotBatch, list[Recorded]]:
-        """The next batch of at most `limit` requests, and resumed transactions whose outcomes fit, the others later."""
+    @property
+    def count(self) -> int:
+        """Requests that have arrived and are in no epoch yet."""
+        return len(self.waiting) + len(self.passed)
+
+    def batch(
+        self, limit: int, outcome_bytes_max: int, has_room: Callable[[Recorded], bool] | None = None
+    ) -> tuple[SlotBatch, list[Recorded]]:
+        """The next batch of at most `limit` requests, and resumed transactions whose outcomes fit, the others later.
+
+        A request for which there is no room is passed over. None: there is room for each.
+        """
         first = self.next_offset
-        count = min(limit, len(self.waiting))
+        taken = self._late(-(-limit // 2), has_room) if self.passed else []
+        late: list[int] = [recorded[0] for recorded in taken]
+        passed: list[int] = []
+        count = min(limit - len(taken), len(self.waiting)) if len(self.passed) < PASSED_MAX else 0
         popleft = self.waiting.popleft
-        taken = [popleft() for _ in range(count)]
+        for recorded in [popleft() for _ in range(count)]:
+            offset: int = recorded[0]
+            self.next_offset = offset + 1
+            if has_room is None or has_room(recorded):
+                taken.append(recorded)
+            else:
+                passed.append(offset)
+                self.passed[offset] = recorded
         if taken:
             self.waiting_bytes -= _bytes_of(taken)
-            self.next_offset = taken[-1][0] + 1
         resumed = []
         for tid, outcomes in list(self.ready.items()):
             outcome_bytes_max -= sum(map(len, outcomes.values()))
@@ -57,7 +94,34 @@ class SlotSequencer:
                 break
             resumed.append(Resumed(tid, outcomes))
             del self.ready[tid]
-        return SlotBatch(self.slot, first, self.next_offset, count, resumed), taken
+        return SlotBatch(self.slot, first, self.next_offset, len(taken), resumed, late, passed), taken
+
+    def _late(self, limit: int, has_room: Callable[[Recorded], bool] | None) -> list[Recorded]:
+        """Those passed over for which there is room now, at most `limit`, who has waited longest first."""
+        taken: list[Recorded] = []
+        looks = LOOKS_MAX
+        for recorded in self.passed.values():
+            if len(taken) == limit or not looks:
+                break
+            if has_room is None or has_room(recorded):
+                taken.append(recorded)
+            else:
+                looks -= 1
+        for recorded in taken:
+            del self.passed[recorded[0]]
+        return taken
+
+    def nothing(self) -> SlotBatch:
+        """The batch of an epoch that nothing of the slot takes part in, not even what is carried."""
+        return SlotBatch(self.slot, self.next_offset, self.next_offset, 0, idle=True)
+
+    def rest(self) -> tuple[int, PassedOver | None]:
+        """(offset before which every request is sequenced, those behind it), for a snapshot."""
+        # Some may not have come yet, since the snapshot that this generation began on.
+        offsets = sorted({*self.passed, *(offset for offset in self.missing if offset >= self.expected)})
+        if not offsets:
+            return self.next_offset, None
+        return offsets[0], PassedOver(self.next_offset, offsets)
 
     def has_recorded(self, batch: SlotBatch) -> bool:
         """Everything that `batch` names has arrived."""
@@ -66,9 +130,15 @@ class SlotSequencer:
     def replay(self, batch: SlotBatch) -> list[Recorded]:
         """The requests of a recorded batch."""
         assert batch.first == self.next_offset, "a replayed batch does not start where the last one ended"
-        taken = []
+        taken = [self.passed.pop(offset) for offset in batch.late if offset in self.passed]
+        passed = frozenset(batch.passed)
         while self.waiting and self.waiting[0][0] < batch.next:
-            taken.append(self.waiting.popleft())
+            recorded = self.waiting.popleft()
+            offset: int = recorded[0]
+            if offset in passed:
+                self.passed[offset] = recorded
+            else:
+                taken.append(recorded)
         self.waiting_bytes -= _bytes_of(taken)
         assert len(taken) == batch.count, "the log gave other requests than the epoch record counts"
         self.next_offset = batch.next

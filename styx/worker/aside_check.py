@@ -44,7 +44,7 @@ def examine(place: Place, n_slots: int, log: LogReader, replies: Iterable[bytes]
     newest = newest_first(manifests)[:1]
     part = _part(newest, slot)
     payload = None if part is None else _pending(part, offset)
-    if payload is None and part is not None and offset < part.next_offset:
+    if payload is None and part is not None and part.has_taken(offset):
         raise ConfigurationError(
             f"the request {name} has been answered: the snapshot of epoch {newest[0].epoch} holds what came of it"
         )

@@ -14,7 +14,7 @@ from typing import Any
 from styx.app import App
 from styx.limits import Limits
 from styx.messages import ReplyRecord
-from styx.protocol import Manifest, PendingTransaction, SlotPart, ToCoordinator, ToWorker
+from styx.protocol import Manifest, PassedOver, PendingTransaction, SlotPart, ToCoordinator, ToWorker
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker.given_replies import NOTHING, Reached
@@ -75,6 +75,7 @@ class LoadedSlot:
     next_offset: int
     pending: list[PendingTransaction]
     converted: bool = False
+    passed_over: PassedOver | None = None
 
 
 @dataclass(slots=True)
@@ -231,6 +232,7 @@ class SlotContent:
     whole: bool
     next_offset: int
     pending: list[PendingTransaction]
+    passed_over: PassedOver | None = None
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from styx.app import App
 from styx.limits import Limits
-from styx.protocol import PendingTransaction
+from styx.protocol import PassedOver, PendingTransaction
 from styx.sequencer import tid
 from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import EpochPlan, SlotBatch
@@ -33,18 +33,26 @@ class Intake:
     def __init__(self, app: App, limits: Limits, n_slots: int, running: Running | None = None) -> None:
         self.carried: list[RootTransaction] = []
         self.parked: dict[int, RootTransaction] = {}
-        self.pressure = Pressure()
+        self.pressure = Pressure(limits.epoch_result_bytes_max, limits.epoch_transactions_max)
         self._limits = limits
         self._n_slots = n_slots
         self._admission = Admission(app, limits, n_slots, running)
         self._sequencers: dict[int, SlotSequencer] = {}
         self._memories: dict[int, ReplyMemory] = {}
         self._unstarted: set[int] = set()
+        self._turn = 0
         self._told: list[ReportPoison | NotResumed] = []
 
-    def add_slot(self, slot: int, next_offset: int, pending: list[PendingTransaction], memory: ReplyMemory) -> None:
+    def add_slot(
+        self,
+        slot: int,
+        next_offset: int,
+        pending: list[PendingTransaction],
+        passed_over: PassedOver | None,
+        memory: ReplyMemory,
+    ) -> None:
         """A slot as a snapshot has it."""
-        self._sequencers[slot] = SlotSequencer(slot, next_offset)
+        self._sequencers[slot] = SlotSequencer(slot, next_offset, passed_over)
         self._memories[slot] = memory
         for transaction in pending:
             self._readmit(slot, transaction)
@@ -86,20 +94,22 @@ class Intake:
     @property
     def backlog(self) -> int:
         """Requests that have arrived and are in no epoch yet."""
-        return sum(len(sequencer.waiting) for sequencer in self._sequencers.values())
+        return sum(sequencer.count for sequencer in self._sequencers.values())
 
     def waiting(self) -> dict[int, tuple[int, int]]:
         """The same by slot, and their bytes."""
-        return {slot: (len(each.waiting), each.waiting_bytes) for slot, each in self._sequencers.items()}
+        return {slot: (each.count, each.waiting_bytes) for slot, each in self._sequencers.items()}
 
     @property
     def has_work(self) -> bool:
         """An epoch formed now would not be empty."""
+        if self.pressure.halted:
+            return False
         if self.carried or self._unstarted:
             return True
         full = self._full_slots() if self.parked else frozenset()
         takes = not self.pressure.congested
-        return any(s.ready or (takes and s.waiting and s.slot not in full) for s in self._sequencers.values())
+        return any(s.ready or (takes and s.count and s.slot not in full) for s in self._sequencers.values())
 
     def _full_slots(self) -> frozenset[int]:
         """Slots that take no new requests, because too many of theirs wait for outside functions."""
@@ -110,24 +120,29 @@ class Intake:
 
     # Epochs ------------------------------------------------------------------------------------------------
 
-    def form(self, epoch: int, counter: int) -> tuple[list[RootTransaction], list[SlotBatch]]:
+    def form(self, counter: int) -> tuple[list[RootTransaction], list[SlotBatch]]:
         """The next epoch's transactions and what its record says of them; slots take turns at being first."""
+        if self.pressure.halted:
+            return [], [sequencer.nothing() for _, sequencer in sorted(self._sequencers.items())]
         for parked in self._unstarted:
             # Its outside call was under way when the snapshot was taken; nobody else starts it again.
             self._sequencers[tid.slot_of(parked, self._n_slots)].ready.setdefault(parked, {})
         self._unstarted = set()
         full = self._full_slots() if self.parked else frozenset()
-        roots = self._carried_over()
+        roots = self._carried_over(frozenset())
+        has_room = self.pressure.begin(roots)
         batches = []
         slots = sorted(self._sequencers)
         # At least one fits, so that every one has its turn.
         outcome_bytes = max(OUTCOME_BYTES_MAX, 2 * self._limits.value_bytes_max)
-        room = max(0, self.pressure.room(self._limits.epoch_transactions_max) - len(roots))
+        room = max(0, self._limits.epoch_transactions_max - len(roots))
         if self.pressure.congested:
             room = 0
-        turn = epoch % len(slots) if slots else 0
+        turn = self._turn % len(slots) if slots else 0
+        self._turn += room > 0  # not by the epoch's number: every second epoch may have no room at all
         for left, slot in zip(range(len(slots), 0, -1), slots[turn:] + slots[:turn], strict=True):
-            batch, taken = self._sequencers[slot].batch(0 if slot in full else -(-room // left), outcome_bytes)
+            share = 0 if slot in full else -(-room // left)
+            batch, taken = self._sequencers[slot].batch(share, outcome_bytes, has_room)
             room -= batch.count
             outcome_bytes -= sum(len(o) for resumed in batch.resumed for o in resumed.outcomes.values())
             self._admit(slot, counter, batch, taken, roots)
@@ -140,7 +155,7 @@ class Intake:
 
     def replay(self, plan: EpochPlan) -> tuple[list[RootTransaction], list[SlotBatch]]:
         """A recorded epoch's transactions, with the TIDs they had."""
-        roots = self._carried_over()
+        roots = self._carried_over(frozenset(batch.slot for batch in plan.batches.values() if batch.idle))
         self._admission.verdicts = plan.ended
         for slot, sequencer in sorted(self._sequencers.items()):
             batch = plan.batches[slot]
@@ -153,8 +168,9 @@ class Intake:
         told, self._told = self._told, []
         return told
 
-    def _carried_over(self) -> list[RootTransaction]:
-        roots, self.carried = self.carried, []
+    def _carried_over(self, idle: frozenset[int]) -> list[RootTransaction]:
+        roots = [root for root in self.carried if root.slot not in idle] if idle else self.carried
+        self.carried = [root for root in self.carried if root.slot in idle] if idle else []
         for root in roots:
             root.begin()
         return roots
@@ -193,8 +209,10 @@ class Intake:
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
-    def rest(self, slot: int) -> tuple[int, list[PendingTransaction]]:
-        """(next offset, sequenced and unfinished transactions) of a slot between two epochs, for a snapshot."""
+    def rest(self, slot: int) -> tuple[int, list[PendingTransaction], PassedOver | None]:
+        """(next offset, sequenced and unfinished transactions, requests behind that offset that are sequenced or not)
+        of a slot between two epochs, for a snapshot.
+        """
         pending = [
             PendingTransaction(
                 root.tid,
@@ -209,4 +227,5 @@ class Intake:
             for root in (*self.carried, *self.parked.values())
             if root.slot == slot
         ]
-        return self._sequencers[slot].next_offset, pending
+        next_offset, passed_over = self._sequencers[slot].rest()
+        return next_offset, pending, passed_over

@@ -1,35 +1,97 @@
-"""How much a worker may bring into its next epoch: less after large replies, nothing new while the log is behind.
+"""How much a worker may bring into its next epoch: so many bytes of results, nothing new while the log is behind, and
+nothing at all while its host says so.
 
-Without it an epoch of a thousand replies of a megabyte each would follow the other, faster than any log takes them.
-What was formed is in the epoch's record, so a replay does not ask. Never decides an outcome.
+What a function will give is what it gave lately; one that has given nothing large counts as small. Without this an
+epoch of hundreds of replies of a megabyte would follow the other, and a small request would wait for all of them. What
+was formed is in the epoch's record, so a replay does not ask. Never decides an outcome.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Final
 
-REPLY_BYTES: Final = 32 * 1024 * 1024
-"""What the results of one epoch should weigh at most; an epoch that was over it makes the next one smaller."""
-LOG_BYTES_MAX: Final = 64 * 1024 * 1024
+import msgspec
+
+from styx.messages import decode_head
+from styx.sequencer.arrival import Recorded
+from styx.worker.root import RootTransaction
+
+LOG_BYTES_MAX: Final = 16 * 1024 * 1024
 """While more than this waits to be in the log, no epoch takes new requests."""
+
+_Name = tuple[str, str]
 
 
 class Pressure:
-    """`congested` is the shell's to set, before each step."""
+    """`bytes_max` are the bytes of results that an epoch of at most `transactions_max` should have.
 
-    __slots__ = ("_room", "congested")
+    `congested` and `halted` are the shell's to set, before each step: the log is behind; nothing unfinished goes on,
+    and only recorded epochs run.
+    """
 
-    def __init__(self) -> None:
-        self.congested = False
-        self._room: int | None = None
+    __slots__ = ("_expected", "_left", "_small", "_taken", "bytes_max", "congested", "halted")
 
-    def room(self, transactions_max: int) -> int:
-        """Transactions that the next epoch may have."""
-        return transactions_max if self._room is None else min(self._room, transactions_max)
+    def __init__(self, bytes_max: int, transactions_max: int) -> None:
+        self.bytes_max = bytes_max
+        self.congested = self.halted = False
+        # An epoch of nothing but small ones is within its bytes.
+        self._small = bytes_max // transactions_max
+        self._expected: dict[_Name, int] = {}
+        self._left = bytes_max
+        self._taken = False
 
-    def epoch_ended(self, answered: int, reply_bytes: int) -> None:
-        """So many were answered by this worker in an epoch, with results of so many bytes."""
-        if reply_bytes > REPLY_BYTES:
-            self._room = max(1, answered * REPLY_BYTES // reply_bytes)
-        elif self._room is not None and answered:
-            self._room = 2 * self._room if self._room < 1 << 20 else None
+    def begin(self, carried: Iterable[RootTransaction]) -> Callable[[Recorded], bool] | None:
+        """Another epoch is formed, and these are in it whatever they give.
+
+        What it gives says whether there is room for one more request, which then has it; None: there is for each.
+        """
+        if not self._expected:
+            return None
+        self._left = self.bytes_max
+        self._taken = False
+        for root in carried:
+            if root.function is not None:
+                self._has_room(_name_of(root))
+        return self._takes
+
+    def _takes(self, recorded: Recorded) -> bool:
+        try:
+            head = decode_head(recorded[2])
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return True  # it gives nothing but the report that it is no request
+        return self._has_room((head.operator, head.function))
+
+    def _has_room(self, name: _Name) -> bool:
+        expected = self._expected.get(name)
+        if expected is None:
+            return True
+        if self._taken and expected > self._left:
+            return False
+        self._taken = True  # one larger one has its turn, too
+        self._left -= expected
+        return True
+
+    def ended(self, roots: Iterable[RootTransaction], n_bytes: int) -> None:
+        """An epoch of these has ended, with results of so many bytes together."""
+        if n_bytes <= self.bytes_max and not self._expected:
+            return
+        sums: dict[_Name, tuple[int, int]] = {}
+        for root in roots:
+            if root.function is not None and root.failure is None and root.result is not None:
+                name = _name_of(root)
+                count, size = sums.get(name, (0, 0))
+                sums[name] = count + 1, size + len(root.result)
+        for name, (count, size) in sums.items():
+            # Down by halves: one that gives much and little in turns counts as large.
+            expected = max(-(-size // count), self._expected.get(name, 0) // 2)
+            if expected > self._small:
+                self._expected[name] = expected
+            else:
+                self._expected.pop(name, None)
+
+
+def _name_of(root: RootTransaction) -> _Name:
+    """The function's, as requests name it."""
+    assert root.function is not None
+    return root.function.operator, root.function.name

@@ -81,7 +81,7 @@ def behind_snapshot(
 ) -> Behind:
     """Reads it; `request_ends` are those of the wanted slots. Raises `Unusable`, and what reading raises."""
     plans = _plans(wanted, n_slots, log)
-    known = {} if wanted.manifest is None else {slot.part.slot: slot.part.next_offset for slot in wanted.manifest.slots}
+    known = {} if wanted.manifest is None else {slot.part.slot: slot.part.sequenced for slot in wanted.manifest.slots}
     for slot in wanted.slots:
         _check_requests(slot, known.get(slot, 0), plans, request_ends[slot])
     return Behind(plans, scan(wanted, log))
@@ -105,7 +105,12 @@ def _load_slots(wanted: LoadState, store: Store) -> dict[int, LoadedSlot]:
     tables = read_tables(manifest, [slot for slot in wanted.slots if slot not in wanted.held], store)
     parts = {slot.part.slot: slot.part for slot in manifest.slots}
     return {
-        slot: LoadedSlot(tables.get(slot, {}), parts[slot].next_offset, list(parts[slot].pending))
+        slot: LoadedSlot(
+            tables.get(slot, {}),
+            parts[slot].next_offset,
+            list(parts[slot].pending),
+            passed_over=parts[slot].passed_over,
+        )
         for slot in wanted.slots
     }
 

@@ -14,23 +14,22 @@ from msgspec.structs import replace
 from styx.messages import ReplyRecord, decode_reply
 from styx.sequencer.tid import slot_of
 from styx.worker.events import EmitReplies, ReplyDiffers
-from styx.worker.pressure import Pressure
 from styx.worker.replay_difference import is_given
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 
 
 class Replies:
-    """`answered` has the replies that the stream already holds, or their digests, by sequence TID."""
+    """`answered` has the replies that the stream already holds, or their digests, by sequence TID; `n_bytes` are those
+    of the epoch's results.
+    """
 
-    def __init__(self, memories: dict[int, ReplyMemory], pressure: Pressure, n_slots: int) -> None:
+    def __init__(self, memories: dict[int, ReplyMemory], n_slots: int) -> None:
         self.answered: dict[int, bytes | int] = {}
         self._n_slots = n_slots
         self._differing: list[ReplyDiffers] = []
         self._memories = memories
-        self._pressure = pressure
-        self._count = 0
-        self._bytes = 0
+        self.n_bytes = 0
         self._epoch = -1
         self._by_slot: dict[int, list[ReplyRecord]] = {}
 
@@ -42,15 +41,12 @@ class Replies:
             own, n_slots = self._memories, self._n_slots
             self.answered = {tid: given for tid, given in self.answered.items() if slot_of(tid, n_slots) in own}
         self._epoch = epoch
-        self._pressure.epoch_ended(self._count, self._bytes)
-        self._count = self._bytes = 0
+        self.n_bytes = 0
 
     def add(self, roots: Iterable[RootTransaction], phase: int) -> None:
         """Answers transactions and the repetitions that waited for them; call in serial order."""
         epoch, by_slot, answered = self._epoch, self._by_slot, self.answered
-        counted = 0
         for root in roots:
-            counted += 1
             request_id, tid, slot, reply_to = root.request_id, root.tid, root.slot, root.reply_to
             if root.remembered is not None:
                 self._repeat(root, root.remembered, request_id, tid, reply_to)
@@ -59,7 +55,7 @@ class Replies:
             if failure is None:
                 result, error = root.result, None
                 assert result is not None, "a transaction ended without a result or an error"
-                self._bytes += len(result)
+                self.n_bytes += len(result)
             else:
                 result, error = b"", (failure.code, failure.type, failure.message)
             reply = ReplyRecord(request_id, tid, tid, epoch, phase, result, error, reply_to)
@@ -75,7 +71,6 @@ class Replies:
             if root.repeats is not None:
                 for repeat_id, sequence, repeat_to in root.repeats:
                     self._repeat(root, reply, repeat_id, sequence, repeat_to)
-        self._count += counted
 
     def _repeat(self, root: RootTransaction, reply: ReplyRecord, request_id: str, sequence: int, reply_to: int) -> None:
         self._give(root, replace(reply, request_id=request_id, sequence=sequence, reply_to=reply_to))

@@ -5,12 +5,14 @@ Takes the slot's changes away from it; never stores them. Paper section 7.1.
 
 from __future__ import annotations
 
-from styx.protocol import PendingTransaction
+from styx.protocol import PassedOver, PendingTransaction
 from styx.worker.events import SlotContent
 from styx.worker.slot import Slot
 
 
-def content_of(slot: Slot, whole: bool, next_offset: int, pending: list[PendingTransaction]) -> SlotContent:
+def content_of(
+    slot: Slot, whole: bool, next_offset: int, pending: list[PendingTransaction], passed_over: PassedOver | None
+) -> SlotContent:
     """With everything (`whole`), or what was changed; what was converted is in no snapshot yet, so all of that."""
     delta, whole = slot.take_delta(), whole or slot.converted
-    return SlotContent(slot.index, slot.copied() if whole else delta, whole, next_offset, pending)
+    return SlotContent(slot.index, slot.copied() if whole else delta, whole, next_offset, pending, passed_over)

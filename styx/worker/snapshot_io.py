@@ -35,8 +35,9 @@ def store_slots(
             if size >= OBJECT_BYTES:
                 store.put(name, b"".join(encoded))
                 number, size, encoded = number + 1, 0, []
-        slot, offset = content.slot, content.next_offset
-        parts.append(SlotPart(slot, offset, content.pending, epochs_offset, replies[slot], ref, content.whole))
+        slot, offset, pending = content.slot, content.next_offset, content.pending
+        given, whole, passed_over = replies[slot], content.whole, content.passed_over
+        parts.append(SlotPart(slot, offset, pending, epochs_offset, given, ref, whole, passed_over))
     if encoded:
         store.put(object_name(wanted.worker, wanted.generation, wanted.epoch, number), b"".join(encoded))
     return parts

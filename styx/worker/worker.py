@@ -101,7 +101,7 @@ class Worker:
         self._intake = Intake(self.app, self.limits, self.n_slots, self.executor.running)
         self._memories: dict[int, ReplyMemory] = {}
         self.pressure = self._intake.pressure
-        self._replies = Replies(self._memories, self.pressure, self.n_slots)
+        self._replies = Replies(self._memories, self.n_slots)
         self._plans: dict[int, EpochPlan] = {}
         self.recorded_until, self._answered = -1, NOTHING
         self._early: dict[int, list[Frame]] = {}
@@ -288,15 +288,14 @@ class Worker:
         self._effects.append(load_state(message, mine, self._held, self.app, self.limits))
 
     def _load(self, loaded: StateLoaded) -> None:
-        self.epoch = loaded.epoch
-        self.counter = loaded.counter
+        self.epoch, self.counter = loaded.epoch, loaded.counter
         self._plans = {plan.epoch: plan for plan in loaded.plans}
         self._replies.answered = loaded.answered
         for index, part in loaded.slots.items():
             slot = self.slots[index] = Slot(index)
             slot.load(part.tables if part.converted else self._held.get(index, part.tables), part.converted)
             memory = self._memories[index] = memory_of(slot, self.limits)
-            self._intake.add_slot(index, part.next_offset, part.pending, memory)
+            self._intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory)
         self.executor.slots = self.slots
         self._hold()
         self._reach(Step.LOADED)
@@ -340,7 +339,7 @@ class Worker:
         self._replies.begin(epoch, plan is not None)
         if self.notes is not None:
             self.notes.begin(epoch, None if plan is None else self._replies.answered)
-        roots, batches = self._intake.replay(plan) if plan is not None else self._intake.form(epoch, self.counter)
+        roots, batches = self._intake.replay(plan) if plan is not None else self._intake.form(self.counter)
         self._effects.extend(self._intake.take_told())
         self._new_max = max((batch.count for batch in batches), default=0)
         self._log.begin()
@@ -480,6 +479,7 @@ class Worker:
         assert self._barrier is not None
         self.counter += self._barrier.new_max
         self._effects.extend(self._replies.take())
+        self.pressure.ended(self.executor.roots.values(), self._replies.n_bytes)
         self.executor.end()
         self._plans.pop(self.epoch, None)
         self._early.pop(self.epoch, None)

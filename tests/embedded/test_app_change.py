@@ -17,7 +17,10 @@ from styx.embedded_engine import app_change, app_record, background
 from styx.errors import ConfigurationError, EngineFailed
 from styx.limits import Limits
 from styx.testing.patience import PATIENCE_SECONDS
+from styx.worker.events import AppendEpochRecord
+from styx.worker.worker import Worker
 from tests.embedded.app_files import NAME, Edited
+from tests.plain_form import plain_form
 
 pytestmark = pytest.mark.anyio
 TIMES = """
@@ -39,6 +42,14 @@ WITH_LOCK = TIMES.replace("{factor}", "{{factor}} + (lock.locked() and 0)").form
 def edited(tmp_path: Path) -> Iterator[Edited]:
     yield Edited(tmp_path)
     sys.modules.pop(NAME, None)
+
+
+@pytest.fixture
+def end(tmp_path: Path) -> Iterator[Path]:
+    """Ends an outside call when it is there: this process would wait for the call's thread."""
+    path = tmp_path / "end"
+    yield path
+    path.touch()
 
 
 def _times(edited: Edited, factor: int, **more: str) -> Any:
@@ -212,6 +223,106 @@ async def test_and_is_not_run_in_place_of_the_code_that_ran(edited: Edited) -> N
         assert "lock" in str(refused.value)
     async with edited.open(_with_lock(edited, 2)) as client:
         assert client.state() == {("acc", "b"): 10}
+
+
+@plain_form
+@pytest.mark.parametrize("kept", [True, False])
+async def test_what_is_unfinished_goes_on_behind_the_change(
+    edited: Edited, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    """Not before: on code that is refused nobody is answered, and state that is looked at stands still."""
+    app = _times if kept else _with_lock
+    limits = Limits(epoch_result_bytes_max=1, epoch_transactions_max=10)
+    client = edited.open(app(edited, 2), limits=limits)
+    async with client:
+        client.engine._drive.request = lambda *_: None  # type: ignore[method-assign]  # the worker is not told
+        for value in range(40):
+            waiting = asyncio.ensure_future(client.submit("acc", "a", "note", value))
+            waiting.add_done_callback(asyncio.Future.exception)
+        client.engine.log.flush()
+        assert await client.engine.flushed()
+        client.crash()
+    step = Worker.step
+    appended: list[AppendEpochRecord] = []
+
+    def step_until_some_are_passed_over(self: Worker, event: Any) -> Any:
+        if self.epoch == 5 and self.backlog:
+            raise OSError("the power fails")
+        return step(self, event)
+
+    def watched_step(self: Worker, event: Any) -> Any:
+        effects = step(self, event)
+        appended.extend(effect for effect in effects if isinstance(effect, AppendEpochRecord))
+        return effects
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Worker, "step", step_until_some_are_passed_over)
+        with pytest.raises((EngineFailed, ConnectionError)):
+            async with edited.open(app(edited, 2), limits=limits) as client:
+                await client.call("acc", "b", "get")
+    monkeypatch.setattr(Worker, "step", watched_step)
+    if not kept:
+        with pytest.raises(EngineFailed, match="other code than this, and that code could not be kept"):
+            async with edited.open(app(edited, 3), limits=limits):
+                pass
+        assert appended == []
+        return
+    check, at_check = app_change.AppChange.check, []
+
+    def watched_check(self: app_change.AppChange, tables: Any) -> None:
+        check(self, tables)
+        at_check.append(list(appended))
+
+    monkeypatch.setattr(app_change.AppChange, "check", watched_check)
+    async with edited.open(app(edited, 3), limits=limits) as client:
+        assert await client.call("acc", "a", "get") == 39 * 3
+    assert at_check == [[]]
+    assert appended
+
+
+@plain_form
+async def test_what_a_snapshot_holds_runs_no_more_on_code_that_is_refused(
+    edited: Edited, end: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither before the state is looked at nor in the epoch of the snapshot that the new version would begin on."""
+    functions = """
+def outside() -> None:
+    ran.append({version})
+    while not os.path.exists(END):
+        time.sleep(0.01)
+
+async def ask(ctx: Context) -> None:
+    ran.append({version} + lock.locked())
+    await ctx.call_external(outside)
+
+async def note(ctx: Context) -> None:
+    await ctx.put(1)
+"""
+    more = f"import os\nimport time\n{LOCKED}ran = []\nEND = {str(end)!r}\n"
+    client = edited.open(edited.app(functions=functions.format(version=10), more=more))
+    async with client:
+        waiting = client.submit("acc", "a", "ask")
+        while not client.engine._externals._running:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await client.call("acc", "b", "note")
+        assert await client.engine.snapshot()
+        client.crash()
+        with pytest.raises(ConnectionError):
+            await waiting
+    app = edited.app(functions=functions.format(version=20), more=more)
+    with monkeypatch.context() as patch:
+        patch.setattr(background, "FIRST_PAUSE_SECONDS", 0.0)
+        patch.setattr("styx.embedded_engine.worker_shell.store_slots", _full)
+        with pytest.raises(EngineFailed, match="the snapshot before the new version of the app could not be stored"):
+            async with edited.open(app):
+                pass
+    assert sys.modules[NAME].ran == []
+    client = edited.open(app)
+    async with client:
+        while not client.engine._externals._running:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert set(sys.modules[NAME].ran) == {20}
+        client.crash()
 
 
 async def test_what_waits_in_the_log_runs_on_the_new_code(edited: Edited) -> None:

@@ -229,9 +229,13 @@ def verdicts(record: Verdicts) -> str:
 
 
 def _batch(batch: SlotBatch) -> str:
-    offsets = f"offsets {batch.first} to {batch.next - 1}" if batch.count else "nothing new"
+    if batch.idle:
+        return f"slot {batch.slot} idle"
+    offsets = f"offsets {batch.first} to {batch.next - 1}" if batch.next > batch.first else "nothing new"
+    passed = f" but for {' '.join(map(str, batch.passed))}" if batch.passed else ""
+    late = f" and {' '.join(map(str, batch.late))} late" if batch.late else ""
     resumed = f" and resumes {tids(r.tid for r in batch.resumed)}" if batch.resumed else ""
-    return f"slot {batch.slot} {offsets}{resumed}"
+    return f"slot {batch.slot} {offsets}{passed}{late}{resumed}"
 
 
 def reply(record: ReplyRecord) -> str:
@@ -262,7 +266,9 @@ def _pending(transaction: PendingTransaction) -> str:
 def _content(content: worker_events.SlotContent) -> str:
     pending = f"; pending {', '.join(map(_pending, content.pending))}" if content.pending else ""
     what = f"slot {content.slot}{' with everything' if content.whole else ''}"
-    return f"{what}: {delta(content.delta)}; input from offset {content.next_offset}{pending}"
+    over = content.passed_over
+    passed = f", passed over of those before {over.sequenced}: {' '.join(map(str, over.offsets))}" if over else ""
+    return f"{what}: {delta(content.delta)}; input from offset {content.next_offset}{passed}{pending}"
 
 
 def worker_effect(effect: worker_events.Effect) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import Resumed, SlotBatch
-from styx.sequencer.sequencer import SlotSequencer
+from styx.sequencer.sequencer import LOOKS_MAX, PASSED_MAX, SlotSequencer
 
 
 def arrivals(*offsets: int) -> list[Arrival]:
@@ -58,6 +60,103 @@ def test_resumed_transactions_stand_in_the_batch_once() -> None:
     sequencer.ready[7] = {b"key": b"outcome"}
     assert sequencer.batch(9, 1_000)[0].resumed == [Resumed(7, {b"key": b"outcome"})]
     assert sequencer.batch(9, 1_000)[0].resumed == []
+
+
+# Requests for which there is no room ---------------------------------------------------------------------------
+
+
+def rooms(*fitting: int) -> Callable[[Recorded], bool]:
+    """There is room for these offsets."""
+    return lambda recorded: recorded[0] in fitting
+
+
+def test_those_without_room_are_passed_over_and_come_first_when_there_is_some() -> None:
+    sequencer = SlotSequencer(0)
+    sequencer.arrive(arrivals(0, 1, 2, 3))
+    batch, taken = sequencer.batch(9, 0, rooms(1, 3))
+    assert (batch, offsets_of(taken)) == (SlotBatch(0, 0, 4, 2, passed=[0, 2]), [1, 3])
+    sequencer.arrive(arrivals(4))
+    batch, taken = sequencer.batch(9, 0, rooms(2, 4))
+    assert (batch, offsets_of(taken)) == (SlotBatch(0, 4, 5, 2, late=[2]), [2, 4])
+    batch, taken = sequencer.batch(9, 0)
+    assert (batch, offsets_of(taken)) == (SlotBatch(0, 5, 5, 1, late=[0]), [0])
+    assert sequencer.count == 0
+
+
+def test_those_passed_over_take_half_of_a_batch_at_most() -> None:
+    sequencer = SlotSequencer(0)
+    sequencer.arrive(arrivals(*range(10)))
+    sequencer.batch(5, 0, rooms())
+    assert offsets_of(sequencer.batch(5, 0)[1]) == [0, 1, 2, 5, 6]
+
+
+def test_those_passed_over_count_as_waiting() -> None:
+    sequencer = SlotSequencer(0)
+    sequencer.arrive([Arrival(0, 0, b"abc"), Arrival(1, 0, b"de")])
+    sequencer.batch(9, 0, rooms(1))
+    assert (sequencer.count, sequencer.waiting_bytes) == (1, 3)
+    sequencer.batch(9, 0)
+    assert (sequencer.count, sequencer.waiting_bytes) == (0, 0)
+
+
+def test_few_of_those_passed_over_are_looked_at() -> None:
+    sequencer = SlotSequencer(0)
+    sequencer.arrive(arrivals(*range(2 * LOOKS_MAX)))
+    sequencer.batch(2 * LOOKS_MAX, 0, rooms())
+    assert offsets_of(sequencer.batch(9, 0, rooms(0, LOOKS_MAX, LOOKS_MAX + 2))[1]) == [0, LOOKS_MAX]
+
+
+def test_behind_so_many_passed_over_no_other_is_looked_at() -> None:
+    sequencer = SlotSequencer(0)
+    sequencer.arrive(arrivals(*range(PASSED_MAX + 2)))
+    sequencer.batch(PASSED_MAX, 0, rooms())
+    assert sequencer.batch(9, 0, rooms(PASSED_MAX))[1] == []
+    assert offsets_of(sequencer.batch(9, 0, rooms(1, PASSED_MAX))[1]) == [1, PASSED_MAX]
+
+
+def test_a_batch_of_nothing() -> None:
+    sequencer = SlotSequencer(0)
+    sequencer.arrive(arrivals(0, 1))
+    sequencer.ready[7] = {}
+    sequencer.batch(1, 0, rooms())
+    sequencer.ready[8] = {}
+    batch = sequencer.nothing()
+    assert batch == SlotBatch(0, 1, 1, 0, idle=True)
+    assert sequencer.replay(batch) == []
+    assert (sequencer.count, sequencer.ready) == (2, {8: {}})
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 5), st.frozensets(st.integers(0, 30))), max_size=12),
+    st.data(),
+)
+def test_from_any_snapshot_a_replay_goes_the_same_way(
+    epochs: list[tuple[int, int, frozenset[int]]], data: st.DataObject
+) -> None:
+    """Each step: so many arrive, with a gap behind each; a batch with a limit, and with room for some."""
+    live, log = SlotSequencer(0), list[Arrival]()
+    recorded: list[tuple[SlotBatch, list[Recorded]]] = []
+    rests = [live.rest()]
+    for count, limit, fitting in epochs:
+        new = [Arrival(offset, 0, b"x") for offset in range(2 * len(log), 2 * (len(log) + count), 2)]
+        live.arrive(new)
+        log += new
+        recorded.append(live.batch(limit, 0, rooms(*fitting)))
+        rests.append(live.rest())
+    begin = data.draw(st.integers(0, len(recorded)))
+    next_offset, passed_over = rests[begin]
+    again = SlotSequencer(0, next_offset, passed_over)
+    assert again.rest() == rests[begin], "nothing has come yet"
+    end = next_offset
+    for (batch, taken), rest in zip(recorded[begin:], rests[begin + 1 :], strict=True):
+        while not again.has_recorded(batch):
+            again.arrive([next(arrival for arrival in log if arrival.offset >= end)])
+            end = again.expected
+        assert again.replay(batch) == taken
+        assert again.rest() == rest
+    again.arrive([arrival for arrival in log if arrival.offset >= end])
+    assert (again.rest(), again.count, again.waiting_bytes) == (live.rest(), live.count, live.waiting_bytes)
+    assert again.batch(99, 0) == live.batch(99, 0)
 
 
 # Replay --------------------------------------------------------------------------------------------------------

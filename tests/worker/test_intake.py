@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from styx.function_spec import READ_FUNCTION
 from styx.limits import Limits
 from styx.messages import encode_request
 from styx.protocol import PendingTransaction
@@ -15,8 +17,8 @@ from styx.sequencer.epoch_record import EpochPlan, Resumed, SlotBatch
 from styx.worker.events import NotResumed, ReportPoison
 from styx.worker.intake import Intake
 from styx.worker.messages import ExternalDone
-from styx.worker.pressure import REPLY_BYTES
 from styx.worker.reply_memory import ReplyMemory
+from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
 from tests.protocol.cluster import script_request
 from tests.protocol.scripted_app import app
@@ -28,7 +30,7 @@ def intake(n_slots: int, limits: Limits | None = None, pending: Sequence[Pending
     """All slots of a deployment; `pending` are slot 0's."""
     made = Intake(app, limits or Limits(), n_slots)
     for slot in range(n_slots):
-        made.add_slot(slot, 0, list(pending) if slot == 0 else [], ReplyMemory(Slot(slot), 10, 10**9))
+        made.add_slot(slot, 0, list(pending) if slot == 0 else [], None, ReplyMemory(Slot(slot), 10, 10**9))
     return made
 
 
@@ -53,14 +55,14 @@ def test_slots_share_an_epochs_room_and_take_turns_at_the_odd_one() -> None:
     three = intake(3, Limits(epoch_transactions_max=4))
     for slot in range(3):
         three.arrive(slot, arrivals(slot, 4))
-    taken = [counts(three.form(epoch, 0)[1]) for epoch in range(3)]
+    taken = [counts(three.form(0)[1]) for epoch in range(3)]
     assert taken == [{0: 2, 1: 1, 2: 1}, {1: 2, 2: 1, 0: 1}, {2: 2, 0: 1, 1: 1}]
 
 
 def test_room_that_one_slot_does_not_use_is_anothers() -> None:
     three = intake(3, Limits(epoch_transactions_max=4))
     three.arrive(2, arrivals(2, 9))
-    assert counts(three.form(0, 0)[1]) == {0: 0, 1: 0, 2: 4}
+    assert counts(three.form(0)[1]) == {0: 0, 1: 0, 2: 4}
     assert three.backlog == 5
 
 
@@ -69,51 +71,43 @@ def test_a_log_that_is_behind_takes_no_new_requests() -> None:
     one.arrive(0, arrivals(0, 5))
     one.pressure.congested = True
     assert one.has_work, "what was carried goes on"
-    roots, batches = one.form(0, 0)
+    roots, batches = one.form(0)
     assert ([root.tid for root in roots], counts(batches)) == ([1], {0: 0})
     assert not one.has_work
     one.pressure.congested = False
     assert one.has_work
-    assert counts(one.form(1, 0)[1]) == {0: 5}
-
-
-def test_large_replies_make_the_next_epoch_smaller() -> None:
-    one = intake(1)
-    one.arrive(0, arrivals(0, 400))
-    one.pressure.epoch_ended(250, 250 * 1024 * 1024)
-    assert counts(one.form(0, 0)[1]) == {0: 32}
+    assert counts(one.form(0)[1]) == {0: 5}
 
 
 def test_the_bytes_that_wait() -> None:
-    one = intake(1)
+    one = intake(1, Limits(epoch_transactions_max=1))
     sent = arrivals(0, 9)
     size = len(sent[0].payload)
     one.arrive(0, sent)
     one.arrive(0, sent)
     assert one.waiting() == {0: (9, 9 * size)}
-    one.pressure.epoch_ended(1, REPLY_BYTES + 1)
-    one.form(0, 0)
+    one.form(0)
     assert one.waiting() == {0: (8, 8 * size)}
 
 
 def test_carried_transactions_take_room() -> None:
     one = intake(1, Limits(epoch_transactions_max=2), [carried(1), carried(2), carried(3)])
     one.arrive(0, arrivals(0, 2))
-    roots, batches = one.form(0, 3)
+    roots, batches = one.form(3)
     assert ([root.tid for root in roots], counts(batches)) == ([1, 2, 3], {0: 0})
-    roots, batches = one.form(1, 3)
+    roots, batches = one.form(3)
     assert ([root.tid for root in roots], counts(batches)) == ([4, 5], {0: 2})
 
 
 def test_a_slot_with_too_many_parked_transactions_takes_no_more_and_is_no_reason_for_an_epoch() -> None:
     two = intake(2, Limits(parked_max=1), [carried(1, parked=True)])
-    [root], _ = two.form(0, 0)
+    [root], _ = two.form(0)
     two.parked[root.tid] = root  # it has come upon another outside call
     two.arrive(0, arrivals(0, 1))
     assert not two.has_work
     two.arrive(1, arrivals(1, 1))
     assert two.has_work
-    assert counts(two.form(1, 0)[1]) == {0: 0, 1: 1}
+    assert counts(two.form(0)[1]) == {0: 0, 1: 1}
 
 
 def test_an_idle_deployment_has_no_work() -> None:
@@ -121,7 +115,7 @@ def test_an_idle_deployment_has_no_work() -> None:
     assert not one.has_work
     one.arrive(0, arrivals(0, 1))
     assert one.has_work
-    one.form(0, 0)
+    one.form(0)
     assert not one.has_work
 
 
@@ -131,6 +125,126 @@ def test_other_workers_slots_are_no_concern() -> None:
     assert one.backlog == 0
 
 
+# Large results -------------------------------------------------------------------------------------------------
+
+
+def small(offset: int) -> Arrival:
+    """A request of a function that has nothing to do with the others'."""
+    return Arrival(offset, 0, encode_request(replace(script_request("s", KEYS[0], "get", ""), function=READ_FUNCTION)))
+
+
+def large(limits: Limits, n_slots: int = 1, size: int = 400) -> Intake:
+    """The scripts' function is known to give so many bytes."""
+    made = intake(n_slots, limits)
+    other = intake(1)
+    other.arrive(0, arrivals(0, 1))
+    [root] = other.form(0)[0]
+    root.result = b"x" * size
+    made.pressure.ended([root], limits.epoch_result_bytes_max + 1)
+    return made
+
+
+def test_small_ones_do_not_wait_behind_large_ones_of_their_slot() -> None:
+    one = large(Limits(epoch_result_bytes_max=1000))
+    one.arrive(0, [*arrivals(0, 7), small(7)])
+    roots, [batch] = one.form(0)
+    assert [(root.tid, root.offset) for root in roots] == [(1, 0), (2, 1), (3, 7)]
+    assert (batch.next, batch.count, batch.passed) == (8, 3, [2, 3, 4, 5, 6])
+    assert one.backlog == 5
+    assert one.has_work
+    roots, [batch] = one.form(3)
+    assert ([(root.tid, root.offset) for root in roots], batch.late) == ([(4, 2), (5, 3)], [2, 3])
+
+
+def test_what_is_carried_takes_its_room_first() -> None:
+    one = large(Limits(epoch_result_bytes_max=1000))
+    one.add_slot(0, 0, [carried(1), carried(2)], None, ReplyMemory(Slot(0), 10, 10**9))
+    one.arrive(0, [*arrivals(0, 1), small(1)])
+    assert [root.tid for root in one.form(2)[0]] == [1, 2, 3]
+    assert one.backlog == 1
+
+
+def test_a_log_that_is_behind_takes_none_that_were_passed_over() -> None:
+    one = large(Limits(epoch_result_bytes_max=1))
+    one.arrive(0, arrivals(0, 2))
+    one.form(0)
+    one.pressure.congested = True
+    assert not one.has_work
+    assert one.form(1)[0] == []
+    one.pressure.congested = False
+    assert [root.tid for root in one.form(1)[0]] == [2]
+
+
+def test_slots_with_large_results_take_turns_even_if_the_log_is_behind_now_and_then() -> None:
+    two = large(Limits(epoch_result_bytes_max=1), n_slots=2)
+    for slot in range(2):
+        two.arrive(slot, arrivals(slot, 9))
+    taken = []
+    for epoch in range(8):
+        two.pressure.congested = epoch % 2 == 1
+        taken += [root.slot for root in two.form(epoch)[0]]
+    assert taken == [0, 1, 0, 1]
+
+
+def test_in_a_slot_with_too_many_parked_transactions_those_passed_over_wait_and_hold_up_no_other() -> None:
+    two = large(Limits(epoch_result_bytes_max=1, parked_max=1), n_slots=2)
+    two.arrive(0, arrivals(0, 9))
+    [root], _ = two.form(0)
+    two.parked[root.tid] = root
+    assert two.backlog == 8
+    assert not two.has_work
+    assert two.form(9) == ([], [SlotBatch(1, 0, 0, 0), SlotBatch(0, 9, 9, 0)])
+    two.arrive(1, arrivals(1, 2))
+    assert two.has_work
+    assert [root.offset for root in two.form(9)[0]] == [0]
+    assert [root.offset for root in two.form(10)[0]] == [1], "the full slot's turn is the other's"
+
+
+def test_while_halted_nothing_goes_on_in_an_epoch_that_others_begin_nor_in_its_replay() -> None:
+    held = [carried(1), carried(2, parked=True)]
+    live, again = intake(1, pending=held), intake(1, pending=held)
+    for each in (live, again):
+        each.arrive(0, arrivals(0, 1))
+        each.outcome(ExternalDone(2, 0, b"call", b"\x01"))
+    live.pressure.halted = True
+    assert not live.has_work
+    roots, batches = live.form(2)
+    assert (roots, live.rest(0)) == ([], (0, held, None))
+    assert again.replay(EpochPlan(0, 2, {0: batches[0]}))[0] == []
+    live.pressure.halted = False
+    for each in (live, again):
+        assert each.has_work
+        roots, batches = each.form(2)
+        assert [root.tid for root in roots] == [1, 2, 3]
+        assert batches == [SlotBatch(0, 0, 1, 1, [Resumed(2, {b"call": b"\x01"})])]
+
+
+@given(st.data())
+def test_there_is_work_if_and_only_if_an_epoch_would_not_be_empty(data: st.DataObject) -> None:
+    """Else nothing would be left waiting, or empty epochs would follow each other for good."""
+    integers, booleans = st.integers(0, 4), st.booleans()
+    bytes_max = data.draw(st.sampled_from([1, 1000]))
+    two = large(Limits(epoch_result_bytes_max=bytes_max, parked_max=2, epoch_transactions_max=3), n_slots=2)
+    end, waits = [0, 0], dict[int, RootTransaction]()
+    for epoch in range(8):
+        for slot in range(2):
+            count = data.draw(integers)
+            two.arrive(slot, arrivals(slot, count, end[slot]))
+            end[slot] += count
+        two.pressure.congested, two.pressure.halted = data.draw(booleans), data.draw(booleans)
+        for number in [number for number in waits if data.draw(booleans)]:
+            two.outcome(ExternalDone(number, waits.pop(number).slot, b"call", b"\x01"))
+        has_work = two.has_work
+        roots, batches = two.form(100 * epoch)
+        assert has_work == any([roots, *(batch.count or batch.resumed for batch in batches)])
+        for root in roots:
+            if data.draw(booleans):
+                root.external = root.sequential = data.draw(booleans)
+                two.defer(root)
+                if root.tid in two.parked:
+                    waits[root.tid] = root
+
+
 # Parked transactions -------------------------------------------------------------------------------------------
 
 
@@ -138,7 +252,7 @@ def test_an_outcome_resumes_its_transaction_once() -> None:
     one = intake(1, pending=[carried(1, parked=True)])
     for _ in range(2):
         one.outcome(ExternalDone(1, 0, b"key", b"outcome"))
-    [root], [batch] = one.form(0, 1)
+    [root], [batch] = one.form(1)
     assert (root.tid, root.externals, batch.resumed) == (1, {b"key": b"outcome"}, [Resumed(1, {b"key": b"outcome"})])
     assert one.parked == {}
     one.parked[1] = root
@@ -151,7 +265,7 @@ def test_an_outcome_resumes_its_transaction_once() -> None:
 def test_one_parked_in_a_snapshot_asks_again_by_itself() -> None:
     one = intake(1, pending=[carried(1, parked=True)])
     assert one.has_work
-    [root], [batch] = one.form(0, 1)
+    [root], [batch] = one.form(1)
     assert (root.tid, batch.resumed) == (1, [Resumed(1, {})])
 
 
@@ -165,7 +279,7 @@ def test_a_replay_forms_the_same_epochs_with_the_same_tids(deliveries: list[tupl
     for epoch, (slot, count) in enumerate(deliveries):
         live.arrive(slot, arrivals(slot, count, arrived[slot]))
         arrived[slot] += count
-        roots, batches = live.form(epoch, counter)
+        roots, batches = live.form(counter)
         plans.append(EpochPlan(epoch, counter, {batch.slot: batch for batch in batches}))
         formed.append([(root.tid, root.slot, root.offset) for root in roots])
         counter += max(batch.count for batch in batches)
@@ -183,7 +297,7 @@ def test_tids_rise_from_epoch_to_epoch() -> None:
     last, counter = 0, 0
     for epoch, count in enumerate((3, 1, 4)):
         three.arrive(epoch, arrivals(epoch, count))
-        roots, batches = three.form(epoch, counter)
+        roots, batches = three.form(counter)
         assert min(root.tid for root in roots) > last
         last = max(root.tid for root in roots)
         counter += max(batch.count for batch in batches)
@@ -192,18 +306,18 @@ def test_tids_rise_from_epoch_to_epoch() -> None:
 def test_what_rests_is_what_a_snapshot_must_hold() -> None:
     held = [carried(1), carried(2, parked=True)]
     one = intake(1, pending=held)
-    assert one.rest(0) == (0, held)
+    assert one.rest(0) == (0, held, None)
     one.arrive(0, arrivals(0, 1))
-    roots, _ = one.form(0, 1)
-    assert one.rest(0) == (1, []), "all are in the epoch"
+    roots, _ = one.form(1)
+    assert one.rest(0) == (1, [], None), "all are in the epoch"
     one.carried = [root for root in roots if root.tid == 1]
-    assert one.rest(0) == (1, [carried(1)])
+    assert one.rest(0) == (1, [carried(1)], None)
 
 
 def test_garbage_costs_its_tid_only() -> None:
     one = intake(1)
     one.arrive(0, [Arrival(0, 0, b"\xc1"), *arrivals(0, 1, first=1)])
-    roots, _ = one.form(0, 0)
+    roots, _ = one.form(0)
     assert [(root.tid, root.offset) for root in roots] == [(2, 1)]
     (poison,) = one.take_told()
     assert isinstance(poison, ReportPoison)

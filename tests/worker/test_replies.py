@@ -7,7 +7,6 @@ import pytest
 from styx.messages import ReplyRecord, decode_reply, encode_reply
 from styx.worker.events import EmitReplies, ReplyDiffers
 from styx.worker.messages import Failure
-from styx.worker.pressure import Pressure
 from styx.worker.replay_difference import reply_digest
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
@@ -21,7 +20,7 @@ class Epoch:
 
     def __init__(self, *answered: ReplyRecord) -> None:
         self.memories = {index: ReplyMemory(Slot(index), 10, 10**9) for index in (0, 1)}
-        self.replies = Replies(self.memories, Pressure(), 2)
+        self.replies = Replies(self.memories, 2)
         self.replies.answered = {reply.sequence: encode_reply(reply) for reply in answered}
         self.replies.begin(7, replayed=True)
 

@@ -44,7 +44,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     `replies` as in the replies stream.
 
     `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
-    that it took out of a lock phase.
+    that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room.
     """
 
     plan: SimulationPlan
@@ -59,6 +59,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     cuts: int
     cut_replies: int
     unlocked: int
+    passed_over: int
     virtual_s: float
     state_hash: str
     replies: list[ReplyRecord]
@@ -273,6 +274,7 @@ class Simulation:
             cuts=world.cuts,
             cut_replies=sum(r.error is not None and r.error[1] == FunctionTooLong.__name__ for r in replies),
             unlocked=sum(len(v.unlocked) for v in map(decode, epochs) if isinstance(v, Verdicts)),
+            passed_over=world.passed_over,
             virtual_s=world.time.now_s,
             state_hash=state_hash(state),
             replies=replies,

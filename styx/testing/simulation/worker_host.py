@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from random import Random
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,7 +21,7 @@ from styx.messages import encode_reply
 from styx.patience import CLOSED_PATIENCE
 from styx.protocol import Broken, CheckState, Recover, SlotPart, ToWorker
 from styx.sequencer.arrival import Arrival
-from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, decode
 from styx.testing import spinning
 from styx.testing.simulation.outside_calls import run_external
 from styx.testing.simulation.peer_links import NOTICE_S
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from styx.testing.simulation.world import World
 
 HEARTBEAT_S = 0.2
+HALT_S = 0.01
 CHECK_S = 0.01
 """How long it leaves a check of its state at most."""
 STORE_ATTEMPTS_MAX = 3
@@ -86,6 +88,7 @@ class WorkerHost:
         """What it does when the coordinator lets it go."""
         self._inbox: deque[Event] = deque()
         self.core = Worker(worker, app, n_slots, limits)
+        self._halts = Random(f"{self.name} halts")
         self.poison: list[ReportPoison] = []
         self._n_slots = n_slots
         self._proceeding = False
@@ -97,6 +100,8 @@ class WorkerHost:
         self._epochs_end = 0
         self._reply_ends: dict[int, int] = {}
         world.time.after(0.0, self._beat)
+        if world.plan.halts:
+            self._halt()
 
     def crash(self) -> None:
         """Nothing it had in memory or under way is there any more; appends on their way may arrive."""
@@ -189,6 +194,15 @@ class WorkerHost:
             self.world.network.send(self.name, "coordinator", self.world.heard_of(self), b"")
         self.world.time.after(HEARTBEAT_S, self._beat)
 
+    def _halt(self) -> None:
+        """It takes up nothing for a while, as an embedded engine while its app changes."""
+        pressure = self.core.pressure
+        halted, pressure.halted = pressure.halted, self._halts.random() < self.world.plan.halts
+        if halted and not pressure.halted:
+            self.give(Proceed())
+        if self.alive:
+            self.world.time.after(HALT_S, self._halt)
+
     def receive_frame(self, data: bytes) -> None:
         """A peer's frame is here."""
         self.give(FrameArrived(_decode_frame(data)))
@@ -206,6 +220,9 @@ class WorkerHost:
         elif isinstance(effect, Tell):
             world.network.send(self.name, "coordinator", world.told_by(self), _encode(effect.message))
         elif isinstance(effect, AppendEpochRecord | AppendVerdicts):
+            record = decode(effect.payload)
+            if isinstance(record, EpochRecord):
+                self.world.passed_over += sum(len(batch.passed) for batch in record.batches)
             self._append_record(effect)
         elif isinstance(effect, EmitReplies):
             self._emit(effect)

@@ -35,7 +35,7 @@ class World:
     one. `keep_log`: nothing is released, so that everything can be replayed.
 
     `outcomes` are the logged ones of outside calls, `outside_runs` how often each was run; `cuts` counts functions that
-    the watchdog ended.
+    the watchdog ended, `passed_over` requests that waited for an epoch with room.
     """
 
     def __init__(self, plan: SimulationPlan, app: App, seed: str, keep_log: bool) -> None:
@@ -52,6 +52,7 @@ class World:
         self.idle = False
         self.snapshots = 0
         self.cuts = 0
+        self.passed_over = 0
         self.outcomes: dict[bytes, bytes] = {}
         self.outside_runs: dict[bytes, int] = {}
         self.versions = Versions()
@@ -249,6 +250,7 @@ def limits_of(plan: SimulationPlan) -> Limits:
     return Limits(
         transaction_bytes_max=plan.invocations_max * (plan.call_bytes or MIB),
         epoch_transactions_max=plan.epoch_transactions_max,
+        epoch_result_bytes_max=plan.epoch_result_bytes_max,
         slice_invocations=plan.slice_invocations,
         idempotency_keys_max=plan.idempotency_keys_max,
         invocations_max=plan.invocations_max,
