@@ -15,6 +15,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
+from msgspec.structs import replace
+
 from styx.app import App
 from styx.coordinator.events import Started
 from styx.deployment.package_format import PackageRefused
@@ -26,6 +28,7 @@ from styx.embedded_engine.losses import (
     losses,
     misplaced_anywhere,
     misplaced_here,
+    not_converted_back,
     unknown_operators,
     unstable_partition_key,
 )
@@ -72,6 +75,7 @@ class AppChange:
         self.recorded_code_ran = False
         self.replayed = 0
         self.notes: list[str] = []
+        self._converted = set[str]()
         self.accept = accept
         self._app = app
         self._limits = limits
@@ -180,7 +184,7 @@ class AppChange:
         if old is None:
             reason = misplaced_anywhere(self._app, tables, self._n_slots)
         else:
-            reason = losses(old, self._app, tables, self._n_slots)
+            reason = losses(old, self._app, tables, self._n_slots) or not_converted_back(old, self._app, tables)
         if reason is not None:
             raise ConfigurationError(reason)
         if not values:
@@ -190,6 +194,7 @@ class AppChange:
         if refusal is not None:
             raise ConfigurationError(f"{refusal}\n{NOTHING_CHANGED}")
         self.notes = findings.notes()
+        self._converted = set(findings.migrated)
 
     def runs_again(self, plans: list[EpochPlan], carried: bool) -> None:
         """These epochs are about to be run; `carried`: so may be transactions that the snapshot holds."""
@@ -224,7 +229,8 @@ class AppChange:
         self._check(old, tables)
         for name, count in sorted(unknown_operators(self._app, tables).items()):
             _log.warning("the data has %d entities of operator %r, which app %r lacks", count, name, self._app.name)
-        app_record.write_record(self._store, new)
+        converted = self._converted.union(() if old is None else old.converted)
+        app_record.write_record(self._store, replace(new, converted=sorted(converted)))
 
     def _no_recorded_code(self) -> str:
         """Why recorded epochs cannot be run on the code that ran them."""

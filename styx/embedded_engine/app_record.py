@@ -31,7 +31,8 @@ class AppRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One version of an app, with where sample keys of its operators go.
 
     `code` is what `styx.deployment.package.pack_code` gave on a Python of version `python`; None if the app could not
-    be packed, for the reason that `problem` says. `fingerprint` is of `modules`.
+    be packed, for the reason that `problem` says. `fingerprint` is of `modules`. `converted` are operators of whose
+    entities some were converted by a `migrate=`, this version's or an earlier one's.
     """
 
     version: int
@@ -43,6 +44,7 @@ class AppRecord(msgspec.Struct, frozen=True, kw_only=True):
     python: str
     code: bytes | None
     problem: str
+    converted: list[str] = []
 
 
 def is_code_of(record: AppRecord, app: App) -> bool:

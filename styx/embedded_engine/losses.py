@@ -58,6 +58,21 @@ def losses(old: AppRecord, app: App, tables: Tables, n_slots: int) -> str | None
     return misplaced_anywhere(app, tables, n_slots)
 
 
+def not_converted_back(old: AppRecord, app: App, tables: Tables) -> str | None:
+    """Why `app`, which may be code from before a `migrate=`, may not read what that has converted; None if it may. What
+    has a `state_type` is looked at value by value.
+    """
+    for name in old.converted:
+        operator, stored = app.operators.get(name), _stored(tables, name)
+        if operator is not None and operator.state_type is None and stored is not None:
+            return (
+                f"operator {name!r} has {stored}, which a migrate= has converted, and this code has no state_type to "
+                "say what it reads: is it code from before? Start the code that ran last, or declare a state_type that "
+                f"fits what is stored now, with a migrate= that converts it back if need be. {NOTHING_CHANGED}"
+            )
+    return None
+
+
 def misplaced_anywhere(app: App, tables: Tables, n_slots: int) -> str | None:
     """Why `app` would not find some of its entities, which are looked at one by one; None if it finds them all."""
     found = first_misplaced(app.operators, tables, n_slots)

@@ -483,6 +483,48 @@ async def test_what_was_converted_is_stored_before_the_function_goes(edited: Edi
         assert await client.call("acc", "k", "get") == 5
 
 
+@pytest.mark.parametrize("between", [False, True])
+async def test_code_from_before_a_conversion_is_found(edited: Edited, between: bool) -> None:
+    """It never named a type, and would read anything; also after a version that needs no `migrate=` any more."""
+    functions = "async def put(ctx: Context, value: int) -> None:\n    await ctx.put({'balance': value})\n"
+    types = "class Account(msgspec.Struct):\n    cents: int\n"
+
+    def app(declared: str) -> Any:
+        return edited.app(f"Operator('acc'{declared})", functions, more=types)
+
+    converting = ", state_type=Account, migrate=lambda old: {'cents': 100 * old['balance']}"
+    async with edited.open(app("")) as client:
+        await client.call("acc", "k", "put", 5)
+    async with edited.open(app(converting)) as client:
+        assert client.entity("acc", "k").cents == 500
+    last = ", state_type=Account" if between else converting
+    async with edited.open(app(last)):
+        pass
+    with pytest.raises(
+        ConfigurationError, match=r"'acc' has 1 entity, 'k' for example, which a migrate= has converted"
+    ):
+        async with edited.open(app("")):
+            pass
+    async with edited.open(app(last)) as client:
+        assert client.entity("acc", "k").cents == 500, "nothing was changed"
+    back = ", state_type=dict[str, int], migrate=lambda old: old"
+    async with edited.open(app(back)) as client:
+        assert client.entity("acc", "k") == {"cents": 500}, "whoever says so may read it as it is"
+
+
+async def test_a_type_that_was_named_and_is_not_any_more(edited: Edited) -> None:
+    """Nothing was converted: plain values are what was stored."""
+    types = "class Account(msgspec.Struct):\n    balance: int\n"
+    functions = "async def put(ctx: Context, value: int) -> None:\n    await ctx.put({'balance': value})\n"
+    async with edited.open(edited.app("Operator('acc')", functions)) as client:
+        await client.call("acc", "k", "put", 5)
+    typed = "Operator('acc', state_type=Account, migrate=lambda old: {'balance': 0})"
+    async with edited.open(edited.app(typed, functions, more=types)) as client:
+        assert client.entity("acc", "k").balance == 5
+    async with edited.open(edited.app("Operator('acc')", functions)) as client:
+        assert client.entity("acc", "k") == {"balance": 5}
+
+
 def _named(client: Any, key: str, **arguments: Any) -> Any:
     """A request with arguments by name, as the gateway sends them."""
     import msgspec
