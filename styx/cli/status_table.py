@@ -35,6 +35,11 @@ def status_lines(status: Status) -> RenderableType:
     members = [worker for worker in status.workers if worker.member]
     others = [worker for worker in status.workers if not worker.member]
     lines.append(_workers(status, members, others))
+    gone = [worker.name for worker in others if worker.leaving]
+    if gone and len(members) < status.workers_wanted:
+        more = status.workers_wanted - len(members)
+        text = f"{', '.join(gone)} had to leave: stop it, and start {more} more"
+        lines.append(Text(f"{'':<10}{text}", style="yellow"))
     lines.append(Text(f"{'gateways':<10}{', '.join(status.gateways) or 'none'}"))
     lines += _strangers(status)
     problems = [

@@ -90,6 +90,7 @@ def test_a_running_cluster() -> None:
         (changed(workers=[leaving("w1", True), leaving("w2", False)]), "0 stand by, 2 leaving"),
         (changed(workers=[leaving("w1", True)]), "0, leaving"),
         (changed(workers=[leaving("w1", False)]), "has left"),
+        (changed(workers=[leaving("w1", False)], workers_wanted=2), "w1 had to leave: stop it, and start 2 more"),
         (changed(snapshot=snapshot(failing_s=30.0)), "snapshots are failing since 30 s: the store is away"),
         (changed(snapshot=snapshot(age_s=None)), "epoch 7, from before this coordinator"),
         (changed(snapshot=snapshot(epoch=None)), "none yet"),

@@ -160,7 +160,7 @@ async def test_a_mistake_is_told_with_its_line(caplog: pytest.LogCaptureFixture)
         assert source.strip() == 'return {"a": 1}["b"]'
         [mistake] = kept(client)
         assert mistake["frames"] == [
-            {"file": __file__, "line": line, "function": "bug", "source": source.strip(), "own": True}
+            {"file": __file__, "line": line, "function": "bug", "source": source.strip(), "own": True, "cause": ""}
         ]
         assert mistake["times"] == 1
 

@@ -170,7 +170,7 @@ class Supervisor:
     def _set_workers(self, wanted: int, status: Status | None) -> None:
         """Starts workers that are missing; of those that are too many, stops the ones that stand by."""
         if wanted != self._workers_wanted:
-            self._say(f"workers wanted: {wanted}, until now {self._workers_wanted}")
+            self._say(f"workers wanted: {wanted} instead of {self._workers_wanted}")
             self._workers_wanted = wanted
         while len(self._workers) < wanted:
             self._worker_number += 1
