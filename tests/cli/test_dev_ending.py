@@ -163,3 +163,53 @@ def test_a_second_signal_waits_for_nothing(function: str, options: list[str]) ->
         served.dev.process.send_signal(signal.SIGINT)
         assert served.ended() != 0
     goes_on()
+
+
+ENDLESS = """
+def endless(old: object) -> str:
+    Path("began").touch()
+    while Path("held").exists():
+        pass
+    return "more"
+
+class Heavy:
+    def __del__(self) -> None:
+        Path("began").touch()
+        while Path("held").exists():
+            pass
+
+@counter.register
+async def drop(ctx: Context) -> None:
+    Heavy()
+"""
+
+
+def test_an_endless_migration_when_it_starts(directory: Path) -> None:
+    """Nothing is served yet, so it waits for nothing; the code from before goes on."""
+    with held("spin", 0.5) as served:
+        served.dev.process.send_signal(signal.SIGTERM)
+        assert served.ended() == 0
+    Path("began").unlink()
+    migrating = APP.replace('Operator("counter")', 'Operator("counter", state_type=str, migrate=endless)')
+    before, after = migrating.split("counter =", 1)
+    endless, _, _ = ENDLESS.partition("class Heavy")
+    (directory / "bank.py").write_text(before + endless + "counter =" + after)
+    words = [*STYX, "dev", "bank:app", "--port", "0", "--function-seconds-max", "3600"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            until(Path("began"))
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_SECONDS) in (-signal.SIGTERM, 128 + signal.SIGTERM)
+        finally:
+            process.kill()
+    (directory / "bank.py").write_text(APP)
+    goes_on()
+
+
+def test_a_finalizer_that_never_ends(directory: Path) -> None:
+    before, after = APP.split("app = App", 1)
+    (directory / "bank.py").write_text(before + ENDLESS + "\napp = App" + after)
+    with held("drop", 1.0) as served:
+        served.dev.process.send_signal(signal.SIGTERM)
+        assert served.ended() in (0, 128 + signal.SIGTERM)
+    goes_on()
