@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 CLIENTS = 8
 BEFORE, AFTER = 200, 200
 """Requests of all clients before the gateway is told to stop, and after it has ended."""
-DRAIN_SECONDS = 1.0
+DRAIN_SECONDS = 5.0
 
 
 async def test_a_gateway_that_is_stopped_costs_no_request() -> None:
