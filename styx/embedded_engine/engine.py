@@ -181,7 +181,7 @@ class EmbeddedEngine:
         self._unavailable = "the engine is starting; try again soon"
         self._started: asyncio.Future[None] = self._loop.create_future()
         self._background.start()
-        self._watchdog.start()
+        self._watchdog.start(asyncio.get_running_loop().call_soon_threadsafe)
         reading = "reading the metadata"
         self._background.submit(reading, self._read_metadata, self._boot, lambda error: self._fail(reading, error))
         try:

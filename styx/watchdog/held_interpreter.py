@@ -21,6 +21,11 @@ def write_to(file: TextIO, seconds: float = HELD_SECONDS) -> None:
     _where[:] = [(file, seconds)]
 
 
+def is_of_ours() -> bool:
+    """Whether this is a process of this package."""
+    return bool(_where)
+
+
 def put_off() -> None:
     """Other threads run; to be called more often than every `HELD_SECONDS`, until `put_away`."""
     for file, seconds in _where:

@@ -22,6 +22,7 @@ from styx.errors import FunctionTooLong
 from styx.patience import END_SECONDS, alive_seconds_max, end_seconds_max
 from styx.user_frames import UserFrames
 from styx.watchdog import ending, held_interpreter
+from styx.watchdog.held_loop import HeldLoop
 from styx.watchdog.interruption import Interruption
 from styx.watchdog.watched import Watched, WatchedCheck
 from styx.worker.invocation import Invocation
@@ -33,7 +34,9 @@ NAMED_SECONDS: Final = 1.0
 NAMED_AGAIN_SECONDS_MAX: Final = 60.0
 """At least so often."""
 HELD_UP_SECONDS: Final = 2.0
-"""Without a turn of the watchdog's own thread; afterwards that is told."""
+"""Without a turn of the watchdog's own thread, afterwards that is told; or of the event loop outside of passes."""
+LOOP_END_SECONDS: Final = 10.0
+"""What holds up the event loop outside of passes is waited for so long when the process was told to end."""
 INSIST_SECONDS: Final = 1.0
 """A function that goes on for so long behind its interruption, whatever it caught, is ended in earnest."""
 DEBUGGERS: Final = frozenset({"bdb", "pdb", "pydevd", "debugpy", "_pydevd_bundle"})
@@ -77,6 +80,8 @@ class Watchdog:
         self._error_s = 0.0
         self._name = ""
         self._doing_s = 0.0
+        self._loop: HeldLoop | None = None
+        self._loop_told_s = 0.0
 
     @property
     def seconds_max(self) -> float:
@@ -88,8 +93,12 @@ class Watchdog:
         """Between two looks."""
         return min(TURN_SECONDS, self.seconds_max / 4)
 
-    def start(self) -> None:
-        """Watches until `stop`; the process may end meanwhile."""
+    def start(self, call_soon: Callable[[Callable[[], None]], object] | None = None) -> None:
+        """Watches until `stop`; the process may end meanwhile. `call_soon` of the event loop: if the process is this
+        package's own, what holds up the loop outside of passes is named, too.
+        """
+        if call_soon is not None and held_interpreter.is_of_ours():
+            self._loop = HeldLoop(call_soon)
         self._thread = threading.Thread(target=self._run, name="styx-watchdog", daemon=True)
         self._thread.start()
 
@@ -134,6 +143,8 @@ class Watchdog:
                 self._tell(invocation)
         self._hold_up(invocation, same_pass)
         self._told_to_end(invocation, passed_s, same_pass)
+        if self._loop is not None:
+            self._loop_held(self._loop.look(passed_s, invocation is not None or turn % 2 == 1))
         if invocation is not None:
             self._limit(invocation)
 
@@ -144,6 +155,24 @@ class Watchdog:
             seconds,
             "" if invocation is None else f", and {name_of(invocation)} runs",
         )
+
+    def _loop_held(self, seconds: float) -> None:
+        """Nothing here can end what runs outside of passes: to the interpreter it is the engine's own."""
+        if not seconds:
+            self._loop_told_s = 0.0
+            return
+        number = ending.told()
+        if number is not None and (seconds >= LOOP_END_SECONDS or ending.told_again()):
+            self._end(number)
+        if seconds >= max(HELD_UP_SECONDS, min(2 * self._loop_told_s, self._loop_told_s + NAMED_AGAIN_SECONDS_MAX)):
+            self._loop_told_s = seconds
+            frame = sys._current_frames().get(self._watched.thread_id)
+            _log.warning(
+                "the event loop has been held up for %.1f s%s, which no function awaits: the end of an asynchronous "
+                "generator, say, or a task. Nothing else runs meanwhile, and nothing here can end it",
+                seconds,
+                self._place(frame),
+            )
 
     def _hold_up(self, invocation: Invocation | None, same_pass: bool) -> None:
         """Short functions hold up the event loop as well, if there are many in one pass."""

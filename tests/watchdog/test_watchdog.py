@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from itertools import pairwise
 from types import SimpleNamespace
@@ -14,7 +15,8 @@ from styx.limits import Limits
 from styx.patience import CLOSED_PATIENCE, END_SECONDS, REPLAY_PATIENCE, alive_seconds_max
 from styx.watchdog import ending
 from styx.watchdog import watchdog as watchdog_module
-from styx.watchdog.watchdog import NAMED_AGAIN_SECONDS_MAX, Watchdog
+from styx.watchdog.held_loop import HeldLoop
+from styx.watchdog.watchdog import LOOP_END_SECONDS, NAMED_AGAIN_SECONDS_MAX, Watchdog
 from styx.watchdog.watched import Watched
 from styx.worker.running import Running
 from styx.worker.step import Step
@@ -362,3 +364,37 @@ def test_a_signal_behind_the_words_is_a_second_one_however_soon(
     told.append((2, bench.now_s))
     bench.passes(turn_s)
     assert bench.exits == [130]
+
+
+def held_loop(bench: Bench) -> None:
+    bench.watchdog._loop = HeldLoop(lambda answer: None)
+
+
+def test_what_holds_up_the_loop_outside_of_passes_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    held_loop(bench)
+    bench.passes(1.5)
+    assert not caplog.records
+    bench.passes(1.5)
+    [record] = caplog.records
+    assert re.search(r"event loop has been held up for 2\.\d s at .*test_watchdog.py:\d+ in", record.getMessage())
+    bench.passes(12.0)
+    assert len(caplog.records) == 3, "after twice as long each time"
+
+
+def test_told_to_end_a_loop_that_does_not_turn_is_not_waited_for_long(told: list[tuple[int, float]]) -> None:
+    bench = Bench()
+    held_loop(bench)
+    told.append((15, 0.0))
+    bench.passes(LOOP_END_SECONDS - 1.0)
+    assert not bench.exits
+    bench.passes(1.5)
+    assert bench.exits[0] == 143
+
+
+def test_told_to_end_a_loop_that_turns_ends_by_itself(told: list[tuple[int, float]]) -> None:
+    bench = Bench()
+    bench.watchdog._loop = HeldLoop(lambda answer: answer())
+    told.append((15, 0.0))
+    bench.passes(60.0)
+    assert not bench.exits

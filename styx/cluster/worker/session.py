@@ -144,7 +144,7 @@ class WorkerSession:
         watched = Watched(self.core, self._passes, threading.get_ident(), place)
         busy = None if self._lifeline is None else self._lifeline.busy
         self._watchdog = Watchdog(watched, busy)
-        self._watchdog.start()
+        self._watchdog.start(asyncio.get_running_loop().call_soon_threadsafe)
         self._beat()
         if node.departure.leaving:
             self.leave()
