@@ -139,6 +139,20 @@ class UserFrames:
             frame = frame.f_back
         return tuple(reversed(found))
 
+    def of_running(self, frame: FrameType | None) -> tuple[Frame, ...]:
+        """As `of_stack`, of what the engine has called: not of the application that an embedded engine runs in."""
+        inside, callers = list[Frame](), list[Frame]()
+        for _ in range(DEPTH_MAX):
+            if frame is None:
+                break
+            if self.is_own(frame.f_code):
+                callers.append(_frame(frame, frame.f_lineno))
+            elif callers and is_of_engine(frame.f_code.co_filename):
+                inside += callers
+                callers.clear()
+            frame = frame.f_back
+        return tuple(reversed(inside[:FRAMES_MAX]))
+
     def raised_on_purpose(self, error: BaseException) -> bool:
         """The app's own code says `raise`, and gives an exception class of its own or one of `DECLARED_BUILTINS`."""
         last = _traceback_of(error)

@@ -297,7 +297,7 @@ class Watchdog:
                 f"{name_of(invocation)} ran for {self._seconds:.1f} s{self._place(frame, short=True)} without coming "
                 f"back to the engine; the limit is {self.seconds_max:g} s (Limits.function_seconds_max)"
             )
-            error.lines = tuple(at[:3] for at in self._frames.of_stack(frame))
+            error.lines = tuple(at[:3] for at in self._frames.of_running(frame))
             self._error_s = self._seconds
         del frame
         again = self._seconds - self._error_s >= INSIST_SECONDS
