@@ -48,6 +48,10 @@ class Request(msgspec.Struct, array_like=True, frozen=True, gc=False):
     reply_to: int = 0
 
 
+Entity = tuple[str, bytes]
+"""(operator, encoded key)."""
+
+
 class RequestHead(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """What of a request says which function it is for; reading it costs as little for a large one."""
 
@@ -124,6 +128,15 @@ def decode_request(data: bytes) -> Request:
 def decode_head(data: bytes) -> RequestHead:
     """Raises as `decode_request`, but passes over what is wrong elsewhere in it."""
     return _head_decoder.decode(data)
+
+
+def entity_of(data: bytes) -> Entity | None:
+    """The entity that an encoded request is for; None for what is no request."""
+    try:
+        head = decode_head(data)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    return head.operator, bytes(head.key)
 
 
 def encode_reply(record: ReplyRecord) -> bytes:

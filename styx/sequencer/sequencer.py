@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import astuple
 
+from styx.messages import Entity, entity_of
 from styx.protocol import PassedOver
 from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import Resumed, SlotBatch
@@ -25,11 +26,22 @@ LOOKS_MAX: Final = 64
 class SlotSequencer:
     """`next_offset` is where the next batch starts; `expected` is the lowest offset not yet taken from the log.
 
-    `passed`, by offset, stand before `next_offset` and are in no epoch yet, for want of room. A snapshot knew of
-    `missing` ones: those from `expected` on have not come again.
+    `passed`, by offset, stand before `next_offset` and are in no epoch yet: for want of room, or because an older one
+    to the same entity is not, so that the requests to one entity keep their order. `entities` counts them. A snapshot
+    knew of `missing` ones: those from `expected` on have not come again.
     """
 
-    __slots__ = ("expected", "missing", "next_offset", "passed", "ready", "slot", "waiting", "waiting_bytes")
+    __slots__ = (
+        "entities",
+        "expected",
+        "missing",
+        "next_offset",
+        "passed",
+        "ready",
+        "slot",
+        "waiting",
+        "waiting_bytes",
+    )
 
     def __init__(self, slot: int, next_offset: int = 0, passed_over: PassedOver | None = None) -> None:
         self.slot = slot
@@ -37,6 +49,7 @@ class SlotSequencer:
         self.next_offset = next_offset if passed_over is None else passed_over.sequenced
         self.missing = frozenset(() if passed_over is None else passed_over.offsets)
         self.passed: dict[int, Recorded] = {}
+        self.entities: dict[Entity, int] = {}
         self.waiting: deque[Recorded] = deque()
         self.waiting_bytes = 0
         self.ready: dict[int, dict[bytes, bytes]] = {}
@@ -52,7 +65,7 @@ class SlotSequencer:
                 if offset >= self.next_offset:
                     append(recorded)
                 elif offset in self.missing:
-                    self.passed[offset] = recorded
+                    self._pass_over(offset, recorded)
                 else:
                     continue
                 payload: bytes = recorded[2]
@@ -63,6 +76,11 @@ class SlotSequencer:
     def count(self) -> int:
         """Requests that have arrived and are in no epoch yet."""
         return len(self.waiting) + len(self.passed)
+
+    @property
+    def oldest(self) -> Recorded:
+        """Of those passed over, the one that has waited longest; there must be some."""
+        return next(iter(self.passed.values()))
 
     def batch(
         self, limit: int, outcome_bytes_max: int, has_room: Callable[[Recorded], bool] | None = None
@@ -80,11 +98,11 @@ class SlotSequencer:
         for recorded in [popleft() for _ in range(count)]:
             offset: int = recorded[0]
             self.next_offset = offset + 1
-            if has_room is None or has_room(recorded):
+            if not (self.entities and self._is_behind(recorded)) and (has_room is None or has_room(recorded)):
                 taken.append(recorded)
             else:
                 passed.append(offset)
-                self.passed[offset] = recorded
+                self._pass_over(offset, recorded)
         if taken:
             self.waiting_bytes -= _bytes_of(taken)
         resumed = []
@@ -99,17 +117,40 @@ class SlotSequencer:
     def _late(self, limit: int, has_room: Callable[[Recorded], bool] | None) -> list[Recorded]:
         """Those passed over for which there is room now, at most `limit`, who has waited longest first."""
         taken: list[Recorded] = []
+        staying: set[Entity] = set()
         looks = LOOKS_MAX
         for recorded in self.passed.values():
             if len(taken) == limit or not looks:
                 break
-            if has_room is None or has_room(recorded):
+            entity = entity_of(recorded[2])
+            if entity not in staying and (has_room is None or has_room(recorded)):
                 taken.append(recorded)
             else:
                 looks -= 1
+                if entity is not None:
+                    staying.add(entity)
         for recorded in taken:
-            del self.passed[recorded[0]]
+            self._no_longer_passed(recorded[0])
         return taken
+
+    def _is_behind(self, recorded: Recorded) -> bool:
+        entity = entity_of(recorded[2])
+        return entity is not None and entity in self.entities
+
+    def _pass_over(self, offset: int, recorded: Recorded) -> None:
+        self.passed[offset] = recorded
+        entity = entity_of(recorded[2])
+        if entity is not None:
+            self.entities[entity] = self.entities.get(entity, 0) + 1
+
+    def _no_longer_passed(self, offset: int) -> Recorded:
+        recorded = self.passed.pop(offset)
+        entity = entity_of(recorded[2])
+        if entity is not None:
+            left = self.entities.pop(entity) - 1
+            if left:
+                self.entities[entity] = left
+        return recorded
 
     def nothing(self) -> SlotBatch:
         """The batch of an epoch that nothing of the slot takes part in, not even what is carried."""
@@ -130,13 +171,13 @@ class SlotSequencer:
     def replay(self, batch: SlotBatch) -> list[Recorded]:
         """The requests of a recorded batch."""
         assert batch.first == self.next_offset, "a replayed batch does not start where the last one ended"
-        taken = [self.passed.pop(offset) for offset in batch.late if offset in self.passed]
+        taken = [self._no_longer_passed(offset) for offset in batch.late if offset in self.passed]
         passed = frozenset(batch.passed)
         while self.waiting and self.waiting[0][0] < batch.next:
             recorded = self.waiting.popleft()
             offset: int = recorded[0]
             if offset in passed:
-                self.passed[offset] = recorded
+                self._pass_over(offset, recorded)
             else:
                 taken.append(recorded)
         self.waiting_bytes -= _bytes_of(taken)

@@ -139,14 +139,20 @@ class Intake:
         if self.pressure.congested:
             room = 0
         turn = self._turn % len(slots) if slots else 0
-        self._turn += room > 0  # not by the epoch's number: every second epoch may have no room at all
+        moves = room > 0
         for left, slot in zip(range(len(slots), 0, -1), slots[turn:] + slots[:turn], strict=True):
             share = 0 if slot in full else -(-room // left)
-            batch, taken = self._sequencers[slot].batch(share, outcome_bytes, has_room)
+            sequencer = self._sequencers[slot]
+            if left == len(slots) and share and has_room is not None and sequencer.passed:
+                # The oldest one of the slot that is first: there may be no room beside what is carried, in every second
+                # epoch or in each. Then no other large one is let in before it, and the slot stays first.
+                moves = self.pressure.reserve(sequencer.oldest)
+            batch, taken = sequencer.batch(share, outcome_bytes, has_room)
             room -= batch.count
             outcome_bytes -= sum(len(o) for resumed in batch.resumed for o in resumed.outcomes.values())
             self._admit(slot, counter, batch, taken, roots)
             batches.append(batch)
+        self._turn += moves
         return roots, batches
 
     def can_replay(self, plan: EpochPlan) -> bool:

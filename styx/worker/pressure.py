@@ -55,6 +55,13 @@ class Pressure:
                 self._has_room(_name_of(root))
         return self._takes
 
+    def reserve(self, recorded: Recorded) -> bool:
+        """There is room for this one; else no large one has any in this epoch."""
+        taken, left = self._taken, self._left
+        fits = self._takes(recorded)
+        self._taken, self._left = (taken, left) if fits else (True, 0)
+        return fits
+
     def _takes(self, recorded: Recorded) -> bool:
         try:
             head = decode_head(recorded[2])

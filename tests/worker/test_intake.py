@@ -129,8 +129,8 @@ def test_other_workers_slots_are_no_concern() -> None:
 
 
 def small(offset: int) -> Arrival:
-    """A request of a function that has nothing to do with the others'."""
-    return Arrival(offset, 0, encode_request(replace(script_request("s", KEYS[0], "get", ""), function=READ_FUNCTION)))
+    """A request of a function and an entity that have nothing to do with the others'."""
+    return Arrival(offset, 0, encode_request(replace(script_request("s", "b0", "get", ""), function=READ_FUNCTION)))
 
 
 def large(limits: Limits, n_slots: int = 1, size: int = 400) -> Intake:
@@ -184,6 +184,64 @@ def test_slots_with_large_results_take_turns_even_if_the_log_is_behind_now_and_t
         two.pressure.congested = epoch % 2 == 1
         taken += [root.slot for root in two.form(epoch)[0]]
     assert taken == [0, 1, 0, 1]
+
+
+def test_each_slot_has_its_turn_although_what_is_carried_leaves_no_room_in_every_second_epoch() -> None:
+    """As with functions that make an outside call first, and then give much."""
+    two = large(Limits(epoch_result_bytes_max=1000), n_slots=2)
+    for slot in range(2):
+        two.arrive(slot, arrivals(slot, 20))
+    served = []
+    for epoch in range(8):
+        roots, _ = two.form(100 * epoch)
+        served += [root.slot for root in roots]
+        two.carried = [root for root in roots if epoch % 2 == 0]
+    assert served.count(0) == served.count(1) > 0
+
+
+def test_one_that_gives_more_than_is_ever_left_has_its_turn() -> None:
+    """Others of 200 bytes are carried once each, as behind an outside call, and always leave less than its 900."""
+    one = large(Limits(epoch_result_bytes_max=1000), size=900)
+    other = intake(1)
+    other.arrive(0, [small(0)])
+    [root] = other.form(0)[0]
+    root.result = b"x" * 200
+    one.pressure.ended([root], 1001)
+    one.arrive(0, [small(0), *arrivals(0, 1, 1), *map(small, range(2, 60))])
+    before = one.form(0)[0]
+    one.carried = before[:2]
+    for epoch in range(1, 12):
+        roots, _ = one.form(100 * epoch)
+        if any(root.offset == 1 for root in roots):
+            return
+        before = [root for root in roots if root not in before]
+        one.carried = list(before)
+    raise AssertionError("it never had its turn")
+
+
+@given(st.data())
+def test_requests_to_one_entity_keep_their_order_and_all_have_their_turn(data: st.DataObject) -> None:
+    one = large(Limits(epoch_result_bytes_max=1000, epoch_transactions_max=4))
+    keys, offset, taken = ("a0", "b0", "c0"), 0, list[RootTransaction]()
+
+    def form(epoch: int) -> None:
+        roots, _ = one.form(100 * epoch)
+        taken.extend(root for root in roots if root not in one.carried)
+
+    for epoch in range(data.draw(st.integers(1, 8))):
+        for key in data.draw(st.lists(st.sampled_from(keys), max_size=6)):
+            request = script_request("r", key, "get", "")
+            if data.draw(st.booleans()):
+                request = replace(request, function=READ_FUNCTION)
+            one.arrive(0, [Arrival(offset, 0, encode_request(request))])
+            offset += 1
+        form(epoch)
+    for epoch in range(100, 100 + offset):
+        form(epoch)
+    assert sorted(root.offset for root in taken) == list(range(offset))
+    for key in keys:
+        offsets = [root.offset for root in taken if root.key == key]
+        assert offsets == sorted(offsets)
 
 
 def test_in_a_slot_with_too_many_parked_transactions_those_passed_over_wait_and_hold_up_no_other() -> None:
