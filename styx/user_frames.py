@@ -86,7 +86,7 @@ class UserFrames:
         for _ in range(CAUSES_MAX):
             cause, word = _cause_of(error), "caused by"
             if cause is None and not _is_context_hidden(error):
-                cause, word = _context_of(error), "while handling"
+                cause, word = _handled_within(error), "while handling"
             if cause is None or any(cause is each for each in told):
                 break
             frames = self._of(cause)
@@ -188,6 +188,20 @@ class UserFrames:
                 self._own_files.clear()
             own = self._own_files[file] = _is_own(file)
         return own
+
+
+def _handled_within(error: BaseException) -> BaseException | None:
+    """What one of the frames that `error` went through was handling; not what is handled around the engine."""
+    handled = _context_of(error)
+    caught = None if handled is None else _traceback_of(handled)
+    at = _traceback_of(error)
+    for _ in range(DEPTH_MAX):
+        if at is None or caught is None:
+            break
+        if at.tb_frame is caught.tb_frame:
+            return handled
+        at = at.tb_next
+    return None
 
 
 def is_of_engine(file: str) -> bool:

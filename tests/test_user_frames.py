@@ -176,6 +176,14 @@ def test_the_lines_of_its_cause() -> None:
     assert len(causes(in_a_library)) == 3, "the library's line"
 
 
+def test_what_is_handled_around_the_engine_is_no_cause() -> None:
+    try:
+        looks_up()
+    except KeyError:
+        assert causes(say(Refused())) == []
+        assert len(causes(handles)) == 2
+
+
 def test_causes_have_an_end() -> None:
     def chain(length: int) -> None:
         try:

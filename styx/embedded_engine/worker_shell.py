@@ -23,6 +23,7 @@ from styx.embedded_engine.storage import Storage
 from styx.externals.runner import Externals
 from styx.log.base import Stream
 from styx.messages import encode_reply
+from styx.own_generators import with_own_generators
 from styx.protocol import LoadFailed, SlotPart
 from styx.reports.function_reports import FunctionReports
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
@@ -111,7 +112,7 @@ class WorkerShell:
         # What is unfinished goes on with the version that comes, behind its snapshot: not on code that may be refused,
         # and not while another thread looks at the state, or after it has.
         self.core.pressure.halted = not self._change.begun
-        effects = self.core.step(event)
+        effects = with_own_generators(self.core.step, event)
         if not self._reports.notes.empty:
             # Before the replies: one that is in the log is not told of again.
             self._reports.take()

@@ -33,6 +33,7 @@ from styx.function_spec import FunctionSpec
 from styx.limits import Limits
 from styx.made_call import MadeCall
 from styx.messages import Request
+from styx.own_generators import with_own_generators
 from styx.partitioning import Key
 from styx.transaction_limits import calls_more, transaction_limits
 from styx.waiting import ExternalCall, SyncCall
@@ -94,7 +95,7 @@ class SerialReference:
         transaction = _Transaction(self, tid, timestamp_us)
         root = _Call(b"", target.function, target.key, request.params)
         try:
-            result = transaction.execute(root)
+            result = with_own_generators(transaction.execute, root)
         except _Ended as end:
             return Outcome(None, end.error)
         self._commit(transaction.writes)

@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from styx.own_generators import with_own_generators
 from styx.worker.events import Effect, Event, Proceed
 from styx.worker.worker import Worker
 
@@ -73,11 +74,11 @@ class Passes:
         try:
             while events:
                 event = events.popleft()
-                for effect in core.step(event):
+                for effect in with_own_generators(core.step, event):
                     do(effect)
             if core.runnable:
                 event = self._proceed
-                for effect in core.step(event):
+                for effect in with_own_generators(core.step, event):
                     do(effect)
             self._after()
         except BaseException as error:
