@@ -135,7 +135,7 @@ class Intake:
         slots = sorted(self._sequencers)
         # At least one fits, so that every one has its turn.
         outcome_bytes = max(OUTCOME_BYTES_MAX, 2 * self._limits.value_bytes_max)
-        room = max(0, self._limits.epoch_transactions_max - len(roots))
+        room = max(0, self.pressure.transactions - len(roots))
         if self.pressure.congested:
             room = 0
         turn = self._turn % len(slots) if slots else 0

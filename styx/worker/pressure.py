@@ -17,6 +17,9 @@ from styx.messages import decode_head
 from styx.sequencer.arrival import Recorded
 from styx.worker.root import RootTransaction
 
+FIRST_TRANSACTIONS: Final = 32
+"""A generation's first epoch has so many at most, and each further one twice as many: nobody knows yet what they give.
+"""
 LOG_BYTES_MAX: Final = 16 * 1024 * 1024
 """While more than this waits to be in the log, no epoch takes new requests."""
 
@@ -26,15 +29,27 @@ _Name = tuple[str, str]
 class Pressure:
     """`bytes_max` are the bytes of results that an epoch of at most `transactions_max` should have.
 
-    `congested` and `halted` are the shell's to set, before each step: the log is behind; nothing unfinished goes on,
-    and only recorded epochs run.
+    `transactions` are how many the next one may have. `congested` and `halted` are the shell's to set, before each
+    step: the log is behind; nothing unfinished goes on, and only recorded epochs run.
     """
 
-    __slots__ = ("_expected", "_left", "_small", "_taken", "bytes_max", "congested", "halted")
+    __slots__ = (
+        "_expected",
+        "_left",
+        "_small",
+        "_taken",
+        "bytes_max",
+        "congested",
+        "halted",
+        "transactions",
+        "transactions_max",
+    )
 
     def __init__(self, bytes_max: int, transactions_max: int) -> None:
         self.bytes_max = bytes_max
         self.congested = self.halted = False
+        self.transactions_max = transactions_max
+        self.transactions = min(FIRST_TRANSACTIONS, transactions_max)
         # An epoch of nothing but small ones is within its bytes.
         self._small = bytes_max // transactions_max
         self._expected: dict[_Name, int] = {}
@@ -81,6 +96,8 @@ class Pressure:
 
     def ended(self, roots: Iterable[RootTransaction], n_bytes: int) -> None:
         """An epoch of these has ended, with results of so many bytes together."""
+        if self.transactions < self.transactions_max:
+            self.transactions = min(2 * self.transactions, self.transactions_max)
         if n_bytes <= self.bytes_max and not self._expected:
             return
         sums: dict[_Name, tuple[int, int]] = {}

@@ -6,7 +6,7 @@ from styx import App, Context, Operator
 from styx.messages import Request, encode_request
 from styx.sequencer.arrival import Recorded
 from styx.worker.messages import Failure
-from styx.worker.pressure import Pressure
+from styx.worker.pressure import FIRST_TRANSACTIONS, Pressure
 from styx.worker.root import RootTransaction
 
 MIB = 1024 * 1024
@@ -112,3 +112,13 @@ def test_a_record_that_is_no_request_has_room() -> None:
     assert has_room is not None
     assert has_room((0, 0, b"\xc1"))
     assert not has_room(asks(LARGE))
+
+
+def test_the_first_epochs_are_small_since_nobody_knows_what_functions_give() -> None:
+    pressure = Pressure(8 * MIB, 250)
+    rooms = []
+    for _ in range(5):
+        rooms.append(pressure.transactions)
+        pressure.ended(ended(SMALL, 1), 1)
+    assert rooms == [FIRST_TRANSACTIONS, 64, 128, 250, 250]
+    assert Pressure(8 * MIB, 3).transactions == 3
