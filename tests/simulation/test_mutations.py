@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from styx import context
 from styx.coordinator import barrier, coordinator
@@ -187,7 +187,7 @@ def _emit_uncounted(self: worker_host.WorkerHost, effect: Any) -> None:
 
 
 def deliveries_count_twice(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sequencer.SlotSequencer, "arrive", lambda self, arrivals: self.waiting.extend(arrivals))
+    patch.setattr(sequencer.SlotSequencer, "arrive", lambda self, arrivals: self.waiting.extend(map(astuple, arrivals)))
 
 
 def a_changed_synchronous_result_goes_unnoticed(patch: pytest.MonkeyPatch) -> None:
