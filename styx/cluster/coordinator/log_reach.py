@@ -1,4 +1,4 @@
-"""Whether the log reaches as far as the snapshots do: one that has lost its end, or another one, is not gone on with.
+"""Whether log and store belong together: a log that has lost its end, or another one, is not gone on with.
 
 A snapshot says where each stream of the log goes on behind it. In a shorter log that place comes again: requests up to
 it would be passed over, and markers of new generations would stand before it, which makes the snapshots void. Reads
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from styx.coordinator.events import Started
 from styx.errors import EngineFailed
 from styx.log.kafka.address import KafkaAddress
 from styx.log.kafka.ends import LogEnds
@@ -41,6 +42,16 @@ def beyond(manifests: Iterable[Manifest], topics: Topics, ends: Mapping[Partitio
                     f"offset {offset}"
                 )
     return None
+
+
+def check_begun(started: Started, topics: Topics) -> None:
+    """Raises `EngineFailed` if something has run, and neither the log nor the store says any more what it was."""
+    if started.generation > 0 and not started.manifests and not started.app_version:
+        raise EngineFailed(
+            f"the store holds no snapshot, and the log (topics {topics.requests} and others) was released behind one: "
+            "this is not the store that the log belongs to, or it was emptied. Nothing was changed. Start with that "
+            "store, or restore it from a copy; to begin anew without what it held, delete the app's topics"
+        )
 
 
 async def check_reach(address: KafkaAddress, topics: Topics, manifests: list[Manifest]) -> None:

@@ -18,7 +18,7 @@ from styx.cluster.coordinator import versions
 from styx.cluster.coordinator.claim import claim
 from styx.cluster.coordinator.counters import Counters
 from styx.cluster.coordinator.effects import Effects
-from styx.cluster.coordinator.log_reach import check_reach
+from styx.cluster.coordinator.log_reach import check_begun, check_reach
 from styx.cluster.coordinator.metrics import exposition
 from styx.cluster.coordinator.runtimes import read_runtime
 from styx.cluster.coordinator.session import CoordinatorSession
@@ -195,6 +195,7 @@ class CoordinatorProcess:
         for name in damaged:
             _log.warning("the manifest %s is damaged: its checksum does not match; trying the one before it", name)
         started, void = metadata.beginning(manifests, generations)
+        check_begun(started, self.topics)
         stored_epoch = max((manifest.epoch for manifest in started.manifests[:1]), default=-1)
         recorded = read_runtime(store) if generations.last_epoch > stored_epoch else ""
         return started, [metadata.manifest_name(m.generation, m.epoch) for m in void], recorded
