@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,10 @@ pytest_plugins = ["tests.real_services", "tests.parallel"]
 # No deadline: a test's verdict must not depend on how busy the machine is.
 settings.register_profile("styx", deadline=None)
 settings.load_profile("styx")
+
+# A shell that runs the suite in the background has it ignore SIGINT, and every process that a test starts as well.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
