@@ -14,7 +14,6 @@ import pytest
 from styx.cli.facts_client import fetch, fetch_status
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest
 from styx.testing.cluster.faults import APP
-from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka, RealMinio
 
 pytestmark = pytest.mark.slow
@@ -49,7 +48,7 @@ def test_drained_one_after_the_other(kafka: RealKafka, minio: RealMinio, tmp_pat
         s3_endpoint=f"http://{minio.endpoint}",
         directory=tmp_path,
         auto=True,
-        silence_s=PATIENCE_SECONDS,  # on a busy machine, too, nobody is taken for dead
+        silence_s=60.0,  # on a busy machine, too, nobody is taken for dead
     )
 
     async def run() -> None:

@@ -11,7 +11,6 @@ import pytest
 from styx.testing.cluster import ClusterOptions, ClusterUnderTest, LoadOptions
 from styx.testing.cluster.faults import run_faults
 from styx.testing.cluster.scenarios import SCENARIOS
-from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka, RealMinio
 
 pytestmark = pytest.mark.slow
@@ -44,7 +43,7 @@ def test_a_rolling_restart_replays_nothing(
 ) -> None:
     """Every worker and the coordinator one after the other, then all workers at once."""
     # On a busy machine a worker may be silent for seconds; taken for dead, it would have others replay.
-    wanted = replace(options, workers=workers, auto=auto, silence_s=PATIENCE_SECONDS)
+    wanted = replace(options, workers=workers, auto=auto, silence_s=60.0)
 
     async def run() -> None:
         async with ClusterUnderTest(wanted) as cluster:
