@@ -125,18 +125,18 @@ def decode_request(data: bytes) -> Request:
     return _request_decoder.decode(data)
 
 
-def decode_head(data: bytes) -> RequestHead:
-    """Raises as `decode_request`, but passes over what is wrong elsewhere in it."""
-    return _head_decoder.decode(data)
-
-
-def entity_of(data: bytes) -> Entity | None:
-    """The entity that an encoded request is for; None for what is no request."""
+def head_of(data: bytes) -> RequestHead | None:
+    """Of an encoded request, whatever is wrong elsewhere in it; None for what is no request."""
     try:
-        head = decode_head(data)
+        return _head_decoder.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    return head.operator, bytes(head.key)
+
+
+def requested_entity(data: bytes) -> Entity | None:
+    """The entity that an encoded request is for; None for what is no request."""
+    head = head_of(data)
+    return None if head is None else (head.operator, bytes(head.key))
 
 
 def encode_reply(record: ReplyRecord) -> bytes:

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import astuple
 
-from styx.messages import Entity, entity_of
+from styx.messages import Entity, requested_entity
 from styx.protocol import PassedOver
 from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import Resumed, SlotBatch
@@ -122,7 +122,7 @@ class SlotSequencer:
         for recorded in self.passed.values():
             if len(taken) == limit or not looks:
                 break
-            entity = entity_of(recorded[2])
+            entity = requested_entity(recorded[2])
             if entity not in staying and (has_room is None or has_room(recorded)):
                 taken.append(recorded)
             else:
@@ -134,18 +134,18 @@ class SlotSequencer:
         return taken
 
     def _is_behind(self, recorded: Recorded) -> bool:
-        entity = entity_of(recorded[2])
+        entity = requested_entity(recorded[2])
         return entity is not None and entity in self.entities
 
     def _pass_over(self, offset: int, recorded: Recorded) -> None:
         self.passed[offset] = recorded
-        entity = entity_of(recorded[2])
+        entity = requested_entity(recorded[2])
         if entity is not None:
             self.entities[entity] = self.entities.get(entity, 0) + 1
 
     def _no_longer_passed(self, offset: int) -> Recorded:
         recorded = self.passed.pop(offset)
-        entity = entity_of(recorded[2])
+        entity = requested_entity(recorded[2])
         if entity is not None:
             left = self.entities.pop(entity) - 1
             if left:

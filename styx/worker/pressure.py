@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-import msgspec
-
-from styx.messages import decode_head
+from styx.messages import head_of
 from styx.sequencer.arrival import Recorded
 from styx.worker.root import RootTransaction
 
@@ -78,11 +76,9 @@ class Pressure:
         return fits
 
     def _takes(self, recorded: Recorded) -> bool:
-        try:
-            head = decode_head(recorded[2])
-        except (msgspec.DecodeError, ValueError, RecursionError):
-            return True  # it gives nothing but the report that it is no request
-        return self._has_room((head.operator, head.function))
+        head = head_of(recorded[2])
+        # What is no request gives nothing but the report of that.
+        return head is None or self._has_room((head.operator, head.function))
 
     def _has_room(self, name: _Name) -> bool:
         expected = self._expected.get(name)
