@@ -29,6 +29,8 @@ async def get(ctx: Context) -> Any:
     return await ctx.get()
 """
 NAME = "styx_edited_app"
+LOCKED = "import threading\nlock = threading.Lock()\n"
+"""What makes an app one that cannot be packed."""
 
 
 class Edited:

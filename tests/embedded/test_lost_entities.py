@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from styx.embedded_engine import app_record
 from styx.errors import ConfigurationError, EngineFailed
-from tests.embedded.app_files import NAME, Edited, tree
+from tests.embedded.app_files import Edited, tree
 
 pytestmark = pytest.mark.anyio
 KEYS = [f"k{number}" for number in range(12)]
-
-
-@pytest.fixture
-def edited(tmp_path: Path) -> Iterator[Edited]:
-    yield Edited(tmp_path)
-    sys.modules.pop(NAME, None)
 
 
 async def _fill(edited: Edited, declared: str, *, end: str = "close", number: bool = False) -> None:

@@ -4,9 +4,6 @@ with words. None loses anything silently.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +12,7 @@ import pytest
 from styx import App
 from styx.errors import ConfigurationError
 from styx.messages import Request
-from tests.embedded.app_files import NAME, Edited
+from tests.embedded.app_files import Edited
 
 pytestmark = pytest.mark.anyio
 TYPED = "class Acc(msgspec.Struct{base}):\n    {fields}\n"
@@ -119,12 +116,6 @@ MIGRATE: dict[str, tuple[Form, str, dict[str, Any], Any]] = {
     "int becomes str": (typed("n: str"), "lambda old: {'n': str(old['n'])}", {"n": 5}, {"n": "5"}),
 }
 ENDS = ["close", "crash"]
-
-
-@pytest.fixture
-def edited(tmp_path: Path) -> Iterator[Edited]:
-    yield Edited(tmp_path)
-    sys.modules.pop(NAME, None)
 
 
 def app_of(edited: Edited, form: Form) -> App:
