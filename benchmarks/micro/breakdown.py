@@ -21,6 +21,7 @@ from styx.codec import encode_strict
 from styx.compiled import FORM, PLAIN_VARIABLE
 from styx.garbage import tune_collector
 from styx.worker import validation
+from styx.worker.epoch import Epoch
 from styx.worker.lock_phase import SlotLockPhase
 
 STEPS: Final = {
@@ -84,15 +85,15 @@ def run(keys: int, count: int) -> dict[str, float]:
 def _watch(engine: EngineLoop, clock: Clock) -> Callable[[], None]:
     worker, executor = engine.worker, engine.worker.executor
     places: list[tuple[Any, str, str]] = [
-        (worker._intake, "form", "sequence"),
+        (worker._generation.intake, "form", "sequence"),
         (executor, "begin", "execute"),
         (executor, "run", "execute"),
         (validation, "conflicts", "validate"),
         (validation, "commit", "commit"),
         (SlotLockPhase, "run", "lock phase"),
         (SlotLockPhase, "commit", "lock phase"),
-        (worker, "_commit", "reply"),
-        (worker, "_lock_decided", "reply"),
+        (Epoch, "commit", "reply"),
+        (Epoch, "lock_decided", "reply"),
         (engine, "_emit", "reply"),
         (executor, "end", "release"),
     ]

@@ -49,11 +49,13 @@ MODULES: Final = (
     "worker/cuts",
     "worker/done_report",
     "worker/endings",
+    "worker/epoch",
     "worker/epoch_log",
     "worker/executor",
     "worker/external_calls",
     "worker/first_step",
     "worker/footprint",
+    "worker/generation",
     "worker/intake",
     "worker/invocation",
     "worker/lock_phase",
@@ -71,6 +73,7 @@ MODULES: Final = (
     "worker/stopped",
     "worker/unchanged_rerun",
     "worker/validation",
+    "worker/watch",
     "worker/worker",
 )
 """All of them together: calls and attributes are fast within what is compiled, and slow across its border. Modules of

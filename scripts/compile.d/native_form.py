@@ -15,7 +15,7 @@ import ast
 import builtins
 from typing import Final, NamedTuple, TypeGuard
 
-SUBCLASSED: Final = frozenset({"Cell", "Environment", "Context", "Invocation", "Worker"})
+SUBCLASSED: Final = frozenset({"Cell", "Environment", "Context", "Invocation", "Watch"})
 """Classes that interpreted code derives from."""
 SHORT_LIVED: Final = frozenset({"Reading"})
 """Classes of which one object after the other is made and freed: the memory of the last one is kept for the next. They

@@ -46,6 +46,7 @@ from styx.watchdog.watched import Watched
 from styx.worker.blame import notes_of
 from styx.worker.events import ReportPoison
 from styx.worker.step import Step
+from styx.worker.watch import Watch
 from styx.worker.worker import Worker
 
 CLOSE_SECONDS_MAX: Final = 30.0
@@ -100,7 +101,7 @@ class EmbeddedEngine:
         self.accept_changed_replay = accept_changed_replay
         self.counters = Counters()
         self.reports = FunctionReports(self._later)
-        self.worker_kind: type[Worker] = Worker  # who looks on may give another one before the start
+        self.watch = Watch()  # who looks on may give another one before the start
         self._mode = Mode.CREATED
         self._unavailable: str | None = "the engine has not been started: open its client first, as `async with` does"
         self._now_us = LogClock().now_us
@@ -197,7 +198,7 @@ class EmbeddedEngine:
             self.app, self.limits, self.n_slots, storage.kept, accept=self.accept_changed_replay
         )
         self.coordinator = Coordinator(self.n_slots, 1, self.snapshot_interval)
-        self.worker = self.worker_kind(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes)
+        self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes, self.watch)
         self._drive = Drive(loop, storage.log, self.worker, self.n_slots, self._after_pass, self._fail)
         storage.log.on_failure(lambda error: self._drive.on_loop(self._fail, "the log", error))
         self._background = Background(self._drive.on_loop, self._fail)

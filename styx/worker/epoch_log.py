@@ -13,23 +13,21 @@ from styx.worker.events import AppendEpochRecord, AppendVerdicts
 class EpochLog:
     """`undurable` records have been appended, and their end has not been told."""
 
-    def __init__(self) -> None:
+    def __init__(self, generation: int, epoch: int) -> None:
         self.undurable = 0
+        self._generation = generation
+        self._epoch = epoch
 
-    def begin(self) -> None:
-        """Another epoch is open."""
-        self.undurable = 0
-
-    def composition(self, generation: int, epoch: int, counter: int, batches: list[SlotBatch]) -> AppendEpochRecord:
+    def composition(self, counter: int, batches: list[SlotBatch]) -> AppendEpochRecord:
         """The epoch's record."""
         self.undurable += 1
-        return AppendEpochRecord(generation, epoch, encode(EpochRecord(generation, epoch, counter, batches)))
+        record = EpochRecord(self._generation, self._epoch, counter, batches)
+        return AppendEpochRecord(self._generation, self._epoch, encode(record))
 
-    def verdicts(
-        self, generation: int, epoch: int, ended: list[tuple[int, ErrorTriple | None]], unlocked: list[int]
-    ) -> list[AppendVerdicts]:
+    def verdicts(self, ended: list[tuple[int, ErrorTriple | None]], unlocked: list[int]) -> list[AppendVerdicts]:
         """What time has decided, if it has decided anything: in the log before anybody hears of it."""
         if not ended and not unlocked:
             return []
         self.undurable += 1
-        return [AppendVerdicts(generation, epoch, encode(Verdicts(generation, epoch, ended, unlocked)))]
+        record = Verdicts(self._generation, self._epoch, ended, unlocked)
+        return [AppendVerdicts(self._generation, self._epoch, encode(record))]

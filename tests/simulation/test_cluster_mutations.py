@@ -14,7 +14,7 @@ from styx.coordinator import coordinator, membership, state_checks
 from styx.coordinator.events import DeployWanted, ManifestStored, SweepObjects, WorkerLeaving
 from styx.testing.simulation import coordinator_host, shared_log, worker_host
 from styx.testing.simulation.plan import Fault
-from styx.worker import generation_start, slot, state_watch, worker
+from styx.worker import generation, slot, state_watch, worker
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
 
@@ -84,7 +84,7 @@ def what_is_written_after_the_check_is_not_looked_at(patch: pytest.MonkeyPatch) 
 
 
 def a_version_begins_without_converting(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(generation_start, "converts", lambda app: False)
+    patch.setattr(generation, "converts", lambda app: False)
 
 
 def converted_state_is_left_out_of_the_next_snapshot(patch: pytest.MonkeyPatch) -> None:
@@ -103,8 +103,8 @@ def a_held_snapshot_waits_for_no_check(patch: pytest.MonkeyPatch) -> None:
 
 
 def workers_do_not_hold(patch: pytest.MonkeyPatch) -> None:
-    original = worker.Worker._close
-    patch.setattr(worker.Worker, "_close", lambda self, last: original(self, replace(last, hold=False)))
+    original = worker.Worker._closed
+    patch.setattr(worker.Worker, "_closed", lambda self, last: original(self, replace(last, hold=False)))
 
 
 def replies_are_searched_from_where_a_part_was_stored(patch: pytest.MonkeyPatch) -> None:

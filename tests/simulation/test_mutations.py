@@ -25,6 +25,7 @@ from styx.testing.simulation.plan import Fault
 from styx.waiting import suspend
 from styx.worker import (
     endings,
+    epoch,
     executor,
     footprint,
     lock_rounds,
@@ -107,13 +108,13 @@ def an_abort_releases_the_root(patch: pytest.MonkeyPatch) -> None:
 
 
 def replies_do_not_wait_for_the_epoch_record(patch: pytest.MonkeyPatch) -> None:
-    original = worker.Worker._report_conflicts
+    original = epoch.Epoch._report_conflicts
 
-    def report_conflicts(self: worker.Worker) -> None:
+    def report_conflicts(self: epoch.Epoch) -> None:
         self._log.undurable = 0
         original(self)
 
-    patch.setattr(worker.Worker, "_report_conflicts", report_conflicts)
+    patch.setattr(epoch.Epoch, "_report_conflicts", report_conflicts)
 
 
 def the_offset_moves_past_carried_transactions(patch: pytest.MonkeyPatch) -> None:
@@ -261,7 +262,7 @@ def early_frames_are_lost(patch: pytest.MonkeyPatch) -> None:
 
     def take_frame(self: worker.Worker, frame: Any) -> None:
         original(self, frame)
-        self._early = {}
+        self._generation.early = {}
 
     patch.setattr(worker.Worker, "_take_frame", take_frame)
 
@@ -283,16 +284,16 @@ def collided_transactions_are_not_made_sequential(patch: pytest.MonkeyPatch) -> 
 
 
 def an_aborting_transaction_with_a_collision_aborts_at_once(patch: pytest.MonkeyPatch) -> None:
-    original = worker.Worker._tell
+    original = epoch.Epoch._tell
 
-    def tell(self: worker.Worker, message: Any) -> None:
+    def tell(self: epoch.Epoch, message: Any) -> None:
         if isinstance(message, Done):
-            failed = {t for t in message.collided if self.executor.roots[t].failure is not None}
+            failed = {t for t in message.collided if self._executor.roots[t].failure is not None}
             message.collided = [t for t in message.collided if t not in failed]
             message.aborted += sorted(failed)
         original(self, message)
 
-    patch.setattr(worker.Worker, "_tell", tell)
+    patch.setattr(epoch.Epoch, "_tell", tell)
 
 
 def a_doomed_function_still_calls(patch: pytest.MonkeyPatch) -> None:

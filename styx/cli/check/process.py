@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from styx.cli.check.checked_worker import CheckedWorker
+from styx.cli.check.check_watch import CheckWatch
 from styx.cli.check.feed import Feed
 from styx.cli.check.messages import CHANGED, Begin, Checked, Difference, from_checker, read, write
 from styx.cli.check.source_files import Stamps
@@ -44,26 +44,26 @@ def checked(
     `files` are what the engine's app was imported from. At the end it has `finish_seconds` for what is not checked yet;
     with 0, code is replaced whenever its files change, and nothing is said of a check that ends for it.
     """
-    engine.worker_kind = CheckedWorker
+    watch = engine.watch = CheckWatch()
     begun: list[_Process] = []
     try:
         # Not before it serves: the start of a process would delay it.
-        yield lambda: begun.append(_Process(engine, target, files, finish_seconds))
+        yield lambda: begun.append(_Process(engine, watch, target, files, finish_seconds))
     finally:
         for process in begun:
             process.end()
 
 
 class _Process:
-    def __init__(self, engine: EmbeddedEngine, target: str, files: Stamps, finish_seconds: float) -> None:
+    def __init__(
+        self, engine: EmbeddedEngine, watch: CheckWatch, target: str, files: Stamps, finish_seconds: float
+    ) -> None:
         self._finish_s = finish_seconds
         self._engine = engine
         self._loop = asyncio.get_running_loop()
         self._feed = Feed()
-        worker = engine.worker
-        assert isinstance(worker, CheckedWorker)
         self._feed.give(Begin(target, engine.n_slots, engine.limits, files))
-        worker.begin(self._feed)
+        watch.begin(self._feed, engine.worker)
         if self._feed.problem is not None:
             self._not_checked(self._feed.problem)
         self._process = subprocess.Popen(

@@ -1,6 +1,6 @@
 """Watches a worker's epochs from outside: how long their parts take, how large they are, how their transactions end.
 
-Over all registrations of the process. Told by the timed core and by the session; the protocol never asks it. The clock
+Over all registrations of the process. Told by the core and by the session; the protocol never asks it. The clock
 is read once for each part of an epoch, and for a transaction not at all.
 """
 
@@ -18,9 +18,10 @@ from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, ToC
 from styx.worker.executor import Executor
 from styx.worker.invocation import Invocation
 from styx.worker.root import RootTransaction
+from styx.worker.watch import Watch
 
 
-class EpochWatch:
+class EpochWatch(Watch):
     """`sampling`: this epoch is timed in detail. `clock` gives seconds, `wall_clock` those since 1970."""
 
     def __init__(
@@ -45,6 +46,7 @@ class EpochWatch:
         self._ended_before = 0
         self._calls_before = 0
         self._rounds = 0
+        self._slice_began_s = 0.0
         self._sent_us: list[int] = []
 
     # The core ----------------------------------------------------------------------------------------------
@@ -75,6 +77,16 @@ class EpochWatch:
         """The lock phase begins, with so many own transactions."""
         self.spans.enter(Span.LOCK_PHASE)
         self.locked += locked
+
+    def slice_begins(self) -> None:
+        """Its functions count like others."""
+        if self.sampling:
+            self._slice_began_s = self.clock()
+
+    def slice_ends(self) -> None:
+        """They have been run."""
+        if self.sampling:
+            self.breakdown.running_s += self.clock() - self._slice_began_s
 
     def closes(self, executor: Executor, transactions_ended: int) -> None:
         """The open epoch, if there is one, closes."""

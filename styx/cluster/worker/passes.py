@@ -19,7 +19,8 @@ EVENT_TEXT_CHARS_MAX = 2000
 
 
 class Passes:
-    """Gives `core` its events. `do` carries out an effect, `after` ends each pass, `failed` gets what a pass raised.
+    """Gives `core` its events, by `step`. `do` carries out an effect, `after` ends each pass, and `failed` gets what a
+    pass raised.
 
     `turn` is odd within a pass, and another number in each.
     """
@@ -27,6 +28,7 @@ class Passes:
     def __init__(
         self,
         core: Worker,
+        step: Callable[[Event], list[Effect]],
         do: Callable[[Effect], None],
         after: Callable[[], None],
         failed: Callable[[BaseException], None],
@@ -34,6 +36,7 @@ class Passes:
         self.core = core
         self.stopped = False
         self.turn = 0
+        self._step = step
         self._do = do
         self._after = after
         self._failed = failed
@@ -68,17 +71,17 @@ class Passes:
         self._scheduled = False
         if self.stopped:
             return
-        core, events, do = self.core, self._events, self._do
+        core, step, events, do = self.core, self._step, self._events, self._do
         event: Event = self._proceed
         self.turn += 1
         try:
             while events:
                 event = events.popleft()
-                for effect in with_own_generators(core.step, event):
+                for effect in with_own_generators(step, event):
                     do(effect)
             if core.runnable:
                 event = self._proceed
-                for effect in with_own_generators(core.step, event):
+                for effect in with_own_generators(step, event):
                     do(effect)
             self._after()
         except BaseException as error:

@@ -37,7 +37,7 @@ from styx.cluster.worker.lifeline import Lifeline
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.passes import Passes
 from styx.cluster.worker.peers import Peers
-from styx.cluster.worker.timed_core import TimedWorker
+from styx.cluster.worker.timed_steps import TimedSteps
 from styx.patience import peer_silence_seconds
 from styx.protocol import Broken, CheckState, Join, Recover, SlotPart
 from styx.sequencer.arrival import Arrival
@@ -51,6 +51,7 @@ from styx.worker.events import (
     CoordinatorSaid,
     Effect,
     EmitReplies,
+    Event,
     FrameArrived,
     LoadState,
     NotResumed,
@@ -70,6 +71,7 @@ from styx.worker.pressure import LOG_BYTES_MAX
 from styx.worker.set_aside import without
 from styx.worker.snapshot_io import store_slots
 from styx.worker.step import Step
+from styx.worker.worker import Worker
 
 WAITING_BYTES_MAX: Final = 32 * 1024 * 1024
 """The same in bytes, unless epochs are replayed: an epoch waits until all that it had is there."""
@@ -116,12 +118,10 @@ class WorkerSession:
         self._watch = node.watch
         self._reports = node.reports
         no_app = App(deployment.app, [])
-        self.core = TimedWorker(
-            self._number, no_app, deployment.n_slots, deployment.limits, self._watch, node.reports.notes
-        )
-        self._passes = Passes(self.core, self._do_effect, self._after_pass, self._pass_failed)
-        self._pace = CheckPace(self.core, self._passes.give)
-        self.core.checked = self._pace.took
+        self.core = Worker(self._number, no_app, deployment.n_slots, deployment.limits, node.reports.notes, self._watch)
+        self._pace = CheckPace(self.core, self._give)
+        steps = TimedSteps(self.core, self._watch, self._pace.took)
+        self._passes = Passes(self.core, steps.step, self._do_effect, self._after_pass, self._pass_failed)
         self._do: dict[type, Callable[[Any], None]] = {
             SendFrame: self._send_frame,
             Tell: self._tell,
@@ -282,6 +282,9 @@ class WorkerSession:
 
     def _do_effect(self, effect: Effect) -> None:
         self._do[type(effect)](effect)
+
+    def _give(self, event: Event) -> None:
+        self._passes.give(event)
 
     def _report_ends(self) -> None:
         if not self._reports.notes.empty:

@@ -11,7 +11,7 @@ import pytest
 
 import styx
 from styx import App, Context, Operator
-from styx.cli.check.checked_worker import CheckedWorker
+from styx.cli.check.check_watch import CheckWatch
 from styx.cli.check.checker import Checker
 from styx.cli.check.feed import Feed
 from styx.cli.check.messages import Difference, Epoch, State, to_checker
@@ -111,15 +111,15 @@ app = App("bank", [account])
 
 def begin(client: EmbeddedClient) -> Feed:
     feed = Feed()
-    worker = client.engine.worker
-    assert isinstance(worker, CheckedWorker)
-    worker.begin(feed)
+    watch = client.engine.watch
+    assert isinstance(watch, CheckWatch)
+    watch.begin(feed, client.engine.worker)
     return feed
 
 
 def engine(data_dir: Path | None = None) -> EmbeddedClient:
     client = styx.embedded(app, data_dir)
-    client.engine.worker_kind = CheckedWorker
+    client.engine.watch = CheckWatch()
     return client
 
 
@@ -240,7 +240,7 @@ async def test_it_begins_again_behind_what_was_left_out() -> None:
 async def test_random_programs_show_nothing(seed: int) -> None:
     rng = random.Random(seed)
     client = styx.embedded(chaos_app, limits=LIMITS)
-    client.engine.worker_kind = CheckedWorker
+    client.engine.watch = CheckWatch()
     async with client:
         feed = begin(client)
         submitted = []

@@ -13,7 +13,7 @@ from styx.cluster.worker import epoch_watch
 from styx.cluster.worker.epoch_spans import EpochSpans, Span
 from styx.cluster.worker.epoch_watch import EpochWatch
 from styx.cluster.worker.time_breakdown import EPOCHS_PER_SAMPLE
-from styx.cluster.worker.timed_core import TimedWorker
+from styx.cluster.worker.timed_steps import TimedSteps
 from styx.coordinator import events as coordinator_events
 from styx.coordinator.coordinator import Coordinator
 from styx.limits import Limits
@@ -21,6 +21,7 @@ from styx.messages import ReplyRecord, Request, encode_request
 from styx.protocol import Recover
 from styx.sequencer.arrival import Arrival
 from styx.worker import events as worker_events
+from styx.worker.worker import Worker
 
 SENT_US = 5_000_000
 NOW_S = 7.0
@@ -68,7 +69,8 @@ class Session:
     def __init__(self) -> None:
         self.clock = Clock()
         self.watch = EpochWatch(self.clock, lambda: NOW_S)
-        self.worker = TimedWorker(0, app, 2, Limits(), self.watch)
+        self.worker = Worker(0, app, 2, Limits(), watch=self.watch)
+        self.timed = TimedSteps(self.worker, self.watch, lambda *_: None)
         self.replies: list[ReplyRecord] = []
         self._coordinator = Coordinator(2, snapshot_interval_s=float("inf"))
         self._events: deque[worker_events.Event] = deque()
@@ -98,7 +100,7 @@ class Session:
                 self.watch.durable(sent_us)
 
     def _step(self, event: worker_events.Event) -> None:
-        for effect in self.worker.step(event):
+        for effect in self.timed.step(event):
             if isinstance(effect, worker_events.Tell):
                 self._tell(coordinator_events.WorkerSaid(0, effect.message))
                 self.watch.said(effect.message)

@@ -212,7 +212,7 @@ async def test_it_is_ready_when_it_takes_part_with_its_slots_or_is_not_needed(
     recover(session, 1)
     await one_pass()
     assert session.unready() == "its slots are being loaded"
-    session.core._reach(Step.IDLE)
+    session.core._between = Step.IDLE
     assert session.unready() is None
     session.hear(encode(Released()))
     assert session.unready() == "it leaves: its slots move to other workers"

@@ -1,0 +1,257 @@
+"""One epoch on one worker, from its transactions to its close: execute, barrier 1, validate, barrier 2, lock-free
+commit, and a lock phase if there was a conflict.
+
+It is made when the epoch begins and dropped when the epoch has closed. Paper sections 5 and 6.
+"""
+
+from __future__ import annotations
+
+from styx.protocol import Commit, Conflicts, Done, EpochStarted, LockDecision, LockReport, Validate, all_done
+from styx.sequencer.epoch_record import EpochPlan
+from styx.worker import cuts, validation
+from styx.worker.done_report import done_report
+from styx.worker.epoch_log import EpochLog
+from styx.worker.events import Effect, Tell
+from styx.worker.external_calls import due_calls
+from styx.worker.generation import Generation
+from styx.worker.lock_rounds import LockRounds
+from styx.worker.messages import Ack, Call, Drop, ExternalDone, Result
+from styx.worker.root import RootTransaction
+from styx.worker.step import Step
+from styx.worker.watch import Watch
+
+
+class Epoch:
+    """`step` is where it is; with `last`, the coordinator's final decision, it has closed.
+
+    `plan` is the record that it replays, None for a new one. What it wants done goes to `effects`.
+    """
+
+    def __init__(self, generation: Generation, plan: EpochPlan | None, watch: Watch, effects: list[Effect]) -> None:
+        self.number = generation.epoch
+        self.step = Step.EXECUTING
+        self.last: Commit | LockDecision | None = None
+        self.plan = plan
+        self._generation = generation
+        self._executor = generation.executor
+        self._limits = generation.limits
+        self._notes = generation.notes
+        self._watch = watch
+        self._effects = effects
+        self._log = EpochLog(generation.number, self.number)
+        self._unlocked: list[int] = [] if plan is None else plan.unlocked
+        self._new_max = 0
+        self._reported = False
+        self._barrier: Validate | None = None
+        self._done: Done | None = None
+        self._conflicts: list[int] | None = None
+        self._locked: frozenset[int] = frozenset()
+        self._locks: LockRounds | None = None
+        self._lock_report: LockReport | None = None
+        self._outcomes: list[ExternalDone] = []
+
+    @property
+    def runnable(self) -> bool:
+        """There are functions to run."""
+        if self.step is Step.EXECUTING:
+            return not self._executor.idle
+        return self.step is Step.LOCKING and not self._reported
+
+    @property
+    def patience(self) -> int:
+        """How many times longer than usual a function may run now."""
+        return cuts.patience(self.plan, self._generation.answered, self.step is Step.LOCKING)
+
+    # Sequencing and execution ------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Its transactions are sequenced, and what it is made of is told to the log and to the coordinator."""
+        generation, plan, epoch = self._generation, self.plan, self.number
+        self._watch.begins(self._executor, generation.ended)
+        generation.replies.begin(epoch, plan is not None)
+        if self._notes is not None:
+            self._notes.begin(epoch, None if plan is None else generation.replies.answered)
+        intake, counter = generation.intake, generation.counter
+        roots, batches = intake.replay(plan) if plan is not None else intake.form(counter)
+        self._effects.extend(intake.take_told())
+        self._new_max = max((batch.count for batch in batches), default=0)
+        if plan is None:
+            self._effects.append(self._log.composition(counter, batches))
+        else:
+            cuts.apply(plan.ended, roots)
+        if not generation.alone and generation.joined < epoch:  # else nobody has to be told to join
+            self._tell(EpochStarted(generation.number, epoch))
+        self._executor.begin(roots)
+        for message in generation.early.pop(epoch, ()):
+            self._executor.deliver(message)
+        self._watch.sequenced(self._executor)
+
+    def run(self) -> None:
+        """A slice of what there is to run."""
+        if self.step is Step.LOCKING:
+            self._run_locks()
+        elif self.step is Step.EXECUTING:
+            self._executor.run(self._limits.slice_invocations)
+
+    def deliver(self, message: Call | Result | Ack | Drop) -> None:
+        """A peer's message to this epoch; after barrier 1 it is of no use any more."""
+        if self.step is Step.EXECUTING:
+            self._executor.deliver(message)
+
+    def outcome(self, done: ExternalDone) -> None:
+        """An outside call has ended."""
+        if done.tid in self._executor.roots:
+            # It has ended on another worker before this one learned of barrier 2, or amid the lock phase.
+            self._outcomes.append(done)
+        else:
+            self._generation.intake.outcome(done)
+
+    def durable(self) -> None:
+        """One of its records is in the log."""
+        self._log.undurable -= 1
+
+    def advance(self) -> None:
+        """Whatever can go on now goes on."""
+        if self.step is Step.EXECUTING:
+            self._report_done()
+        if self.step is Step.VALIDATING:
+            self._report_conflicts()
+        self._report_locks()
+
+    def _tell(self, message: EpochStarted | Done | Conflicts | LockReport) -> None:
+        self._effects.append(Tell(message))
+
+    # Barriers ----------------------------------------------------------------------------------------------
+
+    def _report_done(self) -> None:
+        if self._reported or self._executor.open_roots:
+            return
+        self._reported = True
+        cuts.settle(self._executor.cut_roots, self.patience)
+        generation, roots = self._generation, self._executor.roots.values()
+        done = done_report(generation.number, self.number, self._new_max, roots, self._limits.invocations_max)
+        if generation.alone:
+            # The coordinator hears of barrier 1 together with what this worker says at barrier 2.
+            self._done = done
+            self.validate(all_done([done]))
+        else:
+            self._tell(done)
+
+    def validate(self, barrier: Validate) -> None:
+        """Barrier 1 is passed: conflicts are found."""
+        assert self.step is Step.EXECUTING, self.step
+        assert self._reported, "barrier 1 passed without this worker's report"
+        assert barrier.epoch == self.number
+        self.step = Step.VALIDATING
+        self._watch.validates()
+        self._barrier = barrier
+        gone = {*barrier.aborted, *barrier.deferred}
+        slots = self._generation.slots.values()
+        self._conflicts = sorted(set[int]().union(*[validation.conflicts(slot, gone) for slot in slots]))
+        ended = cuts.verdicts(self._executor.cut_roots, self._executor.cut, barrier.deferred)
+        self._effects.extend(self._log.verdicts(ended, []))
+
+    def _report_conflicts(self) -> None:
+        """Not before the epoch's records are durable: what follows barrier 2 can be seen from outside."""
+        if self._conflicts is None or self._log.undurable:
+            return
+        if self._done is not None:
+            self._tell(self._done)
+        self._tell(Conflicts(self._generation.number, self.number, self._conflicts))
+        self._done = self._conflicts = None
+
+    # Commit ------------------------------------------------------------------------------------------------
+
+    def commit(self, decision: Commit) -> None:
+        """Barrier 2 is passed: what is in no conflict is committed, and the lock phase begins with the rest."""
+        barrier, generation, slots = self._barrier, self._generation, self._generation.slots
+        assert self.step is Step.VALIDATING, self.step
+        assert barrier is not None
+        assert decision.epoch == self.number
+        # Outside effects begin only now, when the epoch that leads to them can no longer be lost.
+        self._effects.extend(due_calls(generation.number, slots.values(), set(barrier.deferred)))
+        locked = self._locked = frozenset(decision.locked)
+        gone = {*barrier.aborted, *barrier.deferred}
+        left = locked | gone
+        for slot in slots.values():
+            validation.commit(slot, left)
+        roots = self._executor.roots_in_order()
+        if self._notes is not None and (gone or generation.app.logs):
+            aborted = gone.difference(barrier.deferred)
+            self._notes.at_commit(slots.values(), aborted, left, self._executor.roots)
+        # Phase by phase: replies are remembered, and forgotten, in serial order, which is what a snapshot restores.
+        if gone:
+            for root in roots:
+                if root.overflow or root.external:
+                    generation.intake.defer(root)
+                elif root.tid in gone:
+                    self._end([root], 0)
+        self._end([root for root in roots if root.tid not in left] if left else roots, 1)
+        if not locked:
+            self._close(decision)
+            return
+        self._locks = LockRounds(slots, locked, set(barrier.large), self._executor.running, self._unlocked, self._notes)
+        self.step = Step.LOCKING
+        self._watch.locks(len(locked & self._executor.roots.keys()))
+        self._begin_round()
+        # Nobody has to wait for the lock phase whose end is known before it.
+        self._effects.extend(generation.replies.take())
+
+    def _begin_round(self) -> None:
+        self._reported = False
+        self._run_locks()
+
+    def _run_locks(self) -> None:
+        """A slice of the lock phase's round, and its report when all slots are through."""
+        locks = self._locks
+        assert locks is not None
+        self._watch.slice_begins()
+        if locks.run(self._limits.slice_invocations) and not self._reported:
+            self._reported = True
+            cut = cuts.of_locks(locks.cut(), self.patience)
+            self._effects.extend(self._log.verdicts([], cut))
+            self._lock_report = LockReport(self._generation.number, self.number, locks.number, locks.failures(), cut)
+            self._report_locks()
+        self._watch.slice_ends()
+
+    def _report_locks(self) -> None:
+        if self._lock_report is not None and not self._log.undurable:
+            self._tell(self._lock_report)
+            self._lock_report = None
+
+    def lock_decided(self, decision: LockDecision) -> None:
+        """All workers have reported a round: another one follows, or the last one's results are committed."""
+        locks = self._locks
+        assert self.step is Step.LOCKING, self.step
+        assert locks is not None
+        assert decision.epoch == self.number
+        if not decision.final:
+            locks.decided(decision)
+            self._begin_round()
+            return
+        locks.commit()
+        locked = [root for root in self._executor.roots_in_order() if root.tid in self._locked]
+        self._end([root for root in locked if locks.end(root)], 2)
+        self._generation.intake.carried += locks.carried
+        self._close(decision)
+
+    def _end(self, roots: list[RootTransaction], phase: int) -> None:
+        self._watch.ends(roots)
+        for root in roots:
+            if root.idempotency is not None:
+                self._generation.intake.ended(root)
+        self._generation.replies.add(roots, phase)
+        self._generation.ended += len(roots)
+
+    def _close(self, last: Commit | LockDecision) -> None:
+        barrier, generation = self._barrier, self._generation
+        assert barrier is not None
+        self._watch.committed(self.number, generation.slots, self._locks)
+        generation.counter += barrier.new_max
+        self._effects.extend(generation.replies.take())
+        generation.intake.pressure.ended(self._executor.roots.values(), generation.replies.n_bytes)
+        self._executor.end()
+        generation.plans.pop(self.number, None)
+        for done in self._outcomes:
+            generation.intake.outcome(done)
+        self.last = last

@@ -1,0 +1,80 @@
+"""What a worker has for one generation, and only for that one. It is made when a generation begins; the next one gets
+another. Paper section 7.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from styx.app import App
+from styx.deployment.conversion import converts
+from styx.limits import Limits
+from styx.protocol import Recover
+from styx.sequencer.epoch_record import EpochPlan
+from styx.worker.events import Converting, LoadState, StateLoaded
+from styx.worker.executor import Executor
+from styx.worker.given_replies import NOTHING, Reached
+from styx.worker.intake import Intake
+from styx.worker.messages import Ack, Call, Drop, Result
+from styx.worker.notes import Notes
+from styx.worker.replies import Replies
+from styx.worker.reply_memory import ReplyMemory, memory_of
+from styx.worker.slot import Slot, Table
+
+
+class Generation:
+    """`epoch` is the last closed epoch, or the open one; `counter` is every slot's TID counter at the start of the next
+    one. `plans` are the recorded epochs to replay, by number, the last of them `recorded_until` (-1: none); `answered`
+    is how far the replies in the log reach. `joined` is the last epoch that the coordinator wants begun. `early` are
+    peers' messages to epochs that are not open here yet. `ended` counts the transactions that have ended. `alone`:
+    there is no other worker.
+    """
+
+    def __init__(
+        self, number: int, worker: int, app: App, n_slots: int, limits: Limits, notes: Notes | None, alone: bool
+    ) -> None:
+        self.number = number
+        self.app = app
+        self.limits = limits
+        self.notes = notes
+        self.alone = alone
+        self.executor = Executor(worker, app, limits, n_slots, notes)
+        self.slots: dict[int, Slot] = {}
+        self.intake = Intake(app, limits, n_slots, self.executor.running)
+        self.memories: dict[int, ReplyMemory] = {}
+        self.replies = Replies(self.memories, n_slots)
+        self.epoch = -1
+        self.counter = 0
+        self.plans: dict[int, EpochPlan] = {}
+        self.recorded_until = -1
+        self.answered: Reached = NOTHING
+        self.joined = -1
+        self.early: dict[int, list[Call | Result | Ack | Drop]] = {}
+        self.ended = 0
+
+    def load(self, loaded: StateLoaded, held: Mapping[int, dict[str, Table]]) -> None:
+        """Takes its state; the tables of slots that the worker has kept are in `held`."""
+        self.epoch, self.counter = loaded.epoch, loaded.counter
+        self.plans = {plan.epoch: plan for plan in loaded.plans}
+        self.recorded_until = max(self.plans, default=-1)
+        self.replies.answered = loaded.answered
+        for index, part in loaded.slots.items():
+            slot = self.slots[index] = Slot(index)
+            slot.load(part.tables if part.converted else held.get(index, part.tables), part.converted)
+            memory = self.memories[index] = memory_of(slot, self.limits)
+            self.intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory)
+        self.executor.slots = self.slots
+
+
+def to_be_loaded(
+    message: Recover, worker: int, held: Mapping[int, Mapping[str, Table]], app: App, limits: Limits
+) -> LoadState:
+    """What `worker` loads when the generation begins: its slots, but for the tables that it holds as the snapshot has
+    them. State that another version of the app has stored is converted meanwhile.
+    """
+    manifest = message.manifest
+    slots = sorted(slot for slot, owner in message.owners.items() if owner == worker)
+    kept = {slot: held[slot] for slot in slots if slot in held}
+    other = manifest is not None and manifest.app_version != message.app_version
+    converting = Converting(app, limits, kept) if other and converts(app) else None
+    return LoadState(message.generation, slots, manifest, kept.keys(), converting)
