@@ -94,7 +94,7 @@ def _watch(engine: EngineLoop, clock: Clock) -> Callable[[], None]:
         (SlotLockPhase, "commit", "lock phase"),
         (Epoch, "commit", "reply"),
         (Epoch, "lock_decided", "reply"),
-        (engine, "_emit", "reply"),
+        (engine, "emit", "reply"),
         (executor, "end", "release"),
     ]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]

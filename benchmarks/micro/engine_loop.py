@@ -1,33 +1,65 @@
-"""The engine alone: one worker's and the coordinator's protocol cores, request bytes in, reply bytes out, no
-network or disk.
+"""The engine alone: one worker's and the coordinator's protocol cores in the product's hosts, request bytes in, reply
+bytes out, no network or disk.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from styx.app import App
-from styx.coordinator import events as coordinator_events
 from styx.coordinator.coordinator import Coordinator
+from styx.coordinator.events import Event as CoordinatorEvent
+from styx.coordinator.events import Expel, ReleaseLog, Started, StateFound, WorkerJoined, WorkerSaid
+from styx.host.coordinator_host import CoordinatorHost
+from styx.host.ports import Identity, LogEnds, Objects
+from styx.host.worker_host import WorkerHost
 from styx.limits import Limits
 from styx.messages import ReplyRecord, encode_reply
+from styx.protocol import ToCoordinator, ToWorker
 from styx.sequencer.arrival import Arrival
-from styx.worker import events as worker_events
+from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
+from styx.store.memory import MemoryStore
+from styx.worker.events import (
+    AppendEpochRecord,
+    AppendVerdicts,
+    CoordinatorSaid,
+    EmitReplies,
+    Event,
+    LoadedSlot,
+    LoadState,
+    NotResumed,
+    Proceed,
+    ReplyDiffers,
+    ReportPoison,
+    RequestsArrived,
+    RunExternal,
+    SendFrame,
+    StateLoaded,
+    StateUnusable,
+    StoreSlots,
+)
 from styx.worker.worker import Worker
+
+T = TypeVar("T")
 
 
 class EngineLoop:
-    """One worker with all slots; epoch records count as durable at once."""
+    """One worker with all slots; whatever is appended is durable at once."""
 
     def __init__(self, app: App, n_slots: int = 4, limits: Limits | None = None) -> None:
         self.n_slots = n_slots
         self.replies: list[bytes] = []
         self.worker = Worker(0, app, n_slots, Limits() if limits is None else limits)
-        self._coordinator = Coordinator(n_slots, snapshot_interval_s=float("inf"))
         self._offsets = [0] * n_slots
-        self._to_worker: deque[worker_events.Event] = deque()
-        self._tell_coordinator(coordinator_events.Started(0, []))
-        self._tell_coordinator(coordinator_events.WorkerJoined(0))
+        self._events: deque[Event] = deque()
+        objects, world = Objects(MemoryStore(), _submit), _WorkerWorld(self)
+        self._host = WorkerHost(world, world, objects, world, world, self._events.append)
+        core, members = Coordinator(n_slots, snapshot_interval_s=float("inf")), _CoordinatorWorld(self._events)
+        self.coordinator = CoordinatorHost(core, members, members, objects, members, self._tell_coordinator)
+        self.coordinator.step(Started(0, []))
+        self.coordinator.step(WorkerJoined(0))
         self._settle()
 
     def run(self, requests: list[tuple[int, bytes]]) -> list[bytes]:
@@ -38,36 +70,93 @@ class EngineLoop:
             arrivals[slot].append(Arrival(self._offsets[slot], 0, payload))
             self._offsets[slot] += 1
         for slot, records in enumerate(arrivals):
-            self._to_worker.append(worker_events.RequestsArrived(slot, records))
+            self._events.append(RequestsArrived(slot, records))
         self._settle()
         return self.replies
 
-    def _settle(self) -> None:
-        worker, events = self.worker, self._to_worker
-        while events or worker.runnable:
-            event = events.popleft() if events else worker_events.Proceed()
-            for effect in worker.step(event):
-                self._do(effect)
+    def _tell_coordinator(self, event: CoordinatorEvent) -> None:
+        self.coordinator.step(event)
 
-    def _do(self, effect: worker_events.Effect) -> None:
-        if isinstance(effect, worker_events.Tell):
-            self._tell_coordinator(coordinator_events.WorkerSaid(0, effect.message))
-        elif isinstance(effect, worker_events.AppendEpochRecord):
-            self._to_worker.append(worker_events.RecordDurable(effect.generation, effect.epoch))
-        elif isinstance(effect, worker_events.EmitReplies):
-            self._emit(effect.replies)
-        elif isinstance(effect, worker_events.LoadState):
-            empty = {slot: worker_events.LoadedSlot({}, 0, []) for slot in effect.slots}
-            self._to_worker.append(worker_events.StateLoaded(effect.generation, -1, 0, empty, [], {}))
-        else:
-            raise AssertionError(f"this loop has no part for {effect}")
-
-    def _emit(self, replies: list[ReplyRecord]) -> None:
+    def emit(self, replies: list[ReplyRecord]) -> None:
+        """Transactions are answered."""
         self.replies.extend(map(encode_reply, replies))
 
-    def _tell_coordinator(self, event: coordinator_events.Event) -> None:
-        for effect in self._coordinator.step(event):
-            if isinstance(effect, coordinator_events.TellWorker):
-                self._to_worker.append(worker_events.CoordinatorSaid(effect.message))
-            elif isinstance(effect, coordinator_events.AppendMarker):
-                self._tell_coordinator(coordinator_events.MarkerAppended(effect.generation))
+    def _settle(self) -> None:
+        worker, events, do = self.worker, self._events, self._host.do
+        while events or worker.runnable:
+            event = events.popleft() if events else Proceed()
+            for effect in worker.step(event):
+                do(effect)
+
+
+class _WorkerWorld:
+    """Whatever is appended is durable at once; nothing is ever stored, nor recovered from anything."""
+
+    def __init__(self, loop: EngineLoop) -> None:
+        self._loop = loop
+
+    def tell(self, message: ToCoordinator) -> None:
+        self._loop.coordinator.step(WorkerSaid(0, message))
+
+    def send(self, effect: SendFrame) -> NoReturn:
+        raise AssertionError(f"there is no peer {effect.peer}")
+
+    def record(self, effect: AppendEpochRecord | AppendVerdicts, durable: Callable[[], None]) -> None:
+        durable()
+
+    def emit(self, effect: EmitReplies) -> None:
+        self._loop.emit(effect.replies)
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        then()
+
+    def ends(self, wanted: StoreSlots) -> LogEnds:
+        return LogEnds(0, {each.slot: {} for each in wanted.slots})
+
+    def load(self, wanted: LoadState, loaded: Callable[[StateLoaded | StateUnusable], None]) -> None:
+        loaded(StateLoaded(wanted.generation, -1, 0, {slot: LoadedSlot({}, 0, []) for slot in wanted.slots}, [], {}))
+
+    def differs(self, effect: ReplyDiffers) -> NoReturn:
+        raise AssertionError(f"nothing is replayed: {effect}")
+
+    def not_resumed(self, effect: NotResumed) -> NoReturn:
+        raise AssertionError(f"nothing is replayed: {effect}")
+
+    def skipped(self, effect: ReportPoison) -> NoReturn:
+        raise AssertionError(f"a request cannot be decoded: {effect.reason}")
+
+    def run(self, wanted: RunExternal) -> NoReturn:
+        raise AssertionError("there are no outside functions")
+
+
+class _CoordinatorWorld:
+    def __init__(self, events: deque[Event]) -> None:
+        self._events = events
+
+    def tell(self, worker: int, message: ToWorker) -> None:
+        self._events.append(CoordinatorSaid(message))
+
+    def expel(self, effect: Expel) -> NoReturn:
+        raise AssertionError(f"the only worker is expelled: {effect.reason}")
+
+    def let_go(self, worker: int) -> NoReturn:
+        raise AssertionError("the only worker is let go")
+
+    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
+        appended([])
+
+    def note(self, note: SnapshotNote, appended: Callable[[], None]) -> None:
+        appended()
+
+    def release_records(self, wanted: ReleaseLog) -> None:
+        """Nothing is kept."""
+
+    def found(self, effect: StateFound) -> NoReturn:
+        raise AssertionError("nobody wants state checked")
+
+    def refuse(self, reason: str) -> NoReturn:
+        raise AssertionError(f"the data is refused: {reason}")
+
+
+def _submit(what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None], /) -> None:
+    ended(run())

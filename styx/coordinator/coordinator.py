@@ -11,6 +11,7 @@ from styx.coordinator.barrier import EpochBarriers, SnapshotDue
 from styx.coordinator.events import (
     AppendMarker,
     DeleteManifest,
+    DeleteObjects,
     DeployWanted,
     Effect,
     Event,
@@ -18,14 +19,13 @@ from styx.coordinator.events import (
     Heard,
     ManifestStored,
     MarkerAppended,
+    NoteAppended,
     Refuse,
     ReleaseWorker,
     SnapshotWanted,
     Started,
     StateFound,
     StopWanted,
-    StoreManifest,
-    SweepObjects,
     TellWorker,
     Tick,
     WorkerJoined,
@@ -37,8 +37,8 @@ from styx.coordinator.events import (
 from styx.coordinator.membership import SETTLE_S, Membership
 from styx.coordinator.phase import Phase as Phase  # noqa: PLC0414 - others know it from here
 from styx.coordinator.placement import place
-from styx.coordinator.snapshot_clock import SnapshotClock
-from styx.coordinator.snapshots import NO_COMMON_VERSION, SnapshotLedger
+from styx.coordinator.snapshot_course import SnapshotCourse
+from styx.coordinator.snapshots import NO_COMMON_VERSION
 from styx.coordinator.state_checks import WHOLE, StateChecks
 from styx.deployment.state_findings import StateFindings
 from styx.protocol import (
@@ -89,38 +89,36 @@ class Coordinator:
         self.generation = self.epoch = -1
         self.app_version = 0
         self.owners: dict[int, int] = {}
-        self.snapshots_completed = 0
         self.replayed = 0
         """Recorded epochs that recoveries had to run again."""
         self.all_stored = False
         """Nothing has run since the last complete snapshot, and nothing runs."""
-        self.ledger = SnapshotLedger(n_slots)
+        self._checks = StateChecks()
+        self._course = SnapshotCourse(n_slots, snapshot_interval_s, self._checks)
+        self.ledger, self.clock = self._course.ledger, self._course.clock
         self._effects: list[Effect] = []
         self._replay_until, self._answered = -1, NOTHING
         self._loaded: set[int] = set()
         self._barriers: EpochBarriers | None = None
         self._counter = 0
         self._joined_epoch = -1
-        self.clock = SnapshotClock(snapshot_interval_s)
-        self._snapshot_wanted = False
-        self._storing: Manifest | None = None
-        self._unjudged: Manifest | None = None
-        self._unusable: list[Manifest] = []
+        self._unusable: list[Effect] = []
         self._damage = ""
         self._converted = False
         self._breaks = 0
-        self._checks = StateChecks()
         self._version_wanted: int | None = None
         self._app_since = -1
-        self._hold_next = False
-        self._holding = False
-        self._swept = False
         self._stopping = False
 
     @property
     def live(self) -> frozenset[int]:
         """Workers that are connected and not silent for too long."""
         return self.membership.live
+
+    @property
+    def snapshots_completed(self) -> int:
+        """Since the start."""
+        return self._course.completed
 
     @property
     def workers_wanted(self) -> int:
@@ -140,7 +138,7 @@ class Coordinator:
             self._tick(event.now_s)
         elif isinstance(event, Heard):
             self.membership.hear(event.worker)
-        elif isinstance(event, MarkerAppended | ManifestStored):
+        elif isinstance(event, MarkerAppended | ManifestStored | NoteAppended):
             if event.generation == self.generation:
                 self._take_answer(event)
         elif isinstance(event, DeployWanted):
@@ -178,6 +176,7 @@ class Coordinator:
             self.app_version = event.app_version
             self._app_since = event.app_since
             self.ledger.manifests = list(event.manifests)
+            self._unusable = [DeleteObjects(event.unusable)] if event.unusable else []
             self._new_generation()
 
     def _joined(self, event: WorkerJoined) -> None:
@@ -227,18 +226,19 @@ class Coordinator:
         self.membership.convene()
         self._loaded = set()
         self._barriers = None
-        self._storing = self._unjudged = None
+        self._course.generation_begins(self._stopping)
         self._version_wanted = None if self._checks.version is not None else self._version_wanted
-        self._holding = self._swept = self._converted = False
-        self._hold_next = self._stopping
+        self._converted = False
         self.phase = Phase.FENCING
         self._effects.append(
             AppendMarker(self.generation, -1 if manifest is None else manifest.epoch, self.app_version)
         )
 
-    def _take_answer(self, event: MarkerAppended | ManifestStored) -> None:
+    def _take_answer(self, event: MarkerAppended | ManifestStored | NoteAppended) -> None:
         if isinstance(event, ManifestStored):
             self._manifest_stored(event)
+        elif isinstance(event, NoteAppended):
+            self._snapshot_complete(event.epoch)
         elif self.phase is Phase.FENCING:
             self._load(event.producers)
 
@@ -262,7 +262,8 @@ class Coordinator:
             self._effects.append(Refuse(message.reason))
             return
         self._damage = f" The newer one: {message.reason}"
-        self._unusable.append(self.ledger.drop_newest())
+        dropped = self.ledger.drop_newest()
+        self._unusable.append(DeleteManifest(dropped.generation, dropped.epoch))
         self.all_stored = False
         self._new_generation()
 
@@ -292,14 +293,14 @@ class Coordinator:
             self._effects.append(StateFound(wanted.version, StateFindings()))
             self.app_version = self.app_version if wanted.only_check else wanted.version
         elif wanted.at_once:
-            self._version_wanted, self._hold_next = wanted.version, True
+            self._version_wanted, self._course.hold_next = wanted.version, True
             if self.phase is Phase.RUNNING:
                 self._change()
         else:
             self._checks.want(wanted.version, not wanted.only_check)
             if self.phase is Phase.RUNNING:
                 self._tell_all(self._checks.begin(self.generation))
-        self._store_manifest()  # of a held snapshot, if it is for nothing any more
+        self._effects += self._course.go_on()  # of a held snapshot, if it is for nothing any more
 
     def _state_checked(self, worker: int, message: StateChecked) -> None:
         found = self._checks.take(worker, message, self.membership.members)
@@ -317,7 +318,7 @@ class Coordinator:
             self._version_wanted = message.version
             self._change()
         else:
-            self._store_manifest()
+            self._effects += self._course.go_on()
 
     @property
     def changing(self) -> bool:
@@ -333,7 +334,7 @@ class Coordinator:
         if self.all_stored:
             self._come_to_rest()
             return
-        self._hold_next = True
+        self._course.hold_next = True
         self._want_snapshot()
 
     def _come_to_rest(self) -> None:
@@ -343,7 +344,7 @@ class Coordinator:
 
     def _changed(self, manifest: Manifest) -> None:
         """No epoch will begin in this generation, and its last one is in the snapshot."""
-        self._snapshot_wanted = False
+        self._course.wanted = False
         self.all_stored = True
         if self._stopping:
             self._come_to_rest()
@@ -386,15 +387,15 @@ class Coordinator:
         self.replayed += max(0, self._replay_until - self.epoch)
         self.all_stored = False
         # Only now: an older snapshot has proved to be enough. Data that is refused is left as it is.
-        self._effects.extend(DeleteManifest(broken.generation, broken.epoch) for broken in self._unusable)
+        self._effects += self._unusable
         self._unusable = []
         self._next_epoch()
         self._tell_all(Resume(self.generation, self._answered))
         if self._checks.version is not None:
             self._tell_all(self._checks.begin(self.generation))
         # Until what a new version has converted is in a snapshot, every recovery has to convert it again.
-        self._snapshot_wanted |= self.changing or self._converted
-        if self._snapshot_wanted:
+        self._course.wanted |= self.changing or self._converted
+        if self._course.wanted:
             self._join(None)
 
     def _next_epoch(self) -> None:
@@ -423,78 +424,57 @@ class Coordinator:
             self._counter += barriers.new_max
             self._breaks = 0
             if getattr(decision, "snapshot", False):
-                self.clock.taken(self.epoch)
-                self._snapshot_wanted = False
-                self._holding, self._hold_next = self._hold_next, False
-                if self._holding and self._checks.passed:
-                    self._checks.hold(self.epoch)
-                self.ledger.begin(self.epoch, self._counter, self.app_version)
+                self._course.begin(self.epoch, self._counter, self.app_version)
             self._next_epoch()
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
     def _snapshot_due(self) -> SnapshotDue | None:
         assert self._barriers is not None
-        if self.ledger.under_way is not None or self._barriers.epoch < self._replay_until:
+        if self._barriers.epoch < self._replay_until:
             # Amid a replay the log's ends are far behind the epoch: a snapshot could not say where to go on from.
             return None
-        if not self._snapshot_wanted and not self.clock.due(self.changing):
-            return None
-        # Nobody is served behind a held one until it has ended: it is to be short.
-        return SnapshotDue(self._hold_next, [] if self._hold_next else self.ledger.worn())
+        return self._course.due(self.changing)
 
     def _want_snapshot(self) -> None:
-        self._snapshot_wanted = True
+        self._course.wanted = True
         if self.phase is Phase.RUNNING and self.ledger.under_way is None:
             self._join(None)
 
     def _slots_stored(self, message: SlotsStored) -> None:
-        if self.ledger.under_way is None or self.ledger.under_way[0] != message.epoch or self._storing is not None:
+        if not self._course.takes_parts(message.epoch):
             return
         if message.parts is None:
             self._snapshot_failed(message.epoch)
-            return
-        self._unjudged = self.ledger.take_parts(self.generation, message.parts)
-        self._store_manifest()
-
-    def _store_manifest(self) -> None:
-        """All parts are there, and what the change's snapshot has fits the version that it is for."""
-        if self._unjudged is not None and not self._checks.awaited:
-            self._storing, self._unjudged = self._unjudged, None
-            self._effects.append(StoreManifest(self._storing))
+        else:
+            self._effects += self._course.take_parts(self.generation, message.parts)
 
     def _manifest_stored(self, event: ManifestStored) -> None:
-        manifest, self._storing = self._storing, None
-        if manifest is None or manifest.epoch != event.epoch:
+        if event.stored:
+            self._effects += self._course.manifest_stored(event.epoch)
             return
-        if not event.stored:
-            # A put that failed may have happened all the same.
-            self._effects.append(DeleteManifest(manifest.generation, manifest.epoch))
+        effects = self._course.manifest_failed(event.epoch)
+        if effects is not None:
+            self._effects += effects
             self._snapshot_failed(event.epoch)
+
+    def _snapshot_complete(self, epoch: int) -> None:
+        course = self._course
+        manifest = course.noted(epoch, self.generation, self._effects)
+        if manifest is None:
             return
-        self.snapshots_completed += 1
-        self._effects.extend(self.ledger.complete(manifest))
-        if not self._swept:
-            # Not before: until a manifest of this generation is there, another coordinator may start from one that was
-            # on its way when an older generation ended, and that nobody here has heard of.
-            self._swept = True
-            self._effects.append(SweepObjects(self.ledger.referenced(), self.generation))
-        if self._holding:
+        if course.holding:
             self._changed(manifest)
             return
-        self._tell_all(SnapshotEnded(self.generation, event.epoch, complete=True))
+        self._tell_all(SnapshotEnded(self.generation, epoch, complete=True))
         if self.changing:
             # Now that the store has proved to be there, and little has changed since, the pause will be short.
-            self._hold_next = self._snapshot_wanted = True
-        if self._snapshot_wanted:
+            course.hold_next = course.wanted = True
+        if course.wanted:
             self._join(None)
 
     def _snapshot_failed(self, epoch: int) -> None:
-        self.ledger.abandon()
-        self._checks.release()
-        self._unjudged, self._holding = None, False
-        self._hold_next = self._stopping
-        self.clock.failed()
+        self._course.fail(self._stopping)
         self._tell_all(SnapshotEnded(self.generation, epoch, complete=False))
-        if self._snapshot_wanted:
+        if self._course.wanted:
             self._join(None)

@@ -17,6 +17,7 @@ class Started:
     """The last generation that has a marker (0: none), and the usable manifests in the store, newest first.
 
     `app_version` is the last generation's, and `app_since` the epoch of the snapshot on which that version began.
+    `unusable` are the names of the other manifests: damaged, or void.
 
     Whoever reads them has fenced every older coordinator's appends, so that no marker can still be on its way.
     """
@@ -25,6 +26,7 @@ class Started:
     manifests: list[Manifest]
     app_version: int = 0
     app_since: int = -1
+    unusable: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -93,6 +95,14 @@ class ManifestStored:
 
 
 @dataclass(slots=True)
+class NoteAppended:
+    """The answer to `AppendNote`: it is durable, so that no other coordinator had begun before."""
+
+    generation: int
+    epoch: int
+
+
+@dataclass(slots=True)
 class DeployWanted:
     """This version of the app, which every worker has, shall run if all state fits it; or (`only_check`) whether it
     does is to be found out, and nothing else. `StateFound` tells.
@@ -132,6 +142,7 @@ Event = (
     | Tick
     | MarkerAppended
     | ManifestStored
+    | NoteAppended
     | DeployWanted
     | WorkersWanted
     | SnapshotWanted
@@ -181,6 +192,17 @@ class StoreManifest:
 
 
 @dataclass(slots=True)
+class AppendNote:
+    """Append to the epochs stream that this epoch's snapshot is complete, and answer `NoteAppended`.
+
+    The log refuses it, and everything after it, once another coordinator has begun.
+    """
+
+    generation: int
+    epoch: int
+
+
+@dataclass(slots=True)
 class DeleteManifest:
     """No recovery will want it any more."""
 
@@ -207,8 +229,12 @@ class SweepObjects:
 
 @dataclass(slots=True)
 class ReleaseLog:
-    """No recovery will read records below these: by partition (requests, replies), and of the epochs stream."""
+    """No recovery will read records below these: by partition (requests, replies), and of the epochs stream.
 
+    `epoch` is that of the oldest snapshot that a recovery may begin with.
+    """
+
+    epoch: int
     requests: dict[int, int]
     replies: dict[int, int]
     epochs: int
@@ -238,6 +264,7 @@ Effect = (
     | Expel
     | ReleaseWorker
     | StoreManifest
+    | AppendNote
     | DeleteManifest
     | DeleteObjects
     | SweepObjects

@@ -64,8 +64,8 @@ def newest_first(manifests: Iterable[Manifest]) -> list[Manifest]:
     return sorted(manifests, key=lambda m: (m.generation, m.epoch), reverse=True)
 
 
-def beginning(manifests: list[Manifest], generations: Generations) -> tuple[Started, list[Manifest]]:
-    """(what a coordinator starts from; manifests that are void).
+def beginning(manifests: list[Manifest], damaged: list[str], generations: Generations) -> Started:
+    """What a coordinator starts from; `damaged` are names of further manifests.
 
     The log is released behind a manifest only, whose generation is at least that of every marker released with it.
     Void is a manifest of a generation whose epoch was not yet whole in the log when a newer one's marker came: a
@@ -83,7 +83,8 @@ def beginning(manifests: list[Manifest], generations: Generations) -> tuple[Star
         generation, version = marker.generation, marker.app_version
     if usable and usable[0].generation > generation:
         generation, version = usable[0].generation, usable[0].app_version
-    return Started(max(generation, generations.highest), usable, version, since), void
+    unusable = [*damaged, *(manifest_name(m.generation, m.epoch) for m in void)]
+    return Started(max(generation, generations.highest), usable, version, since, unusable)
 
 
 def _end(manifest: Manifest) -> int:

@@ -155,6 +155,7 @@ def _release(oldest: Manifest) -> ReleaseLog:
         for partition, offset in part.replies.items():
             replies[partition] = min(offset, replies.get(partition, offset))
     return ReleaseLog(
+        oldest.epoch,
         {part.slot: part.next_offset for part in parts},
         replies,
         min(part.epochs_offset for part in parts),

@@ -9,6 +9,7 @@ they say.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 from collections.abc import Callable
@@ -270,7 +271,7 @@ def _is_same_code(old: AppRecord, new: AppRecord) -> bool:
 
 def _of_version(started: Started, version: int) -> Started:
     """The same beginning, of this version from its first epoch on."""
-    return Started(started.generation, started.manifests, version, -1)
+    return dataclasses.replace(started, app_version=version, app_since=-1)
 
 
 def _of_app(app: App, tables: Tables) -> dict[int, dict[str, Table]]:

@@ -24,7 +24,7 @@ from styx.worker.worker import Worker
 class Shell(Protocol):
     """One core and whatever carries out its effects."""
 
-    def step(self, event: Any) -> None:
+    def step(self, event: Any) -> object:
         """Gives the core an event and does what it wants done; what that causes comes as further events."""
 
 

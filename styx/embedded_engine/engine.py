@@ -23,7 +23,7 @@ from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick,
 from styx.embedded_engine import committed_state
 from styx.embedded_engine.app_change import AppChange, Stage
 from styx.embedded_engine.background import Background
-from styx.embedded_engine.coordinator_shell import CoordinatorShell
+from styx.embedded_engine.coordinator_ports import NoOperator, OneMember, OwnLog
 from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.deployment import Deployment
 from styx.embedded_engine.drive import Drive
@@ -33,10 +33,21 @@ from styx.embedded_engine.intake import Intake
 from styx.embedded_engine.log_clock import LogClock
 from styx.embedded_engine.metrics import NOTHING_YET, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
+from styx.embedded_engine.replay_watch import ReplayWatch
 from styx.embedded_engine.storage import Storage
-from styx.embedded_engine.worker_shell import WORKER_ID, WorkerShell
+from styx.embedded_engine.worker_ports import (
+    WORKER_ID,
+    EngineJournal,
+    OutsideOfChange,
+    OwnCoordinator,
+    OwnWorker,
+    Start,
+)
 from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown, StyxError
 from styx.externals.runner import Externals
+from styx.host.coordinator_host import CoordinatorHost
+from styx.host.ports import Objects
+from styx.host.worker_host import WorkerHost
 from styx.limits import Limits
 from styx.log.base import Stream
 from styx.messages import Reply, ReplyRecord, Request
@@ -218,34 +229,26 @@ class EmbeddedEngine:
         self._externals = Externals(
             loop, self._external_log, self.limits, self._drive.to_worker, self._fail, self.reports.outside
         )
-        self._worker_shell = WorkerShell(
-            self.worker,
-            self._drive,
-            storage,
-            self._background,
-            self._externals,
-            self._external_log,
-            self._requests,
-            self.counters,
-            self.reports,
-            self._now_us,
-            self._fail,
-            self.app_change,
+        drive, counters, objects = self._drive, self.counters, Objects(storage.store, self._background.submit)
+        self.replay = ReplayWatch(storage.log, self.app_change, self.reports)
+        self._start = Start(self.worker, storage, self._background, counters, self.replay, self.app_change, self._fail)
+        worker = WorkerHost(
+            OwnCoordinator(drive, counters),
+            EngineJournal(self.worker, drive, storage, self._external_log, self._requests, counters, self._now_us),
+            objects,
+            self._start,
+            OutsideOfChange(self._externals, self.app_change),
+            drive.to_worker,
         )
-        self._coordinator_shell = CoordinatorShell(
+        coordinator = CoordinatorHost(
             self.coordinator,
-            self._drive,
-            storage,
-            self._background,
-            self._external_log,
-            self.counters,
-            self._now_us,
-            self._fail,
-            self.keep_log,
-            self.app_change,
-            self.worker.run_app,
+            OneMember(drive, self.app_change, self.worker.run_app, counters, self._now_us),
+            OwnLog(drive, storage.log, self._external_log, self._now_us, self.keep_log),
+            objects,
+            NoOperator(counters, self._fail),
+            drive.to_coordinator,
         )
-        self._drive.connect(self._coordinator_shell, self._worker_shell)
+        drive.connect(coordinator, OwnWorker(self.worker, worker, storage, self.reports, self.app_change))
         place = "" if self.data_dir is None else f" --data-dir {self.data_dir}"
         watched = Watched(self.worker, self._drive, threading.get_ident(), place)
         self._watchdog = Watchdog(watched)
@@ -258,11 +261,9 @@ class EmbeddedEngine:
             message = f"the manifest {name} in the store is damaged: its checksum does not match"
             self.counters.load_failures.append(message)
             _log.warning("%s; trying the one before it", message)
-        self._coordinator_shell.unusable(damaged)
         self._external_log.read()
         generations = metadata.read_generations(self.log)
-        started, void = metadata.beginning(manifests, generations)
-        self._coordinator_shell.unusable([metadata.manifest_name(m.generation, m.epoch) for m in void])
+        started = metadata.beginning(manifests, damaged, generations)
         requests = any(self.log.bounds(Stream.REQUESTS, slot) != (0, 0) for slot in range(self.n_slots))
         return self.app_change.begin(started, requests, bool(generations.markers))
 
@@ -313,7 +314,7 @@ class EmbeddedEngine:
     def _recover_further(self) -> None:
         if self.coordinator.phase is not Phase.RUNNING or self.worker.reached is not Step.IDLE:
             return
-        feed = self._worker_shell.feed
+        feed = self._start.feed
         while not feed.exhausted:
             arrivals = feed.take()
             if arrivals:

@@ -111,6 +111,14 @@ class SlotPartsStored:
 
 
 @dataclass(slots=True)
+class RepliesDurable:
+    """The answer to `SyncReplies`: every reply that was emitted before it is in the replies stream."""
+
+    generation: int
+    epoch: int
+
+
+@dataclass(slots=True)
 class ExternalEnded:
     """The answer to `RunExternal`: the outcome is in the externals stream, durable."""
 
@@ -131,6 +139,7 @@ Event = (
     | StateLoaded
     | StateUnusable
     | SlotPartsStored
+    | RepliesDurable
     | ExternalEnded
 )
 
@@ -246,6 +255,14 @@ class StoreSlots:
 
 
 @dataclass(slots=True)
+class SyncReplies:
+    """Answer `RepliesDurable` once every reply that was emitted so far is durable."""
+
+    generation: int
+    epoch: int
+
+
+@dataclass(slots=True)
 class RunExternal:
     """Run an outside function once per success: log the key, run, log the outcome, answer `ExternalEnded`."""
 
@@ -276,6 +293,7 @@ Effect = (
     | NotResumed
     | LoadState
     | StoreSlots
+    | SyncReplies
     | RunExternal
     | ReportPoison
 )

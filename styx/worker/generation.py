@@ -11,7 +11,7 @@ from styx.deployment.conversion import converts
 from styx.limits import Limits
 from styx.protocol import Recover
 from styx.sequencer.epoch_record import EpochPlan
-from styx.worker.events import Converting, LoadState, StateLoaded
+from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded
 from styx.worker.executor import Executor
 from styx.worker.given_replies import NOTHING, Reached
 from styx.worker.intake import Intake
@@ -27,7 +27,8 @@ class Generation:
     one. `plans` are the recorded epochs to replay, by number, the last of them `recorded_until` (-1: none); `answered`
     is how far the replies in the log reach. `joined` is the last epoch that the coordinator wants begun. `early` are
     peers' messages to epochs that are not open here yet. `ended` counts the transactions that have ended. `alone`:
-    there is no other worker.
+    there is no other worker. Of a snapshot: `stored` are the parts that the store has, and `replies_durable` the epoch
+    behind which every reply is durable.
     """
 
     def __init__(
@@ -51,6 +52,8 @@ class Generation:
         self.joined = -1
         self.early: dict[int, list[Call | Result | Ack | Drop]] = {}
         self.ended = 0
+        self.stored: SlotPartsStored | None = None
+        self.replies_durable = -1
 
     def load(self, loaded: StateLoaded, held: Mapping[int, dict[str, Table]]) -> None:
         """Takes its state; the tables of slots that the worker has kept are in `held`."""

@@ -34,12 +34,14 @@ from styx.worker.events import (
     FrameArrived,
     Proceed,
     RecordDurable,
+    RepliesDurable,
     RequestsArrived,
     SendFrame,
     SlotPartsStored,
     StateLoaded,
     StateUnusable,
     StoreSlots,
+    SyncReplies,
     Tell,
 )
 from styx.worker.executor import Executor
@@ -221,7 +223,11 @@ class Worker:
         elif isinstance(event, StateUnusable):
             self._tell(LoadFailed(self.generation, event.reason))
         elif isinstance(event, SlotPartsStored):
-            self._tell(SlotsStored(self.generation, event.epoch, event.parts))
+            self._generation.stored = event
+            self._tell_stored()
+        elif isinstance(event, RepliesDurable):
+            self._generation.replies_durable = event.epoch
+            self._tell_stored()
         elif isinstance(event, ExternalEnded):
             owner = self.executor.owners[event.root_slot]
             done = ExternalDone(event.tid, event.root_slot, event.key, event.outcome)
@@ -363,10 +369,19 @@ class Worker:
                 content_of(slot, slot.index in last.whole, *generation.intake.rest(slot.index)) for slot in slots
             ]
             self._effects.append(StoreSlots(generation.number, generation.epoch, self.id, contents))
+            self._effects.append(SyncReplies(generation.number, generation.epoch))
             if self._state_watch is not None:
                 self._state_watch.snapshot(generation.epoch, slots, last.hold)
 
     # Snapshots and checks of the state ---------------------------------------------------------------------
+
+    def _tell_stored(self) -> None:
+        """A snapshot moves past its replies: if it counted and they were lost, nobody would give them again."""
+        generation = self._generation
+        stored = generation.stored
+        if stored is not None and (stored.parts is None or generation.replies_durable >= stored.epoch):
+            generation.stored = None
+            self._tell(SlotsStored(generation.number, stored.epoch, stored.parts))
 
     def _snapshot_ended(self, complete: bool) -> None:
         for slot in self.slots.values():

@@ -40,8 +40,8 @@ def test_no_transaction_id_is_given_again() -> None:
 
 def test_a_coordinator_begins_its_next_generation_on_it() -> None:
     manifest = restored_manifest(Cluster().snapshot(41, {"ada": b"1"}), NOW_S)
-    started, void = beginning([manifest], Generations([], 0))
-    assert (started.generation, started.manifests, started.app_version, void) == (4, [manifest], 3, [])
+    started = beginning([manifest], [], Generations([], 0))
+    assert (started.generation, started.manifests, started.app_version, started.unusable) == (4, [manifest], 3, [])
     core = Coordinator(SLOTS)
     core.step(started)
     (marker,) = (each for each in core.step(WorkerJoined(1)) if isinstance(each, AppendMarker))
@@ -56,8 +56,8 @@ def test_a_coordinator_begins_its_next_generation_on_it() -> None:
 def test_the_next_coordinator_begins_on_it_too_before_there_is_another_snapshot() -> None:
     manifest = restored_manifest(Cluster().snapshot(41, {"ada": b"1"}), NOW_S)
     marker = GenerationMarker(5, 41, 3)
-    started, void = beginning([manifest], Generations([(0, marker)], 5))
-    assert (started.generation, started.manifests, started.app_version, void) == (5, [manifest], 3, [])
+    started = beginning([manifest], [], Generations([(0, marker)], 5))
+    assert (started.generation, started.manifests, started.app_version, started.unusable) == (5, [manifest], 3, [])
     core = Coordinator(SLOTS)
     core.step(started)
     assert AppendMarker(6, 41, 3) in core.step(WorkerJoined(1))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
+    AppendNote,
     Effect,
     Event,
     ManifestStored,
     MarkerAppended,
+    NoteAppended,
     ReleaseWorker,
     Started,
     WorkerJoined,
@@ -79,7 +81,14 @@ class Office:
 def snapshot(office: Office, epoch: int) -> list[Effect]:
     """An epoch ends with a snapshot, whose manifest is stored; what that has for effects."""
     uploaded(office, epoch)
-    return office.step(ManifestStored(office.core.generation, epoch, True))
+    return stored(office, epoch)
+
+
+def stored(office: Office, epoch: int) -> list[Effect]:
+    """The manifest of a snapshot is stored, and the log has taken the note; what that has for effects."""
+    generation = office.core.generation
+    assert office.step(ManifestStored(generation, epoch, True)) == [AppendNote(generation, epoch)]
+    return office.step(NoteAppended(generation, epoch))
 
 
 def uploaded(office: Office, epoch: int) -> list[Effect]:

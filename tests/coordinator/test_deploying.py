@@ -6,7 +6,6 @@ from styx.coordinator.events import (
     AppendMarker,
     DeployWanted,
     Effect,
-    ManifestStored,
     SnapshotWanted,
     StateFound,
     StoreManifest,
@@ -18,7 +17,7 @@ from styx.coordinator.events import (
 )
 from styx.deployment.state_findings import StateFindings
 from styx.protocol import CheckState, Join, Loaded, SnapshotEnded, StateChecked
-from tests.coordinator.office import Office, manifest, snapshot, snapshot_fails, uploaded
+from tests.coordinator.office import Office, manifest, snapshot, snapshot_fails, stored, uploaded
 
 MISFIT = StateFindings(10, 1, ["acc['a']: missing required field 'cents'"])
 
@@ -44,7 +43,7 @@ def test_a_version_takes_effect_with_the_generation_behind_the_held_snapshot() -
     assert uploaded(office, 1) == [], "what was changed since the check is not looked at yet"
     assert [type(effect) for effect in office.checked(5, epoch=1)] == [StoreManifest]
     assert office.core.app_version == 0
-    assert office.step(ManifestStored(1, 1, True))[-1] == AppendMarker(2, 1, 5)
+    assert stored(office, 1)[-1] == AppendMarker(2, 1, 5)
     assert office.core.app_version == 5
     assert told(office.loaded().step(DeployWanted(6))) == [CheckState(2, 6)]
 
@@ -128,7 +127,7 @@ def test_a_held_snapshot_for_other_workers_begins_no_version() -> None:
     assert [type(effect) for effect in uploaded(office, 1)] == [StoreManifest], "this one is held, and nobody reports"
     office.checked(5)
     assert office.core.changing
-    assert office.step(ManifestStored(1, 1, True))[-1] == AppendMarker(2, 1, 0)
+    assert stored(office, 1)[-1] == AppendMarker(2, 1, 0)
     office.marked()
     office.said(0, Loaded(2, -1))
     assert CheckState(2, 5) in told(office.said(1, Loaded(2, -1)))

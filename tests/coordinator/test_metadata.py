@@ -86,7 +86,7 @@ def test_a_manifest_that_goes_away_while_they_are_read_is_no_error() -> None:
 
 
 def last_generation(manifests: list[Manifest], log: MemoryLog) -> int:
-    return beginning(manifests, read_generations(log))[0].generation
+    return beginning(manifests, [], read_generations(log)).generation
 
 
 def test_the_last_generation_is_the_highest_that_has_left_a_trace() -> None:
@@ -106,13 +106,15 @@ def test_a_released_log_still_tells_its_last_generation() -> None:
 def test_a_manifest_of_a_generation_that_had_ended_is_void() -> None:
     """Its epochs_offset is 10: the newer generation's marker stands at 9, so a record of its epoch may stand behind."""
     whole = Generations([(10, GenerationMarker(2, 4))], 2)
-    assert beginning([manifest(1, 9), manifest(1, 4)], whole)[1] == [], "every record of epoch 9 stands before"
-    started, void = beginning([manifest(1, 9), manifest(1, 4)], Generations([(9, GenerationMarker(2, 4))], 2))
-    assert (started.manifests, void) == ([], [manifest(1, 9), manifest(1, 4)])
+    manifests = [manifest(1, 9), manifest(1, 4)]
+    assert beginning(manifests, [], whole).unusable == [], "every record of epoch 9 stands before"
+    started = beginning(manifests, ["damaged"], Generations([(9, GenerationMarker(2, 4))], 2))
+    assert started.manifests == []
+    assert started.unusable == ["damaged", manifest_name(1, 9), manifest_name(1, 4)]
 
 
 def test_a_newer_generation_has_the_newer_manifest_whatever_its_epoch() -> None:
-    assert beginning([manifest(1, 9), manifest(2, 7)], Generations([], 0))[0].manifests == [
+    assert beginning([manifest(1, 9), manifest(2, 7)], [], Generations([], 0)).manifests == [
         manifest(2, 7),
         manifest(1, 9),
     ]
@@ -125,23 +127,23 @@ def test_the_version_is_the_last_marker_s_and_began_where_it_changed() -> None:
         GenerationMarker(3, 8, 2),
         GenerationMarker(4, 9, 2),
     ]
-    started, _ = beginning([], Generations(list(enumerate(markers)), 4))
+    started = beginning([], [], Generations(list(enumerate(markers)), 4))
     assert (started.app_version, started.app_since) == (2, 8)
 
 
 def test_where_a_version_began_is_known_when_the_markers_before_it_are_released() -> None:
     """Its first snapshot is damaged, say: the one that it began on must still do."""
     began_on = replace(manifest(2, 8), app_version=1)
-    started, _ = beginning(
-        [began_on], Generations([(10, GenerationMarker(3, 8, 2)), (20, GenerationMarker(4, 8, 2))], 4)
+    started = beginning(
+        [began_on], [], Generations([(10, GenerationMarker(3, 8, 2)), (20, GenerationMarker(4, 8, 2))], 4)
     )
     assert (started.app_version, started.app_since) == (2, 8)
     later = replace(manifest(3, 12), app_version=2)
-    started, _ = beginning([later], Generations([(20, GenerationMarker(4, 12, 2))], 4))
+    started = beginning([later], [], Generations([(20, GenerationMarker(4, 12, 2))], 4))
     assert (started.app_version, started.app_since) == (2, -1)
 
 
 def test_without_markers_the_newest_manifest_tells_the_version() -> None:
     stored = replace(manifest(3, 9), app_version=4)
-    started, _ = beginning([stored], Generations([], 0))
+    started = beginning([stored], [], Generations([], 0))
     assert (started.generation, started.app_version) == (3, 4)

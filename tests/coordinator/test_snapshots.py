@@ -118,7 +118,7 @@ def test_the_first_snapshot_releases_nothing() -> None:
 def test_the_log_is_released_behind_the_older_of_two() -> None:
     ledger = started()
     completed(ledger, 1, 10, 10)
-    assert completed(ledger, 2, 10, 10) == [ReleaseLog({0: 100, 1: 101}, {0: 300, 1: 301}, 200)]
+    assert completed(ledger, 2, 10, 10) == [ReleaseLog(1, {0: 100, 1: 101}, {0: 300, 1: 301}, 200)]
 
 
 def test_a_third_snapshot_retires_the_first() -> None:

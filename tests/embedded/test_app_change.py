@@ -305,7 +305,7 @@ async def note(ctx: Context) -> None:
     app = edited.app(functions=functions.format(version=20), more=more)
     with monkeypatch.context() as patch:
         patch.setattr(background, "FIRST_PAUSE_SECONDS", 0.0)
-        patch.setattr("styx.embedded_engine.worker_shell.store_slots", _full)
+        patch.setattr("styx.host.worker_host.store_slots", _full)
         with pytest.raises(EngineFailed, match="the snapshot before the new version of the app could not be stored"):
             async with edited.open(app):
                 pass

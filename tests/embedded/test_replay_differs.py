@@ -110,7 +110,7 @@ async def test_many_differences_are_counted(tmp_path: Path, caplog: pytest.LogCa
     app = draws()
     await _answered(app, tmp_path, *[(f"k{number}", "draw", []) for number in range(25)])
     async with styx.embedded(app, tmp_path, accept_changed_replay=True) as client:
-        assert client.engine._worker_shell.replay.found == 25
+        assert client.engine.replay.found == 25
     told = [record for record in caplog.records if "was answered" in record.getMessage()]
     assert len(told) == 10
     assert told[-1].getMessage().endswith("further ones of this function are counted only")
@@ -134,7 +134,7 @@ async def test_repetitions_and_idempotency_keys_are_no_difference(tmp_path: Path
         await cluster.engine.flushed()
         await cluster.crash_and_recover()
         assert await cluster.call("ticket", "a", "add", 5, idempotency_key="once") == 5
-        assert cluster.engine._worker_shell.replay.found == 0
+        assert cluster.engine.replay.found == 0
 
 
 async def test_a_repetition_gets_what_was_answered(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ async def test_an_outside_call_that_is_not_made_in_the_replay(tmp_path: Path) ->
             pass
     async with styx.embedded(app, tmp_path, accept_changed_replay=True) as client:
         assert await client.call("ticket", "b", "pay") == 0
-        assert client.engine._worker_shell.replay.found == 2
+        assert client.engine.replay.found == 2
 
 
 def _paid(amount: int) -> int:

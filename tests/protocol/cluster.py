@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -18,28 +18,26 @@ from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     AppendMarker,
-    DeleteManifest,
-    DeleteObjects,
+    AppendNote,
     Expel,
-    ManifestStored,
-    MarkerAppended,
     ReleaseLog,
+    StateFound,
     StoreManifest,
-    SweepObjects,
     TellWorker,
     WorkerJoined,
     WorkerLost,
-    WorkerSaid,
 )
 from styx.coordinator.events import Effect as CoordinatorEffect
 from styx.coordinator.events import Event as CoordinatorEvent
+from styx.host.coordinator_host import CoordinatorHost
+from styx.host.ports import Identity, Objects
 from styx.limits import Limits
 from styx.log import Stream
 from styx.messages import Request
 from styx.protocol import Broken, CheckState, Recover, ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.arrival import Arrival
-from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker, Verdicts
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker, SnapshotNote, Verdicts
 from styx.testing import spinning
 from styx.worker.events import (
     AppendEpochRecord,
@@ -48,28 +46,23 @@ from styx.worker.events import (
     CoordinatorSaid,
     EmitReplies,
     ExternalEnded,
-    FrameArrived,
     LoadState,
     Proceed,
-    RecordDurable,
     RequestsArrived,
     RunExternal,
     SendFrame,
-    SlotPartsStored,
-    StateLoaded,
-    StateUnusable,
     StoreSlots,
+    SyncReplies,
     Tell,
 )
 from styx.worker.events import Effect as WorkerEffect
 from styx.worker.events import Event as WorkerEvent
 from styx.worker.messages import ExternalOutcome, Frame
-from styx.worker.recovery import Unusable, load_state
-from styx.worker.snapshot_io import store_slots
 from styx.worker.step import Step
 from styx.worker.worker import Worker
 from tests.protocol import narration
 from tests.protocol.links import Links
+from tests.protocol.process import Process
 from tests.protocol.scripted_app import app, entity, run
 from tests.protocol.storage import Storage
 
@@ -83,19 +76,6 @@ _encode = msgspec.msgpack.Encoder().encode
 _to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 _to_coordinator: msgspec.msgpack.Decoder[ToCoordinator] = msgspec.msgpack.Decoder(ToCoordinator)
 _frame = msgspec.msgpack.Decoder(Frame)
-
-
-class Process:
-    """A worker process; `connected` to the coordinator or not. A restart is another one."""
-
-    def __init__(self, core: Worker) -> None:
-        self.core = core
-        self.name = f"w{core.id}"
-        self.alive = True
-        self.connected = False
-        self.proceeding = False
-        self.checking = False
-        self.fed: dict[int, int] = {}
 
 
 class Cluster:
@@ -128,14 +108,16 @@ class Cluster:
         self.links.lose("c")
         interval_s = self.snapshot_interval_s
         self.coordinator = Coordinator(self.n_slots, self.workers_expected, interval_s)
+        objects = Objects(self.storage.store, self._submit)
+        self._coordinator_host = CoordinatorHost(self.coordinator, self, self, objects, self, self.to_coordinator)
         manifests, damaged = metadata.read_manifests(self.storage.store)
         self.trace += [f"c: finds {name.rsplit('/')[-1].lstrip('0')} damaged" for name in damaged]
-        self.to_coordinator(metadata.beginning(manifests, metadata.read_generations(self.storage.log))[0])
+        self.to_coordinator(metadata.beginning(manifests, damaged, metadata.read_generations(self.storage.log)))
         for worker in sorted(self.processes):
             self.connect(worker)
 
     def start_worker(self, worker: int) -> None:
-        self.processes[worker] = Process(Worker(worker, app, self.n_slots, self.limits))
+        self.processes[worker] = Process(self, Worker(worker, app, self.n_slots, self.limits))
         self.connect(worker)
 
     def connect(self, worker: int) -> None:
@@ -153,12 +135,6 @@ class Cluster:
         """The worker has lost its connection to a peer."""
         process = self.processes[worker]
         self._do_worker(process, Tell(Broken(process.core.generation, peer, "the connection is broken")))
-
-    def _expelled(self, worker: int) -> None:
-        """The coordinator has cut the connection; the process lives on and does not know."""
-        self.processes[worker].connected = False
-        for link in (f"w{worker} -> c", f"c -> w{worker}"):
-            self.links.take(link)
 
     def kill(self, worker: int) -> None:
         """The process ends; the coordinator is told."""
@@ -191,10 +167,12 @@ class Cluster:
         effects = self.coordinator.step(event)
         for index, effect in enumerate(effects):
             if not isinstance(effect, TellWorker):
-                self._do_coordinator(effect)
+                self._text = f"c: {narration.coordinator_effect(effect)}"
+                if not isinstance(effect, AppendMarker | AppendNote | StoreManifest):  # those can be held
+                    self.trace.append(self._text)
             elif index == 0 or not _same_message(effects[index - 1], effect):
-                same = [e for e in effects[index:] if isinstance(e, TellWorker) and _same_message(e, effect)]
-                self._tell_workers(same)
+                self._say_to_workers([e for e in effects[index:] if _same_message(e, effect)])
+            self._coordinator_host.do(effect)
 
     def to_worker(self, process: Process, event: WorkerEvent) -> None:
         if not process.alive:
@@ -237,141 +215,105 @@ class Cluster:
         process.proceeding = False
         self.to_worker(process, Proceed())
 
-    def _say(self, link: str, text: str, generation: int) -> str:
+    def say(self, link: str, text: str, generation: int) -> str:
         stale = "" if generation == self.coordinator.generation else f" (generation {generation})"
         held = " [held]" if link in self.links.held else ""
         line = f"{link}: {text}{stale}"
         self.trace.append(line + held)
         return line
 
-    # The coordinator's effects -----------------------------------------------------------------------------
+    # The coordinator's world: `Members`, `CoordinatorJournal`, `Submit` and `Operator` ------------------------
 
-    def _tell_workers(self, effects: list[TellWorker]) -> None:
-        message = effects[0].message
-        receivers = [self.processes[e.worker] for e in effects if e.worker in self.processes]
-        held = [p.name for p in receivers if f"c -> {p.name}" in self.links.held]
-        text = narration.to_worker(message)
-        to = " ".join(f"w{effect.worker}" for effect in effects)
-        self.trace.append(f"c -> {to}: {text}" + (f" [held for {' '.join(held)}]" if held else ""))
-        data = _encode(message)
-        for process in receivers:
-            if process.connected:
-                event = CoordinatorSaid(_to_worker.decode(data))
-                link = f"c -> {process.name}"
-                self.links.put(link, f"{link}: {text}", partial(self.to_worker, process, event))
+    def _say_to_workers(self, effects: list[CoordinatorEffect]) -> None:
+        """One line for those who are told the same."""
+        told = [effect for effect in effects if isinstance(effect, TellWorker)]
+        held = [f"w{e.worker}" for e in told if e.worker in self.processes and f"c -> w{e.worker}" in self.links.held]
+        self._text = narration.to_worker(told[0].message)
+        to = " ".join(f"w{effect.worker}" for effect in told)
+        self.trace.append(f"c -> {to}: {self._text}" + (f" [held for {' '.join(held)}]" if held else ""))
 
-    def _do_coordinator(self, effect: CoordinatorEffect) -> None:
-        text = f"c: {narration.coordinator_effect(effect)}"
-        if isinstance(effect, AppendMarker):
-            self._put("c log", text, partial(self._marker, effect))
-        elif isinstance(effect, StoreManifest):
-            self._put("c store", text, partial(self._manifest, effect))
-        else:
-            self.trace.append(text)
-        if isinstance(effect, Expel):
-            self._expelled(effect.worker)
-        if isinstance(effect, DeleteManifest | DeleteObjects | SweepObjects | ReleaseLog):
-            self.storage.clean(effect)
+    def tell(self, worker: int, message: ToWorker) -> None:
+        process = self.processes.get(worker)
+        if process is not None and process.connected:
+            event = CoordinatorSaid(_to_worker.decode(_encode(message)))
+            link = f"c -> {process.name}"
+            self.links.put(link, f"{link}: {self._text}", partial(self.to_worker, process, event))
 
-    def _put(self, link: str, text: str, deliver: Callable[[], None]) -> None:
+    def expel(self, effect: Expel) -> None:
+        """The coordinator has cut the connection; the process lives on and does not know."""
+        self.processes[effect.worker].connected = False
+        for link in (f"w{effect.worker} -> c", f"c -> w{effect.worker}"):
+            self.links.take(link)
+
+    def let_go(self, worker: int) -> None:
+        """The transcript says so; a worker that is let go may as well stay."""
+
+    def found(self, effect: StateFound) -> None:
+        """The transcript says so."""
+
+    def refuse(self, reason: str) -> None:
+        """The transcript says so."""
+
+    def put(self, link: str, text: str, deliver: Callable[[], None]) -> None:
         self.trace.append(text + " [held]" * (link in self.links.held))
         self.links.put(link, text, deliver)
 
-    def _marker(self, effect: AppendMarker) -> None:
-        marker = GenerationMarker(effect.generation, effect.snapshot_epoch, effect.app_version)
-        if effect.app_version != self.began[max(self.began)]:
-            self.began[effect.snapshot_epoch + 1] = effect.app_version
-        self.storage.append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(marker))
-        self.storage.fence = effect.generation
-        self.to_coordinator(MarkerAppended(effect.generation))
+    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
+        def deliver() -> None:
+            if marker.app_version != self.began[max(self.began)]:
+                self.began[marker.snapshot_epoch + 1] = marker.app_version
+            self.storage.append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(marker))
+            self.storage.fence = marker.generation
+            appended([])
 
-    def _manifest(self, effect: StoreManifest) -> None:
-        manifest = effect.manifest
+        self.put("c log", self._text, deliver)
 
-        def write() -> bool:
-            metadata.write_manifest(self.storage.store, manifest)
-            return True
+    def note(self, note: SnapshotNote, appended: Callable[[], None]) -> None:
+        def deliver() -> None:
+            self.storage.append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(note))
+            appended()
 
-        stored = self._try_store(write) is not None
-        self.to_coordinator(ManifestStored(manifest.generation, manifest.epoch, stored))
+        self.put("c log", self._text, deliver)
 
-    def _try_store(self, operation: Callable[[], T]) -> T | None:
-        result = self.storage.try_store(operation)
-        self.trace += ["(the store does not answer)"] if result is None else []
-        return result
+    def release_records(self, wanted: ReleaseLog) -> None:
+        self.storage.release_records(wanted)
+
+    def _submit(
+        self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]
+    ) -> None:
+        deliver = partial(self.try_store, what, run, ended, gave_up)
+        if what.startswith("storing"):
+            self.put("c store", self._text, deliver)
+        else:
+            self.links.put("c store", self._text, deliver)
+
+    def try_store(
+        self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]
+    ) -> None:
+        done, result = self.storage.try_store(run)
+        if done:
+            ended(cast(T, result))
+        else:
+            self.trace.append("(the store does not answer)")
+            gave_up(OSError(what))
 
     # A worker's effects ------------------------------------------------------------------------------------
 
     def _do_worker(self, process: Process, effect: WorkerEffect) -> None:
-        name, generation = process.name, process.core.generation
-        if isinstance(effect, SendFrame):
-            self._send(process, effect)
-        elif isinstance(effect, Tell):
-            link = f"{name} -> c"
-            line = self._say(link, narration.to_coordinator(effect.message), narration.generation_of(effect.message))
-            if process.connected:
-                event = WorkerSaid(process.core.id, _to_coordinator.decode(_encode(effect.message)))
-                self.links.put(link, line, partial(self.to_coordinator, event))
-        elif isinstance(effect, AppendEpochRecord | AppendVerdicts):
+        """Says it, unless whoever carries it out does, and has it carried out."""
+        name = process.name
+        if isinstance(effect, AppendEpochRecord | AppendVerdicts):
             record = epoch_record.decode(effect.payload)
             assert isinstance(record, EpochRecord | Verdicts)
             text = narration.epoch_record(record) if isinstance(record, EpochRecord) else narration.verdicts(record)
-            line = f"{name}: {text}"
-            self._put(f"{name} log", line, partial(self._record, process, effect))
+            process.text = f"{name}: {text}"
         elif isinstance(effect, EmitReplies):
-            line = f"{name}: replies " + "; ".join(map(narration.reply, effect.replies))
-            self._put(f"{name} replies", line, partial(self._emit, name, generation, effect))
-        else:
-            self._do_io(process, effect)
-
-    def _do_io(self, process: Process, effect: WorkerEffect) -> None:
-        name = process.name
-        line = f"{name}: {narration.worker_effect(effect)}"
-        if isinstance(effect, LoadState):
-            self._put(f"{name} load", line, partial(self._load, process, effect))
-        elif isinstance(effect, StoreSlots):
-            deliver = partial(self._store, process, effect, *self.storage.ends(each.slot for each in effect.slots))
-            self._put(f"{name} store", line, deliver)
-        else:
-            self.trace.append(line)
-            if isinstance(effect, RunExternal):
-                self.externals[effect.tid] = (process, effect)
-
-    def _send(self, process: Process, effect: SendFrame) -> None:
-        frame = effect.frame
-        link = f"{process.name} -> w{effect.peer}"
-        lines = [
-            self._say(link, f"epoch {frame.epoch} {narration.worker_message(message)}", frame.generation)
-            for message in frame.messages
-        ]
-        peer = self.processes.get(effect.peer)
-        if peer is not None:
-            event = FrameArrived(_frame.decode(_encode(frame)))
-            self.links.put(link, "; ".join(lines), partial(self.to_worker, peer, event))
-
-    def _record(self, process: Process, effect: AppendEpochRecord | AppendVerdicts) -> None:
-        self.storage.append(Stream.EPOCHS, EPOCHS_PARTITION, effect.payload)
-        self.to_worker(process, RecordDurable(effect.generation, effect.epoch))
-
-    def _emit(self, name: str, generation: int, effect: EmitReplies) -> None:
-        if not self.storage.append_replies(effect.slot, effect.replies, generation):
-            self.trace.append(f"(the log refuses {name}'s replies: they are of generation {generation})")
-
-    def _load(self, process: Process, wanted: LoadState) -> None:
-        answer: StateLoaded | StateUnusable
-        try:
-            answer = load_state(wanted, self.n_slots, self.storage.log, self.storage.store)
-        except Unusable as error:
-            answer = StateUnusable(wanted.generation, str(error))
-        self.to_worker(process, answer)
-        if isinstance(answer, StateLoaded) and process.alive:
-            process.fed = {slot: part.next_offset for slot, part in answer.slots.items()}
-            for slot in process.fed:
-                self.feed(slot)
-
-    def _store(self, process: Process, wanted: StoreSlots, epochs: int, replies: dict[int, dict[int, int]]) -> None:
-        parts = self._try_store(lambda: store_slots(wanted, epochs, replies, self.storage.store))
-        self.to_worker(process, SlotPartsStored(wanted.generation, wanted.epoch, parts))
+            process.text = f"{name}: replies " + "; ".join(map(narration.reply, effect.replies))
+        elif not isinstance(effect, SendFrame | Tell | SyncReplies):
+            process.text = f"{name}: {narration.worker_effect(effect)}"
+            if not isinstance(effect, LoadState | StoreSlots):  # those can be held
+                self.trace.append(process.text)
+        process.host.do(effect)
 
     # Input and outside calls -------------------------------------------------------------------------------
 

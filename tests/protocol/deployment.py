@@ -7,24 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from styx.app import App
 from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator
+from styx.coordinator.events import Event as CoordinatorEvent
 from styx.coordinator.events import (
-    AppendMarker,
-    ManifestStored,
-    MarkerAppended,
-    StoreManifest,
-    TellWorker,
+    Expel,
+    ReleaseLog,
+    StateFound,
     Tick,
     WorkerJoined,
     WorkerSaid,
 )
-from styx.coordinator.events import Event as CoordinatorEvent
+from styx.host.coordinator_host import CoordinatorHost
+from styx.host.ports import Identity, LogEnds, Objects
+from styx.host.worker_host import WorkerHost
 from styx.limits import Limits
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
@@ -33,34 +34,38 @@ from styx.partitioning import Key, stable_hash
 from styx.protocol import ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.arrival import Arrival
-from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote
 from styx.store.memory import MemoryStore
 from styx.testing.history import HistoryReport, check_history
 from styx.testing.serial import ExternalResult
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendVerdicts,
     CoordinatorSaid,
     EmitReplies,
     Event,
     ExternalEnded,
     FrameArrived,
     LoadState,
+    NotResumed,
     Proceed,
-    RecordDurable,
+    ReplyDiffers,
+    ReportPoison,
     RequestsArrived,
     RunExternal,
     SendFrame,
-    SlotPartsStored,
+    StateLoaded,
+    StateUnusable,
     StoreSlots,
-    Tell,
 )
 from styx.worker.messages import ExternalOutcome, Frame
 from styx.worker.recovery import load_state
 from styx.worker.slot import IDEMPOTENCY_TABLE
-from styx.worker.snapshot_io import store_slots
 from styx.worker.worker import Worker
 
 DELIVERIES_MAX = 200_000
+
+T = TypeVar("T")
 
 _encode = msgspec.msgpack.Encoder().encode
 _frame = msgspec.msgpack.Decoder(Frame).decode
@@ -96,9 +101,13 @@ class Deployment:
         self._proceeding: set[int] = set()
         self.externals = []
         self.workers = [Worker(n, self.app, self.slots, self.limits) for n in range(self.n_workers)]
+        self._hosts = [_Place(self, worker).host for worker in self.workers]
         self.coordinator = Coordinator(self.slots, self.n_workers, snapshot_interval_s=1_000_000.0)
-        manifests, _ = metadata.read_manifests(self.store)
-        self.to_coordinator(metadata.beginning(manifests, metadata.read_generations(self.log))[0])
+        objects = Objects(self.store, self._submit)
+        self._coordinator_host = CoordinatorHost(self.coordinator, self, self, objects, self, self.to_coordinator)
+        self.to_coordinator(
+            metadata.beginning(*metadata.read_manifests(self.store), metadata.read_generations(self.log))
+        )
         for worker in self.workers:
             self.to_coordinator(WorkerJoined(worker.id))
         self.run()
@@ -114,65 +123,58 @@ class Deployment:
             self._queue.pop(index)[1]()
         raise AssertionError("the deployment never comes to rest")
 
-    def _put(self, sender: int, receiver: int, deliver: Callable[[], None]) -> None:
+    def put(self, sender: int, receiver: int, deliver: Callable[[], None]) -> None:
         self._queue.append(((sender, receiver), deliver))
 
     def to_coordinator(self, event: CoordinatorEvent) -> None:
-        for effect in self.coordinator.step(event):
-            if isinstance(effect, AppendMarker):
-                marker = GenerationMarker(effect.generation, effect.snapshot_epoch, effect.app_version)
-                self._append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(marker))
-                self._put(-1, -1, partial(self.to_coordinator, MarkerAppended(effect.generation)))
-            elif isinstance(effect, StoreManifest):
-                metadata.write_manifest(self.store, effect.manifest)
-                stored = ManifestStored(effect.manifest.generation, effect.manifest.epoch, True)
-                self._put(-1, -1, partial(self.to_coordinator, stored))
-            elif isinstance(effect, TellWorker):
-                worker, said = self.workers[effect.worker], CoordinatorSaid(_to_worker.decode(_encode(effect.message)))
-                self._put(-1, worker.id, partial(self.to_worker, worker, said))
+        self._coordinator_host.step(event)
+
+    # The coordinator's world: `Members`, `CoordinatorJournal`, `Submit` and `Operator` ------------------------
+
+    def tell(self, worker: int, message: ToWorker) -> None:
+        said = CoordinatorSaid(_to_worker.decode(_encode(message)))
+        self.put(-1, worker, partial(self.to_worker, self.workers[worker], said))
+
+    def expel(self, effect: Expel) -> None:
+        raise AssertionError(f"a worker is expelled: {effect.reason}")
+
+    def let_go(self, worker: int) -> None:
+        raise AssertionError("a worker is let go")
+
+    def found(self, effect: StateFound) -> None:
+        raise AssertionError("state was checked")
+
+    def refuse(self, reason: str) -> None:
+        raise AssertionError(f"the data is refused: {reason}")
+
+    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
+        self.append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(marker))
+        self.put(-1, -1, lambda: appended([]))
+
+    def note(self, note: SnapshotNote, appended: Callable[[], None]) -> None:
+        self.append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(note))
+        self.put(-1, -1, appended)
+
+    def release_records(self, wanted: ReleaseLog) -> None:
+        """Everything stays."""
+
+    def _submit(
+        self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]
+    ) -> None:
+        self.put(-1, -1, lambda: ended(run()))
+
+    # Workers -----------------------------------------------------------------------------------------------
 
     def to_worker(self, worker: Worker, event: Event) -> None:
         for effect in worker.step(event):
-            self._do(worker, effect)
+            self._hosts[worker.id].do(effect)
         if worker.runnable and worker.id not in self._proceeding:
             self._proceeding.add(worker.id)
-            self._put(worker.id, worker.id, partial(self._proceed, worker))
+            self.put(worker.id, worker.id, partial(self._proceed, worker))
 
     def _proceed(self, worker: Worker) -> None:
         self._proceeding.discard(worker.id)
         self.to_worker(worker, Proceed())
-
-    def _do(self, worker: Worker, effect: Any) -> None:
-        me = worker.id
-        if isinstance(effect, SendFrame):
-            arrived = FrameArrived(_frame(_encode(effect.frame)))
-            self._put(me, effect.peer, partial(self.to_worker, self.workers[effect.peer], arrived))
-        elif isinstance(effect, Tell):
-            said = WorkerSaid(me, _to_coordinator.decode(_encode(effect.message)))
-            self._put(me, -1, partial(self.to_coordinator, said))
-        elif isinstance(effect, AppendEpochRecord):
-            self.epoch_records += 1
-            self._append(Stream.EPOCHS, EPOCHS_PARTITION, effect.payload)
-            self._put(me, me, partial(self.to_worker, worker, RecordDurable(effect.generation, effect.epoch)))
-        elif isinstance(effect, EmitReplies):
-            for reply in effect.replies:
-                self.replies.append(reply)
-                self._append(Stream.REPLIES, effect.slot, encode_reply(reply))
-        elif isinstance(effect, LoadState):
-            loaded = load_state(effect, self.slots, self.log, self.store)
-            self.to_worker(worker, loaded)
-            for slot, part in loaded.slots.items():
-                records = [Arrival(*record) for record in self.log.read(Stream.REQUESTS, slot, part.next_offset)]
-                self._put(me, me, partial(self.to_worker, worker, RequestsArrived(slot, records)))
-        elif isinstance(effect, StoreSlots):
-            _, epochs = self.log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-            replies = {each.slot: {each.slot: self.log.bounds(Stream.REPLIES, each.slot)[1]} for each in effect.slots}
-            parts = store_slots(effect, epochs, replies, self.store)
-            stored = SlotPartsStored(effect.generation, effect.epoch, parts)
-            self._put(me, me, partial(self.to_worker, worker, stored))
-        elif isinstance(effect, RunExternal):
-            self.externals.append((worker, effect))
-            self.external_asked(worker, effect)
 
     def external_asked(self, worker: Worker, effect: RunExternal) -> None:
         """What a test may replace: an outside call is asked for."""
@@ -195,11 +197,11 @@ class Deployment:
         declared = self.app.operators[operator]
         slot = declared.partition_of(declared.check_key(key), self.slots) % self.slots
         self.sent[name] = (request, 0)
-        offset = self._append(Stream.REQUESTS, slot, encode_request(request))
+        offset = self.append(Stream.REQUESTS, slot, encode_request(request))
         owner = self.workers[self.coordinator.owners[slot]]
         arrival = Arrival(offset, 0, encode_request(request))
         if self._together is None:
-            self._put(owner.id, owner.id, partial(self.to_worker, owner, RequestsArrived(slot, [arrival])))
+            self.put(owner.id, owner.id, partial(self.to_worker, owner, RequestsArrived(slot, [arrival])))
         else:
             self._together.setdefault(slot, []).append(arrival)
 
@@ -210,13 +212,13 @@ class Deployment:
         arrivals, self._together = self._together, None
         for slot, together in arrivals.items():
             owner = self.workers[self.coordinator.owners[slot]]
-            self._put(owner.id, owner.id, partial(self.to_worker, owner, RequestsArrived(slot, together)))
+            self.put(owner.id, owner.id, partial(self.to_worker, owner, RequestsArrived(slot, together)))
         self.run()
 
     def tick(self, now_s: float) -> None:
         self.to_coordinator(Tick(now_s))
 
-    def _append(self, stream: Stream, partition: int, payload: bytes) -> int:
+    def append(self, stream: Stream, partition: int, payload: bytes) -> int:
         offset = self.log.append(stream, partition, 0, payload)
         self.log.flush()
         return offset
@@ -251,6 +253,72 @@ class Deployment:
             externals=self.outcomes,
             complete=True,
         )
+
+
+class _Place:
+    """The world of one worker's core."""
+
+    def __init__(self, deployment: Deployment, core: Worker) -> None:
+        self._deployment = deployment
+        self._core = core
+        objects = Objects(deployment.store, self._submit)
+        self.host = WorkerHost(self, self, objects, self, self, partial(deployment.to_worker, core))
+
+    def _soon(self, deliver: Callable[[], None]) -> None:
+        self._deployment.put(self._core.id, self._core.id, deliver)
+
+    def tell(self, message: ToCoordinator) -> None:
+        said = WorkerSaid(self._core.id, _to_coordinator.decode(_encode(message)))
+        self._deployment.put(self._core.id, -1, partial(self._deployment.to_coordinator, said))
+
+    def send(self, effect: SendFrame) -> None:
+        peer = self._deployment.workers[effect.peer]
+        arrived = FrameArrived(_frame(_encode(effect.frame)))
+        self._deployment.put(self._core.id, effect.peer, partial(self._deployment.to_worker, peer, arrived))
+
+    def record(self, effect: AppendEpochRecord | AppendVerdicts, durable: Callable[[], None]) -> None:
+        self._deployment.epoch_records += isinstance(effect, AppendEpochRecord)
+        self._deployment.append(Stream.EPOCHS, EPOCHS_PARTITION, effect.payload)
+        self._soon(durable)
+
+    def emit(self, effect: EmitReplies) -> None:
+        for reply in effect.replies:
+            self._deployment.replies.append(reply)
+            self._deployment.append(Stream.REPLIES, effect.slot, encode_reply(reply))
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        self._soon(then)
+
+    def ends(self, wanted: StoreSlots) -> LogEnds:
+        log = self._deployment.log
+        replies = {each.slot: {each.slot: log.bounds(Stream.REPLIES, each.slot)[1]} for each in wanted.slots}
+        return LogEnds(log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)[1], replies)
+
+    def load(self, wanted: LoadState, loaded: Callable[[StateLoaded | StateUnusable], None]) -> None:
+        deployment = self._deployment
+        state = load_state(wanted, deployment.slots, deployment.log, deployment.store)
+        loaded(state)
+        for slot, part in state.slots.items():
+            records = [Arrival(*record) for record in deployment.log.read(Stream.REQUESTS, slot, part.next_offset)]
+            self._soon(partial(deployment.to_worker, self._core, RequestsArrived(slot, records)))
+
+    def differs(self, effect: ReplyDiffers) -> None:
+        """A test looks at the replies."""
+
+    def not_resumed(self, effect: NotResumed) -> None:
+        """A test looks at the replies."""
+
+    def skipped(self, effect: ReportPoison) -> None:
+        """A test looks at the replies."""
+
+    def run(self, wanted: RunExternal) -> None:
+        self._deployment.externals.append((self._core, wanted))
+        self._deployment.external_asked(self._core, wanted)
+
+    def _submit(
+        self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]
+    ) -> None:
+        self._soon(lambda: ended(run()))
 
 
 def place(slot: int, slots: int) -> int:

@@ -296,6 +296,8 @@ def coordinator_effect(effect: coordinator_events.Effect) -> str:
         return f"lets w{effect.worker} go"
     if isinstance(effect, coordinator_events.StoreManifest):
         return "stores the manifest: " + manifest(effect.manifest)
+    if isinstance(effect, coordinator_events.AppendNote):
+        return f"appends the note that the snapshot of epoch {effect.epoch} is complete"
     if isinstance(effect, coordinator_events.DeleteManifest):
         return f"deletes the manifest of epoch {effect.epoch} (generation {effect.generation})"
     if isinstance(effect, coordinator_events.DeleteObjects):

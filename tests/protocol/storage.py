@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from styx.coordinator import metadata
-from styx.coordinator.events import DeleteManifest, DeleteObjects, ReleaseLog, SweepObjects
+from styx.coordinator.events import ReleaseLog
+from styx.host.ports import LogEnds
 from styx.log import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.store import MemoryStore
-from styx.worker.snapshot_object import SLOT_PREFIX, unneeded
 
 T = TypeVar("T")
 
@@ -51,28 +50,20 @@ class Storage:
             self.append(Stream.REPLIES, slot, encode_reply(record))
         return True
 
-    def ends(self, slots: Iterable[int]) -> tuple[int, dict[int, dict[int, int]]]:
+    def ends(self, slots: Iterable[int]) -> LogEnds:
         """Where the epochs stream and each slot's replies end now."""
         replies = {slot: {slot: self.log.bounds(Stream.REPLIES, slot)[1]} for slot in slots}
-        return self.log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)[1], replies
+        return LogEnds(self.log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)[1], replies)
 
-    def try_store(self, operation: Callable[[], T]) -> T | None:
-        """The operation's result, or None: the store is down, or only its answer was lost."""
+    def try_store(self, operation: Callable[[], T]) -> tuple[bool, T | None]:
+        """(whether it is known to be done, its result): the store may be down, or only its answer lost."""
         result = None if self.store_mode == "is down" else operation()
-        return result if self.store_mode == "works" else None
+        works = self.store_mode == "works"
+        return works, result if works else None
 
-    def clean(self, effect: DeleteManifest | DeleteObjects | SweepObjects | ReleaseLog) -> None:
-        """Removes what the coordinator no longer needs."""
-        if isinstance(effect, DeleteManifest):
-            self.store.delete(metadata.manifest_name(effect.generation, effect.epoch))
-        elif isinstance(effect, ReleaseLog):
-            for slot in range(self.n_slots):
-                self.log.truncate(Stream.REQUESTS, slot, effect.requests[slot])
-                self.log.truncate(Stream.REPLIES, slot, effect.replies[slot])
-            self.log.truncate(Stream.EPOCHS, EPOCHS_PARTITION, effect.epochs)
-        else:
-            for name in effect.names if isinstance(effect, DeleteObjects) else self._swept(effect):
-                self.store.delete(name)
-
-    def _swept(self, effect: SweepObjects) -> list[str]:
-        return unneeded(self.store.list(SLOT_PREFIX), effect.keep, effect.before)
+    def release_records(self, wanted: ReleaseLog) -> None:
+        """Removes records that no recovery will read."""
+        for slot in range(self.n_slots):
+            self.log.truncate(Stream.REQUESTS, slot, wanted.requests[slot])
+            self.log.truncate(Stream.REPLIES, slot, wanted.replies[slot])
+        self.log.truncate(Stream.EPOCHS, EPOCHS_PARTITION, wanted.epochs)

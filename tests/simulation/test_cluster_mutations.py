@@ -11,10 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from styx.coordinator import coordinator, membership, state_checks
-from styx.coordinator.events import DeployWanted, ManifestStored, SweepObjects, WorkerLeaving
-from styx.testing.simulation import coordinator_host, shared_log, worker_host
+from styx.coordinator.events import AppendNote, DeployWanted, NoteAppended, SweepObjects, WorkerLeaving
+from styx.host.coordinator_host import CoordinatorHost
+from styx.host.worker_host import WorkerHost
+from styx.protocol import SlotPart
+from styx.testing.simulation import shared_log, worker_process
 from styx.testing.simulation.plan import Fault
-from styx.worker import generation, slot, state_watch, worker
+from styx.worker import generation, slot, snapshot_io, state_watch, worker
+from styx.worker.events import SlotPartsStored, StoreSlots
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
 
@@ -23,16 +27,16 @@ pytestmark = plain_form
 
 def workers_take_over_their_producers_themselves(patch: pytest.MonkeyPatch) -> None:
     """As late as they come to it, a newer generation's fence may have been long before."""
-    original = worker_host.WorkerHost._connects
+    original = worker_process.WorkerProcess._connects
 
-    def connects(self: worker_host.WorkerHost, generation: int) -> bool:
+    def connects(self: worker_process.WorkerProcess, generation: int) -> bool:
         recover = self._recovering
         if recover is not None and recover.producers:
             place = sorted(recover.addresses).index(self.id)
             recover.producers[place] = self.world.log.take_over(place)
-        return original(self, generation)
+        return bool(original(self, generation))
 
-    patch.setattr(worker_host.WorkerHost, "_connects", connects)
+    patch.setattr(worker_process.WorkerProcess, "_connects", connects)
 
 
 def nobody_fences(patch: pytest.MonkeyPatch) -> None:
@@ -44,10 +48,10 @@ def nobody_fences(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_manifest_counts_without_a_note_in_the_log(patch: pytest.MonkeyPatch) -> None:
-    def stored(self: coordinator_host.CoordinatorHost, generation: int, epoch: int) -> None:
-        self.give(ManifestStored(generation, epoch, True))
+    def append_note(self: CoordinatorHost, effect: AppendNote) -> None:
+        self._give(NoteAppended(effect.generation, effect.epoch))
 
-    patch.setattr(coordinator_host.CoordinatorHost, "_manifest_stored", stored)
+    patch.setattr(CoordinatorHost, "_append_note", append_note)
 
 
 def uploads_are_swept_before_there_is_a_snapshot(patch: pytest.MonkeyPatch) -> None:
@@ -61,7 +65,7 @@ def uploads_are_swept_before_there_is_a_snapshot(patch: pytest.MonkeyPatch) -> N
 
 
 def a_lost_connection_is_not_reported(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(worker_host.WorkerHost, "lost", lambda self, peer, reason: None)
+    patch.setattr(worker_process.WorkerProcess, "lost", lambda self, peer, reason: None)
 
 
 def a_deployment_waits_for_no_snapshot(patch: pytest.MonkeyPatch) -> None:
@@ -108,12 +112,21 @@ def workers_do_not_hold(patch: pytest.MonkeyPatch) -> None:
 
 
 def replies_are_searched_from_where_a_part_was_stored(patch: pytest.MonkeyPatch) -> None:
-    original = worker_host.WorkerHost._stored
+    def store_slots(self: WorkerHost, wanted: StoreSlots) -> None:
+        process, store = self._journal, self._objects.store
+        assert isinstance(process, worker_process.WorkerProcess)
 
-    def stored(self: worker_host.WorkerHost, wanted: Any, parts: Any) -> None:
-        original(self, wanted, [replace(part, replies=dict(self._reply_ends)) for part in parts])
+        def ended(parts: list[SlotPart]) -> None:
+            late = [replace(part, replies=dict(process._reply_ends)) for part in parts]
+            self._give(SlotPartsStored(wanted.generation, wanted.epoch, late))
 
-    patch.setattr(worker_host.WorkerHost, "_stored", stored)
+        def failed(_: OSError) -> None:
+            self._give(SlotPartsStored(wanted.generation, wanted.epoch, None))
+
+        ends = self._journal.ends(wanted)
+        self._objects.submit("storing", lambda: snapshot_io.store_slots(wanted, *ends, store), ended, failed)
+
+    patch.setattr(WorkerHost, "_store_slots", store_slots)
 
 
 def a_worker_is_let_go_while_it_has_slots(patch: pytest.MonkeyPatch) -> None:
@@ -140,27 +153,27 @@ def a_worker_that_leaves_is_taken_for_a_lost_one(patch: pytest.MonkeyPatch) -> N
 
 
 def the_last_to_leave_wait_for_no_held_snapshot(patch: pytest.MonkeyPatch) -> None:
-    original = coordinator.Coordinator._manifest_stored
+    original = coordinator.Coordinator._snapshot_complete
 
-    def stored(self: coordinator.Coordinator, event: ManifestStored) -> None:
-        self._holding |= event.stored and not self.membership.eligible
-        original(self, event)
+    def complete(self: coordinator.Coordinator, epoch: int) -> None:
+        self._course.holding |= not self.membership.eligible
+        original(self, epoch)
 
-    patch.setattr(coordinator.Coordinator, "_manifest_stored", stored)
+    patch.setattr(coordinator.Coordinator, "_snapshot_complete", complete)
 
 
 def a_stop_waits_for_no_held_snapshot(patch: pytest.MonkeyPatch) -> None:
-    original = coordinator.Coordinator._manifest_stored
+    original = coordinator.Coordinator._snapshot_complete
 
-    def stored(self: coordinator.Coordinator, event: ManifestStored) -> None:
-        self._holding |= self._stopping
-        original(self, event)
+    def complete(self: coordinator.Coordinator, epoch: int) -> None:
+        self._course.holding |= self._stopping
+        original(self, epoch)
 
     def stop(self: coordinator.Coordinator) -> None:
         self._stopping = True
         self._want_snapshot()
 
-    patch.setattr(coordinator.Coordinator, "_manifest_stored", stored)
+    patch.setattr(coordinator.Coordinator, "_snapshot_complete", complete)
     patch.setattr(coordinator.Coordinator, "_stop", stop)
 
 

@@ -16,7 +16,7 @@ from styx.coordinator.snapshots import SnapshotLedger
 from styx.protocol import Manifest
 from styx.store import MemoryStore
 from styx.testing.simulation import SimulationFailure, random_plan, simulate
-from styx.testing.simulation.coordinator_host import CoordinatorHost
+from styx.testing.simulation.coordinator_process import CoordinatorProcess
 from styx.testing.simulation.plan import Fault, SimulationPlan
 from styx.worker import snapshot_io
 
@@ -53,14 +53,14 @@ def fallbacks(monkeypatch: pytest.MonkeyPatch) -> list[Manifest]:
     monkeypatch.setattr(snapshots, "CHAIN_MIN", 2)
     monkeypatch.setattr(snapshots, "CHAIN_MAX", 4)
     monkeypatch.setattr(snapshot_io, "OBJECT_BYTES", 200)
-    read, drop = CoordinatorHost._read_metadata, SnapshotLedger.drop_newest
+    read, drop = CoordinatorProcess._read_metadata, SnapshotLedger.drop_newest
     damaged: set[str] = set()
     dropped: list[Manifest] = []
 
-    def read_metadata(self: CoordinatorHost) -> None:
+    def read_metadata(self: CoordinatorProcess) -> None:
         store, rng = self.world.store.objects, self.world.rng
-        stored, _ = metadata.read_manifests(store)
-        started, _ = metadata.beginning(stored, metadata.read_generations(self.world.log.records))
+        manifests = metadata.read_manifests(store)
+        started = metadata.beginning(*manifests, metadata.read_generations(self.world.log.records))
         newest, older = started.manifests[:1], started.manifests[1:]
         names = objects_of(newest) - objects_of(older) - damaged
         if older and names and rng.random() < 0.7:
@@ -73,7 +73,7 @@ def fallbacks(monkeypatch: pytest.MonkeyPatch) -> list[Manifest]:
         dropped.append(drop(self))
         return dropped[-1]
 
-    monkeypatch.setattr(CoordinatorHost, "_read_metadata", read_metadata)
+    monkeypatch.setattr(CoordinatorProcess, "_read_metadata", read_metadata)
     monkeypatch.setattr(SnapshotLedger, "drop_newest", drop_newest)
     return dropped
 

@@ -16,11 +16,8 @@ from styx import context
 from styx.coordinator import barrier, coordinator
 from styx.coordinator.snapshots import SnapshotLedger
 from styx.function_spec import READ_FUNCTION
-from styx.log.base import Stream
-from styx.messages import encode_reply
-from styx.protocol import Done, SlotPart
+from styx.protocol import Done, SlotPart, SlotsStored
 from styx.sequencer import epoch_record, sequencer
-from styx.testing.simulation import worker_host
 from styx.testing.simulation.plan import Fault
 from styx.waiting import suspend
 from styx.worker import (
@@ -172,19 +169,12 @@ def replies_are_given_again_after_a_recovery(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_snapshot_does_not_wait_for_its_replies(patch: pytest.MonkeyPatch) -> None:
-    original = worker_host.WorkerHost._stored
+    def tell_stored(self: worker.Worker) -> None:
+        stored, self._generation.stored = self._generation.stored, None
+        if stored is not None:
+            self._tell(SlotsStored(self.generation, stored.epoch, stored.parts))
 
-    def stored(self: worker_host.WorkerHost, wanted: Any, part: Any) -> None:
-        self._unacknowledged = {}
-        original(self, wanted, part)
-
-    patch.setattr(worker_host.WorkerHost, "_stored", stored)
-    patch.setattr(worker_host.WorkerHost, "_emit", _emit_uncounted)
-
-
-def _emit_uncounted(self: worker_host.WorkerHost, effect: Any) -> None:
-    payloads = [encode_reply(reply) for reply in effect.replies]
-    self.world.log.append(self.name, self.core.generation, Stream.REPLIES, effect.slot, payloads, lambda: None)
+    patch.setattr(worker.Worker, "_tell_stored", tell_stored)
 
 
 def deliveries_count_twice(patch: pytest.MonkeyPatch) -> None:

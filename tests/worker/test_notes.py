@@ -10,7 +10,8 @@ import pytest
 from styx.limits import Limits
 from styx.worker.notes import Notes
 from styx.worker.worker import Worker
-from tests.protocol.cluster import Cluster, Process, script_request
+from tests.protocol.cluster import Cluster, script_request
+from tests.protocol.process import Process
 from tests.protocol.scripted_app import app, slot_digit
 
 SLOTS = 3
@@ -27,7 +28,7 @@ class Noted(Cluster):
 
     def start_worker(self, worker: int) -> None:
         notes = self.notes[worker]
-        self.processes[worker] = Process(Worker(worker, app, self.n_slots, self.limits, notes))
+        self.processes[worker] = Process(self, Worker(worker, app, self.n_slots, self.limits, notes))
         self.connect(worker)
 
     def settle(self) -> None:

@@ -14,7 +14,7 @@ from styx.coordinator.events import (
     Effect,
     Event,
     Expel,
-    ManifestStored,
+    NoteAppended,
     Started,
     TellWorker,
     WorkerLost,
@@ -125,7 +125,7 @@ def _cause(event: Event, effects: Sequence[Effect]) -> str:
         return "log_lost" if event.message.peer < 0 else "connection_broken"
     if any(isinstance(effect, Expel) for effect in effects):
         return "worker_silent"
-    return "planned" if isinstance(event, ManifestStored) else "start"
+    return "planned" if isinstance(event, NoteAppended) else "start"
 
 
 def written_bytes(manifest: Manifest) -> int:

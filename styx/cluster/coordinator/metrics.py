@@ -61,7 +61,7 @@ def _deployment(session: CoordinatorSession | None) -> Iterator[Metric]:
     yield gauge("styx_app_version", "Version of the app that runs.", 0 if core is None else core.app_version)
     deploying = session is not None and session.deploying is not None
     yield gauge("styx_deploying", "1 while a deployment is under way.", deploying)
-    fenced = _UNKNOWN if session is None else not session.effects.log_away
+    fenced = _UNKNOWN if session is None else not session.journal.log_away
     yield gauge(
         "styx_kafka_reachable", "0 while a generation waits for Kafka; NaN: the coordinator itself does.", fenced
     )

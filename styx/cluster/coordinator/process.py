@@ -17,7 +17,7 @@ from styx.cluster.background import Background
 from styx.cluster.coordinator import versions
 from styx.cluster.coordinator.claim import claim
 from styx.cluster.coordinator.counters import Counters
-from styx.cluster.coordinator.effects import Effects
+from styx.cluster.coordinator.journal import ClusterJournal
 from styx.cluster.coordinator.log_reach import check_begun, check_reach
 from styx.cluster.coordinator.metrics import exposition
 from styx.cluster.coordinator.runtimes import read_runtime
@@ -162,10 +162,9 @@ class CoordinatorProcess:
             )
             await self._rehearse(store, background)
             await appender.start()
-            started, void, recorded = await background.run(lambda: self._read(store))
+            started, recorded = await background.run(lambda: self._read(store))
             package = await self._package_of(started.app_version, store, background)
             session = self._session(deployment, store, background, appender, recorded, failed)
-            session.effects.delete(void)
             self.away = None
             self.session = session
             session.start(started, package)
@@ -184,8 +183,8 @@ class CoordinatorProcess:
         self._package = b""
         (_log.info if done else _log.error)("the app that the coordinator was started with: %s", text)
 
-    def _read(self, store: Store) -> tuple[Started, list[str], str]:
-        """(what to begin from; names of manifests that are of no use; what epochs ran on that may be run again)."""
+    def _read(self, store: Store) -> tuple[Started, str]:
+        """(what to begin from; what epochs ran on that may be run again)."""
         reader = KafkaReader(self._options.log, self.topics)
         try:
             generations = metadata.read_generations(reader)
@@ -194,17 +193,17 @@ class CoordinatorProcess:
         manifests, damaged = metadata.read_manifests(store)
         for name in damaged:
             _log.warning("the manifest %s is damaged: its checksum does not match; trying the one before it", name)
-        started, void = metadata.beginning(manifests, generations)
+        started = metadata.beginning(manifests, damaged, generations)
         check_begun(started, self.topics)
         stored_epoch = max((manifest.epoch for manifest in started.manifests[:1]), default=-1)
         recorded = read_runtime(store) if generations.last_epoch > stored_epoch else ""
-        return started, [metadata.manifest_name(m.generation, m.epoch) for m in void], recorded
+        return started, recorded
 
     async def _rehearse(self, store: Store, background: Background) -> None:
         """Raises what would end this coordinator in any case, before it takes over from one that works."""
         newest = max(await background.run(lambda: versions.versions(store)), default=0)
         if not newest:
-            started, _, _ = await background.run(lambda: self._read(store))
+            started, _ = await background.run(lambda: self._read(store))
             newest = started.app_version
         await self._package_of(newest, store, background)
 
@@ -248,15 +247,13 @@ class CoordinatorProcess:
             self._options.log,
             store,
             background,
-            lambda give: Effects(
-                deployment,
+            ClusterJournal(
+                deployment.app,
+                deployment.n_slots,
                 self._options.log,
                 self.topics,
-                store,
-                background,
                 appender,
                 self._coordinator.keep_log,
-                give,
                 failed,
             ),
             announce,

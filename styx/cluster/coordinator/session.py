@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from operator import contains
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -22,7 +22,7 @@ from styx.cluster.coordinator import versions
 from styx.cluster.coordinator.counters import Counters, moment
 from styx.cluster.coordinator.departures import Departures
 from styx.cluster.coordinator.deploying import Answering, Awaited, Deploying, Stage, settled
-from styx.cluster.coordinator.effects import Effects
+from styx.cluster.coordinator.journal import ClusterJournal
 from styx.cluster.coordinator.links import Links, WorkerLink
 from styx.cluster.coordinator.rates import Rates
 from styx.cluster.coordinator.runtimes import Runtimes
@@ -58,16 +58,12 @@ from styx.cluster.wire import (
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
     DeployWanted,
-    Effect,
     Event,
     Expel,
     Heard,
-    Refuse,
-    ReleaseWorker,
     Started,
     StateFound,
     StopWanted,
-    TellWorker,
     Tick,
     WorkerJoined,
     WorkerLost,
@@ -77,8 +73,10 @@ from styx.coordinator.events import (
 from styx.deployment.package import read_header
 from styx.deployment.package_format import PackageHeader, PackageRefused
 from styx.errors import EngineFailed
+from styx.host.coordinator_host import CoordinatorHost
+from styx.host.ports import Objects
 from styx.log.kafka.address import KafkaAddress
-from styx.protocol import SnapshotEnded
+from styx.protocol import SnapshotEnded, ToWorker
 from styx.store.base import Store
 from styx.transport import Connection
 
@@ -99,7 +97,7 @@ class CoordinatorSession:
         log: KafkaAddress,
         store: Store,
         background: Background,
-        make_effects: Callable[[Callable[[Event], None]], Effects],
+        journal: ClusterJournal,
         announce: Callable[[PackageHeader], None],
         counters: Counters,
         failed: Callable[[BaseException], None],
@@ -118,7 +116,8 @@ class CoordinatorSession:
         self.rates = Rates()
         self.transactions = 0
         self.counters = counters
-        self.effects = make_effects(self.give)
+        self.journal = journal
+        self._host = CoordinatorHost(self.core, self, journal, Objects(store, background.submit), self, self.give)
         self.deploying: Deploying | None = None
         self.active: tuple[int, PackageHeader, bytes] | None = None
         self._options = options
@@ -144,7 +143,7 @@ class CoordinatorSession:
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
-        self.effects.stop()
+        self.journal.stop()
         self.snapshots.stop()
         self.links.close()
 
@@ -159,7 +158,7 @@ class CoordinatorSession:
             effects = self.core.step(event)
             self.counters.stepped(before, self.core, event, effects)
             for effect in effects:
-                self._do(effect)
+                self._host.do(effect)
             if self.core.snapshots_completed > before.snapshots_completed:
                 self.snapshots.completed(time.monotonic())
             if self.core.phase is Phase.RUNNING and before.phase is not Phase.RUNNING:
@@ -167,23 +166,21 @@ class CoordinatorSession:
         except BaseException as error:  # noqa: BLE001 - a coordinator that has lost an event must not go on
             self._failed(error)
 
-    def _do(self, effect: Effect) -> None:
-        if isinstance(effect, TellWorker):
-            link = self.links.workers.get(effect.worker)
-            if link is not None:
-                link.connection.send(encode(effect.message))
-            if isinstance(effect.message, SnapshotEnded) and not effect.message.complete:
-                self.snapshots.failed(time.monotonic(), effect.message.epoch)
-        elif isinstance(effect, Expel):
-            self._expel(effect)
-        elif isinstance(effect, ReleaseWorker):
-            self.departures.released(effect.worker)
-        elif isinstance(effect, StateFound):
-            self._state_found(effect)
-        elif isinstance(effect, Refuse):
-            raise EngineFailed(effect.reason)
-        else:
-            self.effects.do(effect)
+    def tell(self, worker: int, message: ToWorker) -> None:
+        """As `Members.tell`."""
+        link = self.links.workers.get(worker)
+        if link is not None:
+            link.connection.send(encode(message))
+        if isinstance(message, SnapshotEnded) and not message.complete:
+            self.snapshots.failed(time.monotonic(), message.epoch)
+
+    def let_go(self, worker: int) -> None:
+        """As `Members.let_go`."""
+        self.departures.released(worker)
+
+    def refuse(self, reason: str) -> NoReturn:
+        """As `Operator.refuse`."""
+        raise EngineFailed(reason)
 
     def _tell_of_generation(self, replayed: int) -> None:
         core = self.core
@@ -199,7 +196,8 @@ class CoordinatorSession:
         if self.deploying is not None:
             self._deploy_further(self.deploying)
 
-    def _expel(self, effect: Expel) -> None:
+    def expel(self, effect: Expel) -> None:
+        """As `Members.expel`."""
         link = self.links.workers.pop(effect.worker, None)
         if link is not None:
             _log.warning("worker %s is expelled: %s", link.connection.peer.name, effect.reason)
@@ -405,7 +403,8 @@ class CoordinatorSession:
             self._activate(deploying.version, deploying.package)
             self._deployed(deploying, True, deploying.done())
 
-    def _state_found(self, effect: StateFound) -> None:
+    def found(self, effect: StateFound) -> None:
+        """As `Operator.found`."""
         deploying = self.deploying
         if deploying is None or deploying.version != effect.version:
             return

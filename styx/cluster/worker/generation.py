@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from styx.cluster.identifiers import worker_producer
@@ -18,12 +19,26 @@ from styx.cluster.worker.loading import Loaded, load
 from styx.cluster.worker.peers import Unreachable
 from styx.cluster.worker.recovery_watch import ReplayWatch, tell_lost
 from styx.cluster.worker.reply_log import ReplyLog
+from styx.host.ports import LogEnds
 from styx.log.kafka.appender import Appender
 from styx.log.kafka.errors import Fenced
 from styx.log.kafka.feed import RequestFeed
 from styx.log.kafka.transaction import ProducerIdentity
 from styx.protocol import Recover
-from styx.worker.events import LoadState, StateLoaded
+from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.worker.events import (
+    AppendEpochRecord,
+    AppendVerdicts,
+    EmitReplies,
+    Event,
+    LoadState,
+    NotResumed,
+    ReplyDiffers,
+    ReportPoison,
+    StateLoaded,
+    StateUnusable,
+    StoreSlots,
+)
 from styx.worker.set_aside import Place
 
 if TYPE_CHECKING:
@@ -33,6 +48,8 @@ FETCHES_PER_EPOCH: Final = 2
 """What arrives while an epoch is open waits for the next one, so there is no hurry to fetch it."""
 FETCH_PAUSE_SECONDS_MAX: Final = 0.04
 """A fetch that comes late for an epoch makes its requests wait for the one after."""
+POISON_TOLD_MAX: Final = 10
+"""Undecodable request records that a process tells of: a log full of them must not fill a disk."""
 LOAD_RETRY_SECONDS: Final = 0.2
 """Before a load that could not reach log or store is tried again; it is for as long as the generation lasts."""
 
@@ -45,9 +62,10 @@ class Generation:
     def __init__(self, session: WorkerSession, recover: Recover) -> None:
         self.number = recover.generation
         self.connected = False
-        self.epochs_end = 0
+        self._epochs_end = 0
         self.aside: frozenset[Place] = frozenset()
         self.feed: RequestFeed | None = None
+        self.snapshot_since_s = 0.0
         node = session.node
         self._session = session
         self._recover = recover
@@ -65,7 +83,7 @@ class Generation:
             session.deployment.reply_partitions,
             lambda error: session.broken(self, -1, f"a reply cannot be appended: {error}"),
         )
-        self.replay = ReplayWatch(node, recover, session.deployment.reply_partitions)
+        self._replay = ReplayWatch(node, recover, session.deployment.reply_partitions)
         self.externals = ClusterExternals(session, self)
         self.gate = ArrivalGate(place, len(recover.addresses), lambda arrived: session.deliver(self, arrived))
         self._task: asyncio.Task[None] | None = None
@@ -87,9 +105,76 @@ class Generation:
             self.feed.assign({})
             self._session.node.let_go(self.feed.stop())
 
-    def load(self, wanted: LoadState) -> None:
-        """Begins to load; `StateLoaded` comes when peers, appender and feed are there as well."""
-        self._task = asyncio.get_running_loop().create_task(self._load(wanted), name=f"styx-load-{self.number}")
+    def give(self, event: Event) -> None:
+        """Something that was under way for it has ended."""
+        self._session.give(self, event)
+
+    # Its log -----------------------------------------------------------------------------------------------
+
+    def record(self, effect: AppendEpochRecord | AppendVerdicts, durable: Callable[[], None]) -> None:
+        """As `WorkerJournal.record`."""
+        if isinstance(effect, AppendEpochRecord):
+            self.gate.epoch_began()
+
+        def appended(future: asyncio.Future[int]) -> None:
+            if future.cancelled():
+                return
+            error = future.exception()
+            if error is not None:
+                self._session.broken(self, -1, f"an epoch record cannot be appended: {error}")
+                return
+            self._epochs_end = future.result()
+            durable()
+
+        topic = self._session.node.topics.epochs
+        self.appender.append(topic, EPOCHS_PARTITION, [(None, effect.payload, [])]).add_done_callback(appended)
+
+    def emit(self, effect: EmitReplies) -> None:
+        """As `WorkerJournal.emit`."""
+        session, replies = self._session, effect.replies
+        watch, counters = session.node.watch, session.node.counters
+        session.report_ends()
+        started_s = watch.clock()
+        self.replies.emit(replies)
+        watch.replied(replies, watch.clock() - started_s)
+        failed = [reply.error[0] for reply in replies if reply.error is not None]
+        aborted = failed.count("aborted")
+        counters.committed += len(replies) - len(failed)
+        counters.aborted += aborted
+        counters.rejected += len(failed) - aborted
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """As `WorkerJournal.when_durable`."""
+        self.replies.when_durable(then)
+
+    def ends(self, wanted: StoreSlots) -> LogEnds:
+        """As `WorkerJournal.ends`."""
+        self.snapshot_since_s = time.monotonic()
+        ends = dict(enumerate(self.replies.ends))
+        return LogEnds(self._epochs_end, dict.fromkeys((each.slot for each in wanted.slots), ends))
+
+    # Its recovery ------------------------------------------------------------------------------------------
+
+    def differs(self, effect: ReplyDiffers) -> None:
+        """As `Recovery.differs`."""
+        self._replay.differs(effect)
+
+    def not_resumed(self, effect: NotResumed) -> None:
+        """As `Recovery.not_resumed`."""
+        self._replay.not_resumed(effect)
+
+    def skipped(self, effect: ReportPoison) -> None:
+        """As `Recovery.skipped`."""
+        counters = self._session.node.counters
+        counters.poison += 1
+        if counters.poison <= POISON_TOLD_MAX:
+            further = "; further ones are counted only" if counters.poison == POISON_TOLD_MAX else ""
+            where = (effect.offset, effect.slot)
+            _log.warning("requests record %d of slot %d was skipped: %s%s", *where, effect.reason, further)
+
+    def load(self, wanted: LoadState, loaded: Callable[[StateLoaded | StateUnusable], None]) -> None:
+        """As `Recovery.load`: when peers, appender and feed are there as well."""
+        self._task = asyncio.get_running_loop().create_task(self._load(wanted, loaded), name=f"styx-load-{self.number}")
         self._task.add_done_callback(self._loading_ended)
 
     def _loading_ended(self, task: asyncio.Task[None]) -> None:
@@ -102,7 +187,7 @@ class Generation:
             _log.error("loading generation %d failed: %s", self.number, error, exc_info=error)
             self._session.broken(self, -1, f"loading failed: {type(error).__name__}: {error}")
 
-    async def _load(self, wanted: LoadState) -> None:
+    async def _load(self, wanted: LoadState, told: Callable[[StateLoaded | StateUnusable], None]) -> None:
         session = self._session
         connecting = asyncio.create_task(self._connect())
         starting = asyncio.create_task(self.appender.start())
@@ -112,7 +197,7 @@ class Generation:
         finally:
             connecting.cancel()
             starting.cancel()
-        self.epochs_end, self.aside = loaded.epochs_end, loaded.aside
+        self._epochs_end, self.aside = loaded.epochs_end, loaded.aside
         self.replies.ends[:] = loaded.reply_ends
         self.externals.take(loaded.externals)
         answer = loaded.answer
@@ -129,7 +214,7 @@ class Generation:
         counters = session.node.counters
         counters.recoveries += 1
         counters.recovery_s = time.monotonic() - self._began_s
-        session.give(self, answer)
+        told(answer)
 
     def _fetch_pause_s(self) -> float:
         epoch_s = self._session.node.watch.last_epoch_s

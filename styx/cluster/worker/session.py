@@ -38,38 +38,27 @@ from styx.cluster.worker.node import Node
 from styx.cluster.worker.passes import Passes
 from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.timed_steps import TimedSteps
+from styx.host.ports import Objects
+from styx.host.worker_host import WorkerHost
 from styx.patience import peer_silence_seconds
-from styx.protocol import Broken, CheckState, Join, Recover, SlotPart
+from styx.protocol import Broken, CheckState, Join, Recover, ToCoordinator
 from styx.sequencer.arrival import Arrival
-from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.transport import Connection
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
 from styx.worker.events import (
-    AppendEpochRecord,
-    AppendVerdicts,
     CoordinatorSaid,
     Effect,
-    EmitReplies,
     Event,
     FrameArrived,
-    LoadState,
-    NotResumed,
     Proceed,
-    RecordDurable,
-    ReplyDiffers,
-    ReportPoison,
     RequestsArrived,
-    RunExternal,
     SendFrame,
     SlotPartsStored,
-    StoreSlots,
-    Tell,
 )
 from styx.worker.messages import Frame
 from styx.worker.pressure import LOG_BYTES_MAX
 from styx.worker.set_aside import without
-from styx.worker.snapshot_io import store_slots
 from styx.worker.step import Step
 from styx.worker.worker import Worker
 
@@ -77,9 +66,6 @@ WAITING_BYTES_MAX: Final = 32 * 1024 * 1024
 """The same in bytes, unless epochs are replayed: an epoch waits until all that it had is there."""
 WAITING_RECORDS_MAX: Final = 20_000
 """Requests of one slot that have arrived and are in no epoch; beyond, that slot is fetched no further for a while."""
-
-POISON_TOLD_MAX: Final = 10
-"""Undecodable request records that a process tells of: a log full of them must not fill a disk."""
 
 PEER_LOSS_SECONDS: Final = 0.1
 """Between the loss of a connection to a peer and the report of it."""
@@ -121,20 +107,8 @@ class WorkerSession:
         self.core = Worker(self._number, no_app, deployment.n_slots, deployment.limits, node.reports.notes, self._watch)
         self._pace = CheckPace(self.core, self._give)
         steps = TimedSteps(self.core, self._watch, self._pace.took)
-        self._passes = Passes(self.core, steps.step, self._do_effect, self._after_pass, self._pass_failed)
-        self._do: dict[type, Callable[[Any], None]] = {
-            SendFrame: self._send_frame,
-            Tell: self._tell,
-            AppendEpochRecord: self._append_epoch_record,
-            AppendVerdicts: self._append_record,
-            EmitReplies: self._emit,
-            ReplyDiffers: self._differs,
-            NotResumed: self._not_resumed,
-            LoadState: self._load,
-            StoreSlots: self._store_slots,
-            RunExternal: self._run_external,
-            ReportPoison: self._report,
-        }
+        self._passes = Passes(self.core, steps.step, self._do, self._after_pass, self._pass_failed)
+        self._host: WorkerHost | None = None
         self._part = _WAITS
         self._lifeline: Lifeline | None = None
         if node.coordinator:
@@ -224,7 +198,9 @@ class WorkerSession:
         self._paused = set()
         self._passes.discard()
         self._pace.forget()
-        self._generation = Generation(self, message)
+        generation = self._generation = Generation(self, message)
+        objects = Objects(self.node.store, self.node.background.submit)
+        self._host = WorkerHost(self, generation, objects, generation, generation.externals, generation.give)
         self._version = message.app_version
         self.core.run_app(self._apps[message.app_version])
         self._passes.give(CoordinatorSaid(message))
@@ -265,6 +241,8 @@ class WorkerSession:
     def give(self, generation: Generation, event: Any) -> None:
         """Something that was under way for a generation has ended."""
         if generation is self._generation:
+            if isinstance(event, SlotPartsStored):
+                self.node.counters.stored(event.parts, time.monotonic() - generation.snapshot_since_s)
             self._passes.give(event)
 
     def broken(self, generation: Generation, peer: int, reason: str) -> None:
@@ -280,23 +258,25 @@ class WorkerSession:
 
     # Passes ------------------------------------------------------------------------------------------------
 
-    def _do_effect(self, effect: Effect) -> None:
-        self._do[type(effect)](effect)
+    def _do(self, effect: Effect) -> None:
+        assert self._host is not None, "nothing is wanted before the first generation"
+        self._host.do(effect)
 
     def _give(self, event: Event) -> None:
         self._passes.give(event)
 
-    def _report_ends(self) -> None:
+    def report_ends(self) -> None:
+        """Tells of what has ended, before the replies: one that is in the log is not told of again."""
         if not self._reports.notes.empty:
             self._reports.take()
 
     def _after_pass(self) -> None:
         core = self.core
-        self._report_ends()
+        self.report_ends()
         self._pace.go_on()
         sent_us = self._watch.pass_ended(core.executor, core.runnable)
-        if sent_us:
-            self._current.replies.when_durable(lambda: self._watch.durable(sent_us))
+        if sent_us and self._generation is not None:
+            self._generation.when_durable(lambda: self._watch.durable(sent_us))
         if self._beat_due:
             self._beat_due = False
             self.beat_at_s = time.monotonic()
@@ -349,14 +329,15 @@ class WorkerSession:
     def _pass_failed(self, error: BaseException) -> None:
         self._ended("the protocol failed", error)
 
-    # Effects -----------------------------------------------------------------------------------------------
+    # The core's world, but for what a generation has -----------------------------------------------------------
 
-    @property
-    def _current(self) -> Generation:
-        assert self._generation is not None
-        return self._generation
+    def tell(self, message: ToCoordinator) -> None:
+        """As `Links.tell`."""
+        self._link.send(encode(message))
+        self._watch.said(message)
 
-    def _send_frame(self, effect: SendFrame) -> None:
+    def send(self, effect: SendFrame) -> None:
+        """As `Links.send`."""
         watch, counters = self._watch, self.node.counters
         started_s = watch.clock() if watch.sampling else 0.0
         payload = encode(effect.frame)
@@ -366,82 +347,3 @@ class WorkerSession:
         counters.bytes_sent += len(payload)
         if watch.sampling:
             watch.breakdown.moved(watch.clock() - started_s)
-
-    def _tell(self, effect: Tell) -> None:
-        self._link.send(encode(effect.message))
-        self._watch.said(effect.message)
-
-    def _append_epoch_record(self, effect: AppendEpochRecord) -> None:
-        self._current.gate.epoch_began()
-        self._append_record(effect)
-
-    def _append_record(self, effect: AppendEpochRecord | AppendVerdicts) -> None:
-        generation = self._current
-
-        def durable(future: asyncio.Future[int]) -> None:
-            if future.cancelled():
-                return
-            error = future.exception()
-            if error is not None:
-                self.broken(generation, -1, f"an epoch record cannot be appended: {error}")
-                return
-            generation.epochs_end = future.result()
-            self.give(generation, RecordDurable(effect.generation, effect.epoch))
-
-        appended = generation.appender.append(self.node.topics.epochs, EPOCHS_PARTITION, [(None, effect.payload, [])])
-        appended.add_done_callback(durable)
-
-    def _emit(self, effect: EmitReplies) -> None:
-        self._report_ends()  # before their replies: one that is in the log is not told of again
-        started_s = self._watch.clock()
-        self._current.replies.emit(effect.replies)
-        self._watch.replied(effect.replies, self._watch.clock() - started_s)
-        counters = self.node.counters
-        failed = [reply.error[0] for reply in effect.replies if reply.error is not None]
-        aborted = failed.count("aborted")
-        counters.committed += len(effect.replies) - len(failed)
-        counters.aborted += aborted
-        counters.rejected += len(failed) - aborted
-
-    def _differs(self, effect: ReplyDiffers) -> None:
-        self._current.replay.differs(effect)
-
-    def _not_resumed(self, effect: NotResumed) -> None:
-        self._current.replay.not_resumed(effect)
-
-    def _load(self, wanted: LoadState) -> None:
-        self._current.load(wanted)
-
-    def _run_external(self, wanted: RunExternal) -> None:
-        self._current.externals.run(wanted)
-
-    def _report(self, report: ReportPoison) -> None:
-        counters = self.node.counters
-        counters.poison += 1
-        if counters.poison <= POISON_TOLD_MAX:
-            further = "; further ones are counted only" if counters.poison == POISON_TOLD_MAX else ""
-            where = (report.offset, report.slot)
-            _log.warning("requests record %d of slot %d was skipped: %s%s", *where, report.reason, further)
-
-    # Snapshots ---------------------------------------------------------------------------------------------
-
-    def _store_slots(self, wanted: StoreSlots) -> None:
-        generation, store, counters = self._current, self.node.store, self.node.counters
-        epochs_end, ends = generation.epochs_end, dict(enumerate(generation.replies.ends))
-        replies = dict.fromkeys((each.slot for each in wanted.slots), ends)
-        started_s = time.monotonic()
-
-        def stored(parts: list[SlotPart] | None) -> None:
-            counters.stored(parts, time.monotonic() - started_s)
-            self.give(generation, SlotPartsStored(wanted.generation, wanted.epoch, parts))
-
-        def begin() -> None:
-            self.node.background.submit(
-                f"storing the snapshot of epoch {wanted.epoch}",
-                lambda: store_slots(wanted, epochs_end, replies, store),
-                stored,
-                lambda _: stored(None),
-            )
-
-        # A snapshot moves past its replies: if it were complete and they were lost, nobody would give them again.
-        generation.replies.when_durable(begin)

@@ -23,7 +23,7 @@ from styx.coordinator.events import (
     AppendMarker,
     Effect,
     Event,
-    ManifestStored,
+    NoteAppended,
     StoreManifest,
     TellWorker,
     WorkersWanted,
@@ -71,7 +71,7 @@ class TellingCounters(Counters):
         if moment is None or (moment == "stored" and self._last != "held"):
             return
         self._last = moment
-        members, planned = len(core.membership.members), isinstance(event, ManifestStored)
+        members, planned = len(core.membership.members), isinstance(event, NoteAppended)
         told = Told(moment, core.generation, members, time.monotonic(), planned, False)
         _tell(told)
         _halt_if_wanted(told)

@@ -34,7 +34,15 @@ class FaultyStore:
         if self._time.now_s < self.failing_until_s and self._rng.random() < 0.8:
             self.failures += 1
             if self._rng.random() < 0.3:
-                operation()
+                self._try(operation, lambda _: None, lambda: None)
             failed()
         else:
-            answer(operation())
+            self._try(operation, answer, failed)
+
+    def _try(self, operation: Callable[[], Any], answer: Callable[[Any], None], failed: Callable[[], None]) -> None:
+        try:
+            result = operation()
+        except OSError:  # what it wants is not there
+            failed()
+        else:
+            answer(result)

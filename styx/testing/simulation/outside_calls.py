@@ -17,7 +17,7 @@ from styx.worker.events import ExternalEnded, RunExternal
 from styx.worker.messages import ExternalOutcome
 
 if TYPE_CHECKING:
-    from styx.testing.simulation.worker_host import WorkerHost
+    from styx.testing.simulation.worker_process import WorkerProcess
 
 RUN_S = 0.02
 """How long an outside function runs at most."""
@@ -25,7 +25,7 @@ RUN_S = 0.02
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def run_external(host: WorkerHost, wanted: RunExternal) -> None:
+def run_external(host: WorkerProcess, wanted: RunExternal) -> None:
     """The host learns of the outcome with `ExternalEnded`, if it lives until then."""
     world = host.world
 

@@ -14,14 +14,14 @@ from styx.testing.simulation.network import Network
 from styx.testing.simulation.virtual_time import VirtualTime
 
 if TYPE_CHECKING:
-    from styx.testing.simulation.worker_host import WorkerHost
+    from styx.testing.simulation.worker_process import WorkerProcess
 
 NOTICE_S = 0.3
 """How long it takes at most to notice a broken connection, and to give up making one."""
 
 
 class PeerLinks:
-    """Ends of a connection are in `WorkerHost.links`: the peer's number, and the connection's."""
+    """Ends of a connection are in `WorkerProcess.links`: the peer's number, and the connection's."""
 
     def __init__(self, time: VirtualTime, rng: Random, network: Network) -> None:
         self._time = time
@@ -31,7 +31,7 @@ class PeerLinks:
         self._broken: set[int] = set()
         self._cut_until_s: dict[frozenset[int], float] = {}
 
-    def connect(self, host: WorkerHost, peer: WorkerHost | None) -> bool:
+    def connect(self, host: WorkerProcess, peer: WorkerProcess | None) -> bool:
         """Whether the host has a connection to the peer now."""
         if peer is None or not peer.alive:
             return False
@@ -46,7 +46,7 @@ class PeerLinks:
             peer.lost(host.id, "it has connected anew")
         return True
 
-    def send(self, host: WorkerHost, peer: WorkerHost, frame: bytes) -> None:
+    def send(self, host: WorkerProcess, peer: WorkerProcess, frame: bytes) -> None:
         """Delivers the frame, unless the connection breaks first."""
         link = host.links.get(peer.id)
 
@@ -57,7 +57,7 @@ class PeerLinks:
         if link is not None:
             self._network.send(host.name, peer.name, deliver, frame)
 
-    def cut(self, a: int, b: int, duration_s: float, hosts: list[WorkerHost]) -> None:
+    def cut(self, a: int, b: int, duration_s: float, hosts: list[WorkerProcess]) -> None:
         """The processes cannot reach each other for a while."""
         self._cut_until_s[frozenset((a, b))] = self._time.now_s + duration_s
         ends = [host for host in hosts if host.process in (a, b)]
@@ -65,12 +65,12 @@ class PeerLinks:
             for peer in ends:
                 self._break(host, peer.id)
 
-    def died(self, host: WorkerHost, hosts: list[WorkerHost]) -> None:
+    def died(self, host: WorkerProcess, hosts: list[WorkerProcess]) -> None:
         """The process, or its registration, is gone."""
         for peer in hosts:
             self._break(peer, host.id)
 
-    def _break(self, host: WorkerHost, number: int) -> None:
+    def _break(self, host: WorkerProcess, number: int) -> None:
         link = host.links.get(number)
         if link is None:
             return

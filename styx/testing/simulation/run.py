@@ -23,7 +23,7 @@ from styx.testing.history import HistoryReport, SerializabilityViolation, check_
 from styx.testing.simulation.clients import Clients
 from styx.testing.simulation.faults import Faults
 from styx.testing.simulation.plan import SimulationPlan
-from styx.testing.simulation.worker_host import WorkerHost
+from styx.testing.simulation.worker_process import WorkerProcess
 from styx.testing.simulation.world import World
 from styx.worker.messages import decode_outcome
 from styx.worker.slot import IDEMPOTENCY_TABLE
@@ -188,7 +188,7 @@ class Simulation:
             for host in members
         )
 
-    def members(self) -> list[WorkerHost]:
+    def members(self) -> list[WorkerProcess]:
         """The workers that take part in the present generation."""
         hosts = list(self.world.workers.values())
         if not self.plan.cluster:

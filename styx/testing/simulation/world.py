@@ -12,7 +12,7 @@ from styx.app import App
 from styx.coordinator.events import Heard, WorkerJoined, WorkerLeaving, WorkerLost, WorkerSaid
 from styx.limits import MIB, Limits
 from styx.protocol import ToCoordinator
-from styx.testing.simulation.coordinator_host import CoordinatorHost
+from styx.testing.simulation.coordinator_process import CoordinatorProcess
 from styx.testing.simulation.faulty_store import FaultyStore
 from styx.testing.simulation.network import Network
 from styx.testing.simulation.peer_links import PeerLinks
@@ -20,7 +20,7 @@ from styx.testing.simulation.plan import SimulationPlan
 from styx.testing.simulation.shared_log import SharedLog
 from styx.testing.simulation.versions import Versions
 from styx.testing.simulation.virtual_time import VirtualTime
-from styx.testing.simulation.worker_host import WorkerHost
+from styx.testing.simulation.worker_process import WorkerProcess
 
 NOTICE_S = 0.02
 """How long it takes at most to notice a broken connection."""
@@ -57,11 +57,11 @@ class World:
         self.outside_runs: dict[bytes, int] = {}
         self.versions = Versions()
         self.links = PeerLinks(self.time, self.rng, self.network)
-        self.zombies: set[CoordinatorHost] = set()
+        self.zombies: set[CoordinatorProcess] = set()
         self.stopped = False
         """The last coordinator has ended behind a held snapshot."""
-        self.workers: dict[int, WorkerHost] = {}
-        self.coordinator: CoordinatorHost | None = None
+        self.workers: dict[int, WorkerProcess] = {}
+        self.coordinator: CoordinatorProcess | None = None
         self._incarnations = 0
         self._starts: dict[int, int] = {}
 
@@ -73,7 +73,9 @@ class World:
             self._incarnations += 1
             plan = self.plan
             wanted = None if plan.auto else plan.wanted or plan.workers
-            self.coordinator = CoordinatorHost(self, self._incarnations, plan.slots, wanted, plan.snapshot_interval_s)
+            self.coordinator = CoordinatorProcess(
+                self, self._incarnations, plan.slots, wanted, plan.snapshot_interval_s
+            )
 
     def replace_coordinator(self, stay: set[int]) -> None:
         """Another coordinator takes over although the old one lives; these processes stay with that one."""
@@ -97,7 +99,7 @@ class World:
             self._register(worker)
         elif worker not in self.workers:
             self._incarnations += 1
-            host = WorkerHost(self, worker, self._incarnations, self.app, self.plan.slots, self.limits)
+            host = WorkerProcess(self, worker, self._incarnations, self.app, self.plan.slots, self.limits)
             self.workers[worker] = host
             self.join(worker)
 
@@ -144,7 +146,7 @@ class World:
         self.network.send(host.name, "coordinator", lambda _: coordinator.give(WorkerLeaving(host.id)), b"")
         self.time.after(DRAIN_S, ends)
 
-    def released(self, coordinator: CoordinatorHost, number: int) -> None:
+    def released(self, coordinator: CoordinatorProcess, number: int) -> None:
         """A coordinator lets a worker go."""
         host = self.numbered(number)
         if host is not None and host.link is coordinator:
@@ -164,7 +166,7 @@ class World:
             self._lost(before)
         self._incarnations += 1
         number = self._incarnations
-        host = WorkerHost(self, number, number, self.app, self.plan.slots, self.limits)
+        host = WorkerProcess(self, number, number, self.app, self.plan.slots, self.limits)
         host.process = process
         self.workers[process] = host
         coordinator = self.coordinator
@@ -180,19 +182,19 @@ class World:
 
         self.network.send(host.name, "coordinator", joined, b"")
 
-    def _lost(self, host: WorkerHost) -> None:
+    def _lost(self, host: WorkerProcess) -> None:
         self.links.died(host, list(self.workers.values()))
         link = host.link
         if link is not None:
             self.time.after(self.rng.random() * NOTICE_S, lambda: link.give(WorkerLost(host.id)))
 
-    def numbered(self, number: int) -> WorkerHost | None:
+    def numbered(self, number: int) -> WorkerProcess | None:
         """The worker with this number."""
         if not self.plan.cluster:
             return self.workers.get(number)
         return next((host for host in self.workers.values() if host.id == number), None)
 
-    def expelled(self, coordinator: CoordinatorHost, number: int) -> None:
+    def expelled(self, coordinator: CoordinatorProcess, number: int) -> None:
         """A coordinator has cut the worker's connection: it registers anew when it learns of that."""
         host = self.numbered(number) if self.plan.cluster else None
         if host is None or host.link is not coordinator:
@@ -204,7 +206,7 @@ class World:
 
         self.time.at(max(self.time.now_s, host.frozen_until_s) + self.rng.random() * NOTICE_S, learns)
 
-    def fenced(self, coordinator: CoordinatorHost) -> None:
+    def fenced(self, coordinator: CoordinatorProcess) -> None:
         """The log has told a coordinator that there is another one: it ends."""
         if coordinator.alive:
             coordinator.crash()
@@ -215,7 +217,7 @@ class World:
 
     # Connections to the coordinator --------------------------------------------------------------------------
 
-    def told_by(self, host: WorkerHost) -> Callable[[bytes], None]:
+    def told_by(self, host: WorkerProcess) -> Callable[[bytes], None]:
         """How a worker's message arrives."""
 
         def deliver(data: bytes) -> None:
@@ -225,7 +227,7 @@ class World:
 
         return deliver
 
-    def heard_of(self, host: WorkerHost) -> Callable[[bytes], None]:
+    def heard_of(self, host: WorkerProcess) -> Callable[[bytes], None]:
         """How a worker's heartbeat arrives; one that was given up for dead connects anew."""
 
         def deliver(_: bytes) -> None:

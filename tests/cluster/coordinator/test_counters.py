@@ -12,6 +12,7 @@ from styx.coordinator.events import (
     Heard,
     ManifestStored,
     MarkerAppended,
+    NoteAppended,
     SnapshotWanted,
     Started,
     Tick,
@@ -48,6 +49,12 @@ class Observed:
         for worker in sorted(self.core.membership.members):
             self.step(WorkerSaid(worker, Loaded(self.core.generation, -1)))
         assert self.core.phase is Phase.RUNNING
+
+    def manifest_stored(self) -> None:
+        """And the log has taken the note."""
+        generation, epoch = self.core.generation, self.core.epoch
+        self.step(ManifestStored(generation, epoch, True))
+        self.step(NoteAppended(generation, epoch))
 
     def epoch(self) -> None:
         """One without conflicts."""
@@ -117,7 +124,7 @@ def test_snapshots_and_epochs() -> None:
     observed.now_s += 3.0
     observed.stored(0, 100)
     observed.stored(1, 20)
-    observed.step(ManifestStored(observed.core.generation, observed.core.epoch, True))
+    observed.manifest_stored()
     counters = observed.counters
     assert (counters.epochs, counters.snapshots_completed, counters.snapshots_failed) == (1, 1, 0)
     assert (counters.snapshot_bytes, counters.snapshot_seconds.count, counters.snapshot_seconds.total) == (120, 1, 3.0)
@@ -136,7 +143,7 @@ def test_a_planned_change() -> None:
         observed.epoch()
         for slot in (0, 1):
             observed.stored(slot, 1)
-        observed.step(ManifestStored(observed.core.generation, observed.core.epoch, True))
+        observed.manifest_stored()
     observed.recovered()
     assert counted(observed) == {"start": 1, "planned": 1}
 
@@ -147,7 +154,7 @@ def test_a_snapshot_that_cannot_be_used() -> None:
     observed.epoch()
     for slot in (0, 1):
         observed.stored(slot, 1)
-    observed.step(ManifestStored(observed.core.generation, observed.core.epoch, True))
+    observed.manifest_stored()
     observed.step(WorkerLost(1))
     observed.step(MarkerAppended(observed.core.generation))
     observed.step(WorkerSaid(0, LoadFailed(observed.core.generation, "damaged")))

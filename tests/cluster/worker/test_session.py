@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 from weakref import ref
 
@@ -42,15 +43,19 @@ class FakeGeneration:
         self.emitted: list[ReplyRecord] = []
         self.replies = self
         self.gate = self
+        self.externals = self
+        self.waiting_bytes = 0
         self.opened = 0
 
     def open(self) -> None:
         self.opened += 1
 
-    def emit(self, replies: list[ReplyRecord]) -> None:
-        self.emitted += replies
+    def emit(self, effect: EmitReplies) -> None:
+        self.emitted += effect.replies
 
-    def load(self, _: object) -> None: ...
+    def load(self, *_: object) -> None: ...
+
+    differs = not_resumed = skipped = record = run = give = when_durable = ends = load
 
     def end(self) -> None:
         self.ended = True
@@ -102,7 +107,15 @@ def no_collector() -> Iterator[None]:
 
 
 def new_session() -> WorkerSession:
-    node = Node("w", Security(b"x" * 32, "c"), KafkaAddress("none:1"), MemoryStore(), cast(Background, None), app, "")
+    node = Node(
+        "w",
+        Security(b"x" * 32, "c"),
+        KafkaAddress("none:1"),
+        MemoryStore(),
+        cast(Background, SimpleNamespace(submit=None)),
+        app,
+        "",
+    )
     welcome = Welcome(ME, Deployment(app.name, 1, 1, Limits()), heartbeat_s=60.0)
     session = WorkerSession(node, cast(Connection, FakeLink()), welcome, _never)
     session.hear(encode(Code(1, b"")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from styx.cluster.coordinator.stored_parts import check_stored
+from styx.host.stored_parts import check_stored
 from styx.protocol import Manifest, ObjectRef, SlotManifest, SlotPart
 from styx.store import MemoryStore
 

@@ -1,7 +1,6 @@
-"""A simulated worker process: the worker's protocol core with its shell on virtual time.
+"""The simulated worker process: the product's host of its core, over a log, a store and links on virtual time.
 
-Turns effects into sends, appends and store operations that take their time, and their ends into events. Decides
-nothing.
+What it sends, appends and stores takes its time, and may never arrive.
 """
 
 from __future__ import annotations
@@ -9,17 +8,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from styx.app import App
 from styx.context import Context
+from styx.host.ports import LogEnds, Objects
+from styx.host.worker_host import WorkerHost
 from styx.limits import Limits
 from styx.log.base import LogReader, Stream
 from styx.messages import encode_reply
 from styx.patience import CLOSED_PATIENCE
-from styx.protocol import Broken, CheckState, Recover, SlotPart, ToWorker
+from styx.protocol import Broken, CheckState, Recover, ToCoordinator, ToWorker
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, decode
 from styx.testing import spinning
@@ -32,31 +33,28 @@ from styx.worker.events import (
     AppendVerdicts,
     CheckFurther,
     CoordinatorSaid,
-    Effect,
     EmitReplies,
     Event,
     FrameArrived,
     LoadState,
+    NotResumed,
     Proceed,
-    RecordDurable,
+    ReplyDiffers,
     ReportPoison,
     RequestsArrived,
     RunExternal,
     SendFrame,
-    SlotPartsStored,
     StateLoaded,
     StateUnusable,
     StoreSlots,
-    Tell,
 )
 from styx.worker.given_replies import GivenReplies, given_replies
 from styx.worker.messages import Frame
 from styx.worker.recovery import Unusable, load_state
-from styx.worker.snapshot_io import store_slots
 from styx.worker.worker import Worker
 
 if TYPE_CHECKING:
-    from styx.testing.simulation.coordinator_host import CoordinatorHost
+    from styx.testing.simulation.coordinator_process import CoordinatorProcess
     from styx.testing.simulation.world import World
 
 HEARTBEAT_S = 0.2
@@ -66,20 +64,21 @@ CHECK_S = 0.01
 STORE_ATTEMPTS_MAX = 3
 
 
+T = TypeVar("T")
 _NOBODY = Recover(-1, {}, None)
 _encode = msgspec.msgpack.Encoder().encode
 _decode_frame = msgspec.msgpack.Decoder(Frame).decode
 _decode_message: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 
 
-class WorkerHost:
+class WorkerProcess:
     """One incarnation of a worker process. `alive` ends with a crash; a restart is another host."""
 
     def __init__(self, world: World, worker: int, incarnation: int, app: App, n_slots: int, limits: Limits) -> None:
         self.world = world
         self.id = worker
         self.process = worker
-        self.link: CoordinatorHost | None = None
+        self.link: CoordinatorProcess | None = None
         self.links: dict[int, int] = {}
         self.name = f"worker {worker} incarnation {incarnation}"
         self.alive = True
@@ -89,12 +88,15 @@ class WorkerHost:
         self._inbox: deque[Event] = deque()
         self.core = Worker(worker, app, n_slots, limits)
         self._halts = Random(f"{self.name} halts")
+        objects = Objects(world.store.objects, self._submit)
+        self._host = WorkerHost(self, self, objects, self, self, self.give)
         self.poison: list[ReportPoison] = []
         self._n_slots = n_slots
         self._proceeding = False
         self._checking = False
         self._fed: dict[int, int] = {}
-        self._unacknowledged: dict[int, int] = {}
+        self._emitted = 0
+        self._unacknowledged: dict[int, list[Callable[[], None]]] = {}
         self._connected = -1
         self._recovering: Recover | None = None
         self._epochs_end = 0
@@ -133,7 +135,7 @@ class WorkerHost:
         effects = self.core.step(event)
         spinning.watched_by(None)
         for effect in effects:
-            self._do(effect)
+            self._host.do(effect)
         if self.core.runnable and not self._proceeding:
             self._proceeding = True
             self.world.time.after(self.world.rng.random() * 0.0005, self._proceed)
@@ -213,43 +215,28 @@ class WorkerHost:
 
     # Effects -----------------------------------------------------------------------------------------------
 
-    def _do(self, effect: Effect) -> None:
-        world = self.world
-        if isinstance(effect, SendFrame):
-            self._send(effect)
-        elif isinstance(effect, Tell):
-            world.network.send(self.name, "coordinator", world.told_by(self), _encode(effect.message))
-        elif isinstance(effect, AppendEpochRecord | AppendVerdicts):
-            record = decode(effect.payload)
-            if isinstance(record, EpochRecord):
-                self.world.passed_over += sum(len(batch.passed) for batch in record.batches)
-            self._append_record(effect)
-        elif isinstance(effect, EmitReplies):
-            self._emit(effect)
-        elif isinstance(effect, LoadState):
-            self._load(effect)
-        elif isinstance(effect, StoreSlots):
-            self._store(effect)
-        elif isinstance(effect, RunExternal):
-            run_external(self, effect)
-        elif isinstance(effect, ReportPoison):
-            self.poison.append(effect)
-        else:
-            raise AssertionError(f"the simulator does not run {effect}")
+    def tell(self, message: ToCoordinator) -> None:
+        """As `Links.tell`."""
+        self.world.network.send(self.name, "coordinator", self.world.told_by(self), _encode(message))
 
-    def _send(self, effect: SendFrame) -> None:
+    def send(self, effect: SendFrame) -> None:
+        """As `Links.send`."""
         world, peer = self.world, self.world.numbered(effect.peer)
         if peer is not None and world.plan.cluster:
             world.links.send(self, peer, _encode(effect.frame))
         elif peer is not None:
             world.network.send(self.name, peer.name, peer.receive_frame, _encode(effect.frame))
 
-    def _append_record(self, effect: AppendEpochRecord | AppendVerdicts) -> None:
+    def record(self, effect: AppendEpochRecord | AppendVerdicts, durable: Callable[[], None]) -> None:
+        """As `WorkerJournal.record`."""
         log = self.world.log
+        record = decode(effect.payload)
+        if isinstance(record, EpochRecord):
+            self.world.passed_over += sum(len(batch.passed) for batch in record.batches)
 
         def arrived() -> None:
             _, self._epochs_end = log.records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-            self.give(RecordDurable(effect.generation, effect.epoch))
+            durable()
 
         log.append(
             self.name,
@@ -262,16 +249,18 @@ class WorkerHost:
             self.refused(effect.generation),
         )
 
-    def _emit(self, effect: EmitReplies) -> None:
+    def emit(self, effect: EmitReplies) -> None:
+        """As `WorkerJournal.emit`."""
         slot = self._reply_partition(effect.slot)
-        unacknowledged = self._unacknowledged
-        unacknowledged[slot] = unacknowledged.get(slot, 0) + 1
-
-        reply_ends = self._reply_ends
+        waiting, reply_ends = self._unacknowledged, self._reply_ends
+        self._emitted += 1
+        number = self._emitted
+        waiting[number] = []
 
         def arrived() -> None:
-            unacknowledged[slot] -= 1
             _, reply_ends[slot] = self.world.log.records.bounds(Stream.REPLIES, slot)
+            for then in waiting.pop(number):
+                then()
 
         payloads = [encode_reply(reply) for reply in effect.replies]
         generation = self.core.generation
@@ -286,11 +275,25 @@ class WorkerHost:
             self.refused(generation),
         )
 
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """As `WorkerJournal.when_durable`."""
+        self._when_durable(then, self._emitted)
+
+    def _when_durable(self, then: Callable[[], None], last: int) -> None:
+        if not self.alive:
+            return
+        oldest = min((number for number in self._unacknowledged if number <= last), default=None)
+        if oldest is None:
+            then()
+        else:
+            self._unacknowledged[oldest].append(lambda: self._when_durable(then, last))
+
     def _reply_partition(self, slot: int) -> int:
         """Replies of several slots share a partition where clients choose it."""
         return slot // 2 if self.world.plan.cluster else slot
 
-    def _load(self, wanted: LoadState) -> None:
+    def load(self, wanted: LoadState, told: Callable[[StateLoaded | StateUnusable], None]) -> None:
+        """As `Recovery.load`."""
         world = self.world
         if wanted.generation != self.core.generation:
             return
@@ -311,13 +314,13 @@ class WorkerHost:
                 records = world.log.records
                 _, self._epochs_end = records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
                 self._reply_ends = {p: records.bounds(Stream.REPLIES, p)[1] for p in range(self._n_slots)}
-                self.give(answer)
+                told(answer)
                 if isinstance(answer, StateLoaded):
                     self._fed = {slot: part.next_offset for slot, part in answer.slots.items()}
                     for slot in self._fed:
                         self.feed(slot)
 
-        world.store.run(load, loaded, lambda: self._load(wanted) if self.alive else None)
+        world.store.run(load, loaded, lambda: self.load(wanted, told) if self.alive else None)
 
     def _connects(self, generation: int) -> bool:
         """Whether every member of the generation can be reached; if not, that is told when nobody has dialled."""
@@ -363,36 +366,43 @@ class WorkerHost:
         if len(taken) < len(arrivals):
             self.world.time.after(rng.random() * 0.002, self.feed, slot)
 
-    def _bounds(self, wanted: StoreSlots) -> tuple[int, dict[int, dict[int, int]]]:
-        """Where the logs stand, as far as this worker knows: of the epochs stream, and of the replies by slot."""
+    def differs(self, effect: ReplyDiffers) -> None:
+        """As `Recovery.differs`."""
+        raise AssertionError(f"a replay differs: {effect}")
+
+    def not_resumed(self, effect: NotResumed) -> None:
+        """As `Recovery.not_resumed`."""
+        raise AssertionError(f"a replay does not wait: {effect}")
+
+    def skipped(self, effect: ReportPoison) -> None:
+        """As `Recovery.skipped`."""
+        self.poison.append(effect)
+
+    def run(self, wanted: RunExternal) -> None:
+        """As `Outside.run`."""
+        run_external(self, wanted)
+
+    def ends(self, wanted: StoreSlots) -> LogEnds:
+        """As `WorkerJournal.ends`."""
         slots, records = [each.slot for each in wanted.slots], self.world.log.records
         if self.world.plan.cluster:
-            return self._epochs_end, {slot: dict(self._reply_ends) for slot in slots}
+            return LogEnds(self._epochs_end, {slot: dict(self._reply_ends) for slot in slots})
         _, epochs = records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
-        return epochs, {slot: {slot: records.bounds(Stream.REPLIES, slot)[1]} for slot in slots}
+        return LogEnds(epochs, {slot: {slot: records.bounds(Stream.REPLIES, slot)[1]} for slot in slots})
 
-    def _store(
-        self, wanted: StoreSlots, attempt: int = 1, bounds: tuple[int, dict[int, dict[int, int]]] | None = None
+    def _submit(
+        self,
+        what: str,
+        run: Callable[[], T],
+        ended: Callable[[T], None],
+        gave_up: Callable[[OSError], None],
+        attempt: int = 1,
     ) -> None:
-        world = self.world
-        if not self.alive:
-            return
-        known = self._bounds(wanted) if bounds is None else bounds
-
         def failed() -> None:
             if attempt < STORE_ATTEMPTS_MAX:
-                self._store(wanted, attempt + 1, known)
+                self._submit(what, run, ended, gave_up, attempt + 1)
             else:
-                self.give(SlotPartsStored(wanted.generation, wanted.epoch, None))
+                gave_up(OSError(what))
 
-        world.store.run(
-            lambda: store_slots(wanted, *known, world.store.objects), lambda parts: self._stored(wanted, parts), failed
-        )
-
-    def _stored(self, wanted: StoreSlots, parts: list[SlotPart]) -> None:
-        # A snapshot moves past its epochs' replies: they must be in the stream first, or nobody would give them again.
-        waits_for = self._unacknowledged.values()
-        if self.alive and any(waits_for):
-            self.world.time.after(0.001, self._stored, wanted, parts)
-        else:
-            self.give(SlotPartsStored(wanted.generation, wanted.epoch, parts))
+        if self.alive:
+            self.world.store.run(run, ended, failed)

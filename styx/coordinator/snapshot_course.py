@@ -1,0 +1,107 @@
+"""The course of a snapshot: it is wanted, an epoch closes with it, workers store their parts, then its manifest is
+stored, and then a note in the log says so.
+
+The orders that recoveries rest on are here, as effects that follow from events: a manifest after every part, a note
+after the manifest, and nothing is deleted before the note. Paper section 7.1.
+"""
+
+from __future__ import annotations
+
+from styx.coordinator.barrier import SnapshotDue
+from styx.coordinator.events import AppendNote, DeleteManifest, Effect, StoreManifest, SweepObjects
+from styx.coordinator.snapshot_clock import SnapshotClock
+from styx.coordinator.snapshots import SnapshotLedger
+from styx.coordinator.state_checks import StateChecks
+from styx.protocol import Manifest, SlotPart
+
+
+class SnapshotCourse:
+    """`wanted`: one is to be taken as soon as can be. `hold_next`: no epoch begins behind the next one. `holding`: none
+    begins behind the one under way.
+    """
+
+    def __init__(self, n_slots: int, interval_s: float, checks: StateChecks) -> None:
+        self.ledger = SnapshotLedger(n_slots)
+        self.clock = SnapshotClock(interval_s)
+        self.wanted = self.hold_next = self.holding = False
+        self.completed = 0
+        self._checks = checks
+        self._unjudged: Manifest | None = None
+        self._storing: Manifest | None = None
+        self._swept = False
+
+    def generation_begins(self, stopping: bool) -> None:
+        """What was under way is no part of anything; a generation that stops holds its next one."""
+        self._unjudged = self._storing = None
+        self.holding = self._swept = False
+        self.hold_next = stopping
+
+    def due(self, changing: bool) -> SnapshotDue | None:
+        """What the epoch that is about to close is told, if a snapshot is to be taken with it."""
+        if self.ledger.under_way is not None or not (self.wanted or self.clock.due(changing)):
+            return None
+        # Nobody is served behind a held one until it has ended: it is to be short.
+        return SnapshotDue(self.hold_next, [] if self.hold_next else self.ledger.worn())
+
+    def begin(self, epoch: int, counter: int, app_version: int) -> None:
+        """The epoch has closed with it."""
+        self.clock.taken(epoch)
+        self.wanted = False
+        self.holding, self.hold_next = self.hold_next, False
+        if self.holding and self._checks.passed:
+            self._checks.hold(epoch)
+        self.ledger.begin(epoch, counter, app_version)
+
+    def takes_parts(self, epoch: int) -> bool:
+        """Parts of this epoch's snapshot are still missing."""
+        return self.ledger.under_way is not None and self.ledger.under_way[0] == epoch and self._storing is None
+
+    def take_parts(self, generation: int, parts: list[SlotPart]) -> list[Effect]:
+        """A worker has stored its part, and every reply before it is durable."""
+        self._unjudged = self.ledger.take_parts(generation, parts)
+        return self.go_on()
+
+    def go_on(self) -> list[Effect]:
+        """All parts are there, and what the change's snapshot has fits the version that it is for."""
+        if self._unjudged is None or self._checks.awaited:
+            return []
+        self._storing, self._unjudged = self._unjudged, None
+        return [StoreManifest(self._storing)]
+
+    def manifest_stored(self, epoch: int) -> list[Effect]:
+        """The snapshot is complete if this coordinator is still the one: the log knows."""
+        manifest = self._storing
+        if manifest is None or manifest.epoch != epoch:
+            return []
+        return [AppendNote(manifest.generation, epoch)]
+
+    def manifest_failed(self, epoch: int) -> list[Effect] | None:
+        """It may be there all the same; None if nobody waits for it."""
+        manifest = self._storing
+        if manifest is None or manifest.epoch != epoch:
+            return None
+        return [DeleteManifest(manifest.generation, manifest.epoch)]
+
+    def noted(self, epoch: int, generation: int, effects: list[Effect]) -> Manifest | None:
+        """No other coordinator had begun when its manifest was there: what older snapshots need may go."""
+        manifest = self._storing
+        if manifest is None or manifest.epoch != epoch:
+            return None
+        self._storing = None
+        self.completed += 1
+        effects.extend(self.ledger.complete(manifest))
+        if not self._swept:
+            # Not before: until a manifest of this generation is there, another coordinator may start from one that was
+            # on its way when an older generation ended, and that nobody here has heard of.
+            self._swept = True
+            effects.append(SweepObjects(self.ledger.referenced(), generation))
+        return manifest
+
+    def fail(self, stopping: bool) -> None:
+        """It will not be one."""
+        self.ledger.abandon()
+        self._checks.release()
+        self._unjudged = self._storing = None
+        self.holding = False
+        self.hold_next = stopping
+        self.clock.failed()

@@ -1,0 +1,125 @@
+"""The coordinator's world in an embedded engine: one member in the same process, a log of its own. Only it can append
+there, so nobody has to be fenced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from styx.app import App
+from styx.coordinator.events import Expel, ReleaseLog, StateFound
+from styx.embedded_engine.app_change import AppChange
+from styx.embedded_engine.counters import Counters
+from styx.embedded_engine.drive import Drive
+from styx.embedded_engine.external_log import ExternalLog
+from styx.errors import EngineFailed
+from styx.host.ports import Identity
+from styx.limits import Limits
+from styx.log.base import Log, Stream
+from styx.protocol import Commit, LockDecision, Recover, SnapshotEnded, ToWorker, Validate
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, LogEntry, SnapshotNote, encode
+from styx.worker.events import CoordinatorSaid
+
+
+class OneMember:
+    """The worker of the same process; what it is told is counted. `run_app` gives it the version that begins."""
+
+    def __init__(
+        self,
+        drive: Drive,
+        change: AppChange,
+        run_app: Callable[[App, Limits], None],
+        counters: Counters,
+        now_us: Callable[[], int],
+    ) -> None:
+        self._drive = drive
+        self._change = change
+        self._run_app = run_app
+        self._counters = counters
+        self._now_us = now_us
+
+    def tell(self, worker: int, message: ToWorker) -> None:
+        """As `Members.tell`."""
+        counters = self._counters
+        if isinstance(message, Commit):
+            counters.epochs += 1
+            counters.locked += len(message.locked)
+        elif isinstance(message, Validate):
+            counters.carried += len(message.deferred)
+        elif isinstance(message, LockDecision):
+            counters.carried += sum(1 for _, failure in message.excluded if failure is None)
+        elif isinstance(message, SnapshotEnded):
+            self._count_snapshot(message)
+        elif isinstance(message, Recover):
+            self._change.begins(message.app_version, self._run_app)
+        self._drive.to_worker(CoordinatorSaid(message))
+
+    def _count_snapshot(self, ended: SnapshotEnded) -> None:
+        if ended.complete:
+            self._counters.snapshot_at_s = self._now_us() / 1e6
+        else:
+            self._counters.snapshots_failed += 1
+            self._counters.ended_at_snapshot = -1
+
+    def expel(self, effect: Expel) -> NoReturn:
+        """As `Members.expel`."""
+        raise EngineFailed(f"the only worker is to be expelled: {effect.reason}")
+
+    def let_go(self, worker: int) -> NoReturn:
+        """As `Members.let_go`."""
+        raise EngineFailed("the only worker is to be let go")
+
+
+class OwnLog:
+    """`now_us` tells the time of log records; with `keep_log` no record is ever released."""
+
+    def __init__(
+        self, drive: Drive, log: Log, external_log: ExternalLog, now_us: Callable[[], int], keep_log: bool
+    ) -> None:
+        self._drive = drive
+        self._log = log
+        self._external_log = external_log
+        self._now_us = now_us
+        self._keep_log = keep_log
+
+    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
+        """As `CoordinatorJournal.mark`."""
+        self._append(marker, lambda: appended([]))
+
+    def note(self, note: SnapshotNote, appended: Callable[[], None]) -> None:
+        """As `CoordinatorJournal.note`."""
+        self._append(note, appended)
+
+    def _append(self, entry: LogEntry, durable: Callable[[], None]) -> None:
+        self._log.append(Stream.EPOCHS, EPOCHS_PARTITION, self._now_us(), encode(entry))
+        self._drive.durable.add(self._log.lsn, durable)
+        self._drive.wake()
+
+    def release_records(self, wanted: ReleaseLog) -> None:
+        """As `CoordinatorJournal.release_records`."""
+        if self._keep_log:
+            return
+        log = self._log
+        for slot, offset in wanted.requests.items():
+            log.truncate(Stream.REQUESTS, slot, offset)
+        for slot, offset in wanted.replies.items():
+            log.truncate(Stream.REPLIES, slot, offset)
+        log.truncate(Stream.EPOCHS, EPOCHS_PARTITION, wanted.epochs)
+        self._external_log.release(wanted.epoch)
+
+
+class NoOperator:
+    """Nobody but whoever starts the engine; the change of its app is checked there."""
+
+    def __init__(self, counters: Counters, failed: Callable[[str, BaseException], None]) -> None:
+        self._counters = counters
+        self._failed = failed
+
+    def found(self, effect: StateFound) -> None:
+        """As `Operator.found`: the state was checked before, by the change of the app itself."""
+
+    def refuse(self, reason: str) -> None:
+        """As `Operator.refuse`."""
+        reasons = dict.fromkeys([*self._counters.load_failures, reason])
+        self._failed("recovery", EngineFailed("\n".join(reasons)))

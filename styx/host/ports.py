@@ -1,0 +1,143 @@
+"""What a host needs of the world around a core. The embedded engine, a cluster's processes, the simulator and the
+transcripts each have their own; none of them decides anything of the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol, TypeVar
+
+from styx.coordinator.events import Expel, ReleaseLog, StateFound
+from styx.protocol import ToCoordinator, ToWorker
+from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
+from styx.store.base import Store
+from styx.worker.events import (
+    AppendEpochRecord,
+    AppendVerdicts,
+    EmitReplies,
+    LoadState,
+    NotResumed,
+    ReplyDiffers,
+    ReportPoison,
+    RunExternal,
+    SendFrame,
+    StateLoaded,
+    StateUnusable,
+    StoreSlots,
+)
+
+T = TypeVar("T")
+Identity = tuple[int, int]
+"""What a member appends with in a generation: a producer (id, epoch)."""
+
+
+class Submit(Protocol):
+    """Blocking work beside the core's thread."""
+
+    def __call__(
+        self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None], /
+    ) -> None:
+        """Runs it, again if it raises `OSError`, so and so often; its result goes to `ended`, or the last of its errors
+        to `gave_up`, on the core's thread. What was begun when the process ends may have been done or not.
+        """
+
+
+class Objects(NamedTuple):
+    """The object store, and who does its work."""
+
+    store: Store
+    submit: Submit
+
+
+class Members(Protocol):
+    """The workers, as the coordinator reaches them."""
+
+    def tell(self, worker: int, message: ToWorker) -> None:
+        """Sends to a worker, in order; to one that is gone, nothing."""
+
+    def expel(self, effect: Expel) -> None:
+        """Cuts its connection."""
+
+    def let_go(self, worker: int) -> None:
+        """It has no slots any more, and may end."""
+
+
+class CoordinatorJournal(Protocol):
+    """The log, as the coordinator writes it. What a coordinator that was replaced appends is refused."""
+
+    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
+        """Fences all that older generations append, then appends the marker, then tells what members append with; not
+        if another marker is wanted meanwhile.
+        """
+
+    def note(self, note: SnapshotNote, appended: Callable[[], None]) -> None:
+        """Appends it, then tells."""
+
+    def release_records(self, wanted: ReleaseLog) -> None:
+        """Lets go of records, sooner or later."""
+
+
+class Links(Protocol):
+    """The others, as a worker reaches them."""
+
+    def tell(self, message: ToCoordinator) -> None:
+        """Sends to the coordinator, in order."""
+
+    def send(self, effect: SendFrame) -> None:
+        """Sends to a peer, in order."""
+
+
+class LogEnds(NamedTuple):
+    """Where streams end, or a little before: of the epochs, and of the replies' partitions by slot."""
+
+    epochs: int
+    replies: Mapping[int, dict[int, int]]
+
+
+class WorkerJournal(Protocol):
+    """The log, as a worker writes it in one generation. In a newer one, all that is left of it is refused."""
+
+    def record(self, effect: AppendEpochRecord | AppendVerdicts, durable: Callable[[], None]) -> None:
+        """Appends to the epochs stream, then tells."""
+
+    def emit(self, effect: EmitReplies) -> None:
+        """Appends replies, and answers whoever waits for them."""
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """Calls `then` once all replies that were emitted so far are durable."""
+
+    def ends(self, wanted: StoreSlots) -> LogEnds:
+        """From where a recovery on the state that is to be stored has to read."""
+
+
+class Recovery(Protocol):
+    """How a worker comes by its state, and by requests from there on."""
+
+    def load(self, wanted: LoadState, loaded: Callable[[StateLoaded | StateUnusable], None]) -> None:
+        """Loads, then tells, then has the slots' requests arrive."""
+
+    def differs(self, effect: ReplyDiffers) -> None:
+        """A replay gives another reply than was given."""
+
+    def not_resumed(self, effect: NotResumed) -> None:
+        """A replay cannot go on with a transaction behind an outside call."""
+
+    def skipped(self, effect: ReportPoison) -> None:
+        """A request cannot be decoded."""
+
+
+class Outside(Protocol):
+    """Who runs outside functions."""
+
+    def run(self, wanted: RunExternal) -> None:
+        """Once per success; `ExternalEnded` comes when the outcome is in the log."""
+
+
+class Operator(Protocol):
+    """Who is told of what people have to know."""
+
+    def found(self, effect: StateFound) -> None:
+        """What a check of all state has found."""
+
+    def refuse(self, reason: str) -> None:
+        """The data cannot be served: the process ends."""

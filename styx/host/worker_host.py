@@ -1,0 +1,90 @@
+"""A worker's effects, carried out. It keeps no order of its own: each step follows from an event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from styx.host.ports import Links, Objects, Outside, Recovery, WorkerJournal
+from styx.protocol import SlotPart
+from styx.worker.events import (
+    AppendEpochRecord,
+    AppendVerdicts,
+    Effect,
+    EmitReplies,
+    Event,
+    LoadState,
+    NotResumed,
+    RecordDurable,
+    RepliesDurable,
+    ReplyDiffers,
+    ReportPoison,
+    RunExternal,
+    SendFrame,
+    SlotPartsStored,
+    StoreSlots,
+    SyncReplies,
+    Tell,
+)
+from styx.worker.snapshot_io import store_slots
+
+
+class WorkerHost:
+    """What it began comes back through `give`, as events that are to happen soon; the core knows which are too late."""
+
+    def __init__(
+        self,
+        links: Links,
+        journal: WorkerJournal,
+        objects: Objects,
+        recovery: Recovery,
+        outside: Outside,
+        give: Callable[[Event], None],
+    ) -> None:
+        self._links = links
+        self._journal = journal
+        self._objects = objects
+        self._recovery = recovery
+        self._give = give
+        self._do: dict[type, Callable[[Any], None]] = {
+            SendFrame: links.send,
+            Tell: self._tell,
+            AppendEpochRecord: self._append,
+            AppendVerdicts: self._append,
+            EmitReplies: journal.emit,
+            ReplyDiffers: recovery.differs,
+            NotResumed: recovery.not_resumed,
+            LoadState: self._load,
+            StoreSlots: self._store_slots,
+            SyncReplies: self._sync_replies,
+            RunExternal: outside.run,
+            ReportPoison: recovery.skipped,
+        }
+
+    def do(self, effect: Effect) -> None:
+        """Begins what the core wants done."""
+        self._do[type(effect)](effect)
+
+    def _tell(self, effect: Tell) -> None:
+        self._links.tell(effect.message)
+
+    def _append(self, effect: AppendEpochRecord | AppendVerdicts) -> None:
+        durable = RecordDurable(effect.generation, effect.epoch)
+        self._journal.record(effect, lambda: self._give(durable))
+
+    def _sync_replies(self, effect: SyncReplies) -> None:
+        durable = RepliesDurable(effect.generation, effect.epoch)
+        self._journal.when_durable(lambda: self._give(durable))
+
+    def _load(self, wanted: LoadState) -> None:
+        self._recovery.load(wanted, self._give)
+
+    def _store_slots(self, wanted: StoreSlots) -> None:
+        store = self._objects.store
+        ends = self._journal.ends(wanted)
+
+        def stored(parts: list[SlotPart] | None) -> None:
+            self._give(SlotPartsStored(wanted.generation, wanted.epoch, parts))
+
+        what = f"storing the snapshot of epoch {wanted.epoch}"
+        self._objects.submit(what, lambda: store_slots(wanted, *ends, store), stored, lambda _: stored(None))
