@@ -38,9 +38,10 @@ RUN set -eu; \
     cp -R styx/_compiled "$packages/styx/"; \
     ln -s "$packages" /packages
 COPY examples examples
+COPY proof proof
 COPY benchmarks benchmarks
 RUN set -eu; \
-    cp -R examples benchmarks /packages/; \
+    cp -R examples proof benchmarks /packages/; \
     /opt/styx/bin/python -m compileall -q --invalidation-mode checked-hash -s /stage "$(readlink /packages)"; \
     form="$(PYTHONPATH=/packages /opt/styx/bin/python -c 'import styx.compiled as c; print(c.describe(c.FORM))')"; \
     echo "the engine's form: $form"; \

@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from styx import compiled  # noqa: F401 - first: others are imported in the form that it finds
-from styx.app import App
-from styx.bulk_load import LoadReport
 from styx.errors import (
     ConfigurationError,
     EngineFailed,
@@ -22,8 +20,10 @@ from styx.errors import (
     StyxError,
     TransactionAborted,
 )
-from styx.limits import Limits
 from styx.messages import Reply, ReplyError
+from styx.model.app import App
+from styx.model.bulk_load import LoadReport
+from styx.model.limits import Limits
 
 if TYPE_CHECKING:
     from styx import errors as errors
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from styx.typed import Context, Operator
 
 else:
-    from styx.context import Context
-    from styx.operator import Operator
+    from styx.model.context import Context
+    from styx.model.operator import Operator
 
 __version__ = "0.1.0"
 
@@ -80,7 +80,7 @@ if not TYPE_CHECKING:  # who checks types would take any name for one of ours
             try:
                 from styx.gateway.mounted import asgi
             except ImportError as error:
-                from styx.extras import lacking
+                from styx.process.extras import lacking
 
                 raise ConfigurationError(lacking("styx.asgi", error.name, "gateway")) from None
 

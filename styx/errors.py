@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from styx.steady_text import message_of
+from styx.values.steady_text import message_of
 
 MESSAGE_CHARS_MAX = 4096
 TYPE_CHARS_MAX = 128

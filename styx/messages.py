@@ -1,6 +1,6 @@
 """Requests and replies: what clients send and get, as it stands in the log and as Python sees it.
 
-msgpack arrays only; nothing here is ever unpickled. Calls between workers are in `styx.worker.messages`.
+msgpack arrays only; nothing here is ever unpickled. Calls between workers are in `styx.protocol.frames`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from styx.codec import decode_plain
 from styx.errors import NotSent, RequestRejected, TransactionAborted
-from styx.limits import REQUEST_ID_CHARS_MAX
+from styx.model.limits import REQUEST_ID_CHARS_MAX
+from styx.values.codec import decode_plain
 
 REJECTION_CODES = frozenset(
     {

@@ -9,10 +9,10 @@ from typing import Any, Concatenate, Generic, ParamSpec, overload
 
 from typing_extensions import TypeVar
 
-from styx.context import Context as _Context
-from styx.entity_handle import EntityOfContext, EntityReference
-from styx.function_spec import UserFunction
-from styx.operator import Operator as _Operator
+from styx.model.context import Context as _Context
+from styx.model.entity_handle import EntityOfContext, EntityReference
+from styx.model.function_spec import UserFunction
+from styx.model.operator import Operator as _Operator
 
 class Untyped: ...
 

@@ -19,7 +19,7 @@ from typing import ClassVar, Final, TypeVar
 
 import pytest
 
-from styx.ports import free_port
+from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
 
 SCRIPT: Final = Path(__file__).parents[1] / "scripts/services"
@@ -124,7 +124,7 @@ def minio() -> Iterator[RealMinio]:
 
 @pytest.fixture(scope="session")
 def judge() -> None:
-    """adya is installed where `styx.testing.judge.adya` finds it."""
+    """adya is installed where `proof.judge.adya` finds it."""
     _require("judge")
 
 

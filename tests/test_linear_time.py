@@ -20,17 +20,17 @@ import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from styx import App, Context, Limits, Operator
-from styx.codec import decode_plain, shown
 from styx.gateway import address, bulk_load, json_body, request_options
 from styx.gateway.arguments import ArgumentReader
 from styx.gateway.body import IncomingBody
 from styx.gateway.endpoint import RequestEndpoint
 from styx.gateway.result_json import result_json
-from styx.log.kafka.fetch import Chunk
+from styx.kafka.fetch import Chunk
 from styx.messages import Request, decode_request, encode_request
-from styx.protocol import PendingTransaction
+from styx.protocol.messages import PendingTransaction
 from styx.transport.address import parse_address
 from styx.transport.frame import UNAUTHENTICATED_FRAME_BYTES_MAX, FrameReader, FrameTooLarge, take_frame
+from styx.values.codec import decode_plain, shown
 from styx.worker.admission import Admission
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.slot import Slot

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from styx import Reply, ReplyError, RequestRejected, TransactionAborted
-from styx.limits import REQUEST_ID_CHARS_MAX
 from styx.messages import (
     REJECTION_CODES,
     ReplyRecord,
@@ -19,6 +18,7 @@ from styx.messages import (
     encode_request,
     reply_of,
 )
+from styx.model.limits import REQUEST_ID_CHARS_MAX
 
 numbers = st.integers(0, 2**63 - 1)
 keys = st.text() | st.integers(-(2**63), 2**63 - 1) | st.lists(st.text() | st.integers(-(2**63), 2**63 - 1))

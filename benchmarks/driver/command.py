@@ -35,9 +35,9 @@ from benchmarks.driver.summary import ProgressLine, audit_lines, search_summary,
 from benchmarks.driver.witness_file import read_witnesses, write_witnesses
 from benchmarks.driver.worker_death import WorkerDeath, kill_and_replace
 from benchmarks.driver.workload import Workload
+from proof.cluster.child import ChildFailed
 from styx.cli.serving import run_loop
 from styx.errors import ConfigurationError, StyxError
-from styx.testing.cluster.child import ChildFailed
 
 AddOptions = Callable[[argparse.ArgumentParser], None]
 """Adds the workload's own options to the parser of each subcommand that needs the workload.

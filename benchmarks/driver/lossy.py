@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from styx.app import App
-from styx.context import Context
 from styx.errors import ConfigurationError
-from styx.function_spec import FunctionSpec
-from styx.operator import Operator
-from styx.partitioning import Key
-from styx.waiting import DONE
+from styx.model.app import App
+from styx.model.context import Context
+from styx.model.function_spec import FunctionSpec
+from styx.model.operator import Operator
+from styx.model.partitioning import Key
+from styx.model.waiting import DONE
 
 SHARE_DEFAULT: Final = 0.01
 _DRAWN_BYTES: Final = 8

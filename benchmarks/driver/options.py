@@ -26,7 +26,7 @@ from benchmarks.driver.worker_death import (
 )
 from styx.embedded_engine.options import N_SLOTS_DEFAULT
 from styx.errors import ConfigurationError
-from styx.limits import TIMEOUT_SECONDS_MAX
+from styx.model.limits import TIMEOUT_SECONDS_MAX
 
 CLUSTER_SLOTS_DEFAULT = 16
 CHART_KINDS = ("latency", "timeline", "scaling", "cpu")

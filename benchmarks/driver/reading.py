@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from styx.client.base import Client
 from styx.messages import Reply
-from styx.operator import Operator
+from styx.model.operator import Operator
 
 IN_FLIGHT_MAX: Final = 500
 """Entities that are asked at once."""

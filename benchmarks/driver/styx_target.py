@@ -12,8 +12,8 @@ from benchmarks.driver.target import Target
 from benchmarks.driver.workload import Planned
 from styx.client.base import Client
 from styx.kafka_requests.waiters import Receiver
-from styx.limits import Limits
 from styx.messages import Reply
+from styx.model.limits import Limits
 
 if TYPE_CHECKING:
     from styx.client.kafka import KafkaClient

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
-from styx.app import App
 from styx.client.base import Client
 from styx.messages import Reply
-from styx.operator import Operator
+from styx.model.app import App
+from styx.model.operator import Operator
 
 
 class Planned(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Final
 
 from benchmarks.driver.clients import ClientFailed
 from benchmarks.experiments.bench import StepFailed
+from proof.cluster.child import ChildFailed
 from styx.errors import StyxError
-from styx.testing.cluster.child import ChildFailed
 
 FAILURES: Final = (StepFailed, StyxError, ClientFailed, ChildFailed, OSError)
 

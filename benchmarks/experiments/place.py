@@ -17,10 +17,10 @@ from benchmarks.driver.deployment.own_cluster import BenchmarkCluster
 from benchmarks.experiments.bench import Bench
 from benchmarks.reference.echo_deployment import echo_on
 from benchmarks.ycsbt import bank
-from styx.app import App
-from styx.log.kafka.topics import REPLY_PARTITIONS_DEFAULT
-from styx.testing.cluster.cluster import ClusterOptions
-from styx.testing.cluster.services import LocalServices, local_services
+from proof.cluster.cluster import ClusterOptions
+from proof.cluster.services import LocalServices, local_services
+from styx.kafka.topics import REPLY_PARTITIONS_DEFAULT
+from styx.model.app import App
 
 SNAPSHOT_SECONDS: Final = 10.0
 """Between snapshots where nothing else is asked for: the coordinator's own default."""

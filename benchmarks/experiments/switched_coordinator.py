@@ -10,10 +10,10 @@ import signal
 import sys
 from typing import Final
 
-from styx.app import App
 from styx.cli import coordinator_main, main
 from styx.cluster.coordinator.process import CoordinatorProcess
 from styx.cluster.options import CoordinatorOptions, ProcessOptions
+from styx.model.app import App
 
 MODULE: Final = "benchmarks.experiments.switched_coordinator"
 NONE: Final = signal.SIGUSR1

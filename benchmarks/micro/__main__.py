@@ -19,9 +19,9 @@ from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.bare_loop import bare_loop
 from benchmarks.reference.cpu_time import cpu_seconds
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
-from styx.codec import encode_strict
 from styx.compiled import FORM, describe, name
 from styx.messages import decode_reply
+from styx.values.codec import encode_strict
 
 
 def time_both(

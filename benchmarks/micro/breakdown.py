@@ -17,9 +17,9 @@ from typing import Any, Final
 from benchmarks.micro.bank import account, app
 from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
-from styx.codec import encode_strict
 from styx.compiled import FORM, PLAIN_VARIABLE
-from styx.garbage import tune_collector
+from styx.process.garbage import tune_collector
+from styx.values.codec import encode_strict
 from styx.worker import validation
 from styx.worker.epoch import Epoch
 from styx.worker.lock_phase import SlotLockPhase

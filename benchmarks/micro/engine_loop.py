@@ -8,16 +8,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
-from styx.app import App
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import Event as CoordinatorEvent
 from styx.coordinator.events import Expel, ReleaseLog, Started, StateFound, WorkerJoined, WorkerSaid
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, LogEnds, Objects
 from styx.host.worker_host import WorkerHost
-from styx.limits import Limits
 from styx.messages import ReplyRecord, encode_reply
-from styx.protocol import ToCoordinator, ToWorker
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
 from styx.store.memory import MemoryStore

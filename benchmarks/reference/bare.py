@@ -13,7 +13,7 @@ from functools import partial
 from benchmarks.reference.bare_loop import bare_loop
 from benchmarks.reference.cpu_time import cpu_seconds
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
-from styx.codec import decode_plain, encode_strict
+from styx.values.codec import decode_plain, encode_strict
 
 CASES = {"10,000 keys, uniform": 10_000, "100 hot keys": 100}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from styx.codec import decode_plain, encode_strict
 from styx.messages import ReplyRecord, decode_request, encode_reply
+from styx.values.codec import decode_plain, encode_strict
 
 
 def bare_loop(requests: list[bytes], state: dict[int, bytes]) -> list[bytes]:

@@ -19,14 +19,14 @@ from benchmarks.driver.deployment.replies import RepliesTopic
 from benchmarks.driver.processes import Listener
 from benchmarks.driver.styx_target import KafkaTargets
 from benchmarks.reference.echo_process import READY
-from styx.app import App
+from proof.cluster.child import ChildFailed, ChildProcess
+from proof.cluster.services import LocalServices
 from styx.client.kafka import KafkaClient
 from styx.deployment.description import describe, routing_table
+from styx.kafka.address import KafkaAddress
+from styx.kafka.topics import REPLY_PARTITIONS_DEFAULT, ensure_topics, topics_of
 from styx.kafka_requests.directory import publish_routing_table
-from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.topics import REPLY_PARTITIONS_DEFAULT, ensure_topics, topics_of
-from styx.testing.cluster.child import ChildFailed, ChildProcess
-from styx.testing.cluster.services import LocalServices
+from styx.model.app import App
 
 ROLE: Final = "echo"
 READY_SECONDS_MAX: Final = 30.0

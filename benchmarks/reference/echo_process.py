@@ -13,9 +13,9 @@ from typing import Final
 from styx.cli.cluster_process import run_process, until_told
 from styx.cluster.identifiers import worker_producer
 from styx.cluster.worker.reply_log import QUEUED_BYTES_MAX, ReplyLog
-from styx.log.kafka.appender import Appender
-from styx.log.kafka.feed import RequestFeed
-from styx.log.kafka.topics import topics_of
+from styx.kafka.appender import Appender
+from styx.kafka.feed import RequestFeed
+from styx.kafka.topics import topics_of
 from styx.messages import ReplyRecord, decode_request
 from styx.sequencer.arrival import Arrival
 

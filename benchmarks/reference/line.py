@@ -23,9 +23,9 @@ from benchmarks.driver.session import Generators, MakeWorkload, Session, search
 from benchmarks.driver.summary import ProgressLine, search_summary
 from benchmarks.driver.workload import Audit, Workload
 from benchmarks.ycsbt.options import add_options as add_workload_options
+from proof.cluster.child import ChildFailed
 from styx.cli.serving import run_loop
 from styx.errors import ConfigurationError, StyxError
-from styx.testing.cluster.child import ChildFailed
 
 OK: Final = 0
 FAILED: Final = 1

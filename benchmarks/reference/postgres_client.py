@@ -19,8 +19,8 @@ from benchmarks.reference.postgres_stock_pool import StockPool
 from styx.client.base import Client, FunctionLike, KeyLike, OperatorLike, function_name, not_open, rejected
 from styx.client.load import LoadTarget
 from styx.errors import BadArguments, RequestRejected
-from styx.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.messages import Reply
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 
 WAITING_MAX_DEFAULT: Final = 10_000
 """Requests that wait for a connection at once."""

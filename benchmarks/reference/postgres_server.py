@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from styx.errors import ConfigurationError
-from styx.ports import free_port
+from styx.process.ports import free_port
 
 DEBIAN: Final = Path("/usr/lib/postgresql")
 """Where Debian and its derivatives keep the binaries, by major version."""

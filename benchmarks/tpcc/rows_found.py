@@ -13,7 +13,7 @@ import msgspec
 
 from benchmarks.driver.reading import Unread, read_each
 from styx.client.base import Client
-from styx.operator import Operator
+from styx.model.operator import Operator
 
 REQUESTS_AT_ONCE: Final = 8
 """Each of which asks for up to some hundreds of rows."""

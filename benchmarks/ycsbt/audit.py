@@ -17,7 +17,7 @@ from benchmarks.ycsbt.bank import read
 from benchmarks.ycsbt.ledger import Balance, Ledger
 from benchmarks.ycsbt.settings import Settings
 from styx.client.base import Client
-from styx.operator import Operator
+from styx.model.operator import Operator
 
 SAMPLE_SEED: Final = 20250622
 

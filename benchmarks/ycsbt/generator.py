@@ -18,7 +18,7 @@ from benchmarks.driver.zipf import zipf_ranks
 from benchmarks.ycsbt.homes import Homes
 from benchmarks.ycsbt.settings import AMOUNT_MAX, Settings
 from benchmarks.ycsbt.witness import READ, TRANSFER, Witness
-from styx.operator import Operator
+from styx.model.operator import Operator
 
 BLOCK: Final = 250
 """Requests that are made at once: a block takes less than a millisecond, for no request is sent meanwhile."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from typing import Final
 
-from styx.operator import Operator
+from styx.model.operator import Operator
 
 _CHUNK: Final = 100_000
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from benchmarks.driver.zipf import EXPONENT_MAX
 from styx.errors import ConfigurationError
-from styx.operator import PARTITIONS_MAX
+from styx.model.operator import PARTITIONS_MAX
 
 AMOUNT_MAX: Final = 100
 """Transfers move from 1 to this."""

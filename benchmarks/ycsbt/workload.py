@@ -16,7 +16,7 @@ from benchmarks.ycsbt.homes import Homes
 from benchmarks.ycsbt.settings import Settings
 from styx.client.base import Client
 from styx.errors import ConfigurationError
-from styx.operator import Operator
+from styx.model.operator import Operator
 
 
 class YcsbT:

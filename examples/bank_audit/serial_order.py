@@ -16,8 +16,8 @@ import msgspec
 from examples.bank import account, app
 from examples.bank_audit.findings import BALANCES, REAL_TIME, SERIAL_ORDER, Findings
 from examples.bank_audit.workload import Call
-from styx.execution import Outcome
 from styx.messages import Reply, Request
+from styx.model.execution import Outcome
 from styx.testing.serial import SerialReference
 
 WAITING_MAX: Final = 20_000

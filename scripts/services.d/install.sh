@@ -5,7 +5,7 @@
 
 # MinIO is published as source only; this is a commit of 2026-02-12.
 MINIO_MODULE=github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
-ADYA_VERSION=0.1.0 # as in styx/testing/judge/adya.py
+ADYA_VERSION=0.1.0 # as in proof/judge/adya.py
 HELM_MODULE=helm.sh/helm/v3/cmd/helm@v3.22.0
 JAVA_OLDEST=17
 PROGRESS_SECONDS=15

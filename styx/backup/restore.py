@@ -14,20 +14,20 @@ from msgspec.structs import replace
 
 from styx.backup.copying import for_each, persistently
 from styx.backup.index import Damaged, Entry, Index, is_whole, object_name
+from styx.backup.parts import check_object, parts_of
 from styx.backup.restored import restored_manifest
-from styx.backup.snapshot_parts import check_object, parts_of
 from styx.cluster.coordinator.claim import NAME as CLAIM_NAME
 from styx.cluster.coordinator.claim import Claim, decode_claim, encode_claim, read_claim
 from styx.cluster.coordinator.versions import PREFIX as VERSIONS_PREFIX
 from styx.cluster.coordinator.versions import note_running, version_name
-from styx.coordinator.metadata import decode_manifest, encode_manifest, manifest_name
 from styx.deployment.package_format import PackageHeader, PackageRefused, seal, unseal
 from styx.errors import ConfigurationError
-from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.topics import existing_topics, topics_of
-from styx.protocol import Manifest
+from styx.kafka.address import KafkaAddress
+from styx.kafka.topics import existing_topics, topics_of
+from styx.protocol.messages import Manifest
+from styx.snapshot.metadata import decode_manifest, encode_manifest, manifest_name
+from styx.snapshot.part import SLOT_PREFIX, ObjectCorrupt
 from styx.store.base import NotFound, Store, StoreReader
-from styx.worker.snapshot_object import SLOT_PREFIX, ObjectCorrupt
 
 
 @dataclass(frozen=True)

@@ -26,17 +26,17 @@ from styx.backup.index import (
     index_name,
     object_name,
 )
+from styx.backup.parts import Parts, check_object, parts_of
 from styx.backup.places import check_place
-from styx.backup.snapshot_parts import Parts, check_object, parts_of
 from styx.cluster.coordinator.claim import NAME as CLAIM_NAME
 from styx.cluster.coordinator.claim import Claim, encode_claim, read_claim
 from styx.cluster.coordinator.versions import load_version, version_before, version_name
-from styx.coordinator.metadata import encode_manifest, manifest_name, newest_first, read_manifests
 from styx.deployment.package_format import PackageRefused, unseal
 from styx.errors import ConfigurationError
-from styx.protocol import Manifest
+from styx.protocol.messages import Manifest
+from styx.snapshot.metadata import encode_manifest, manifest_name, newest_first, read_manifests
+from styx.snapshot.part import ObjectCorrupt
 from styx.store.base import NotFound, Store, StoreReader
-from styx.worker.snapshot_object import ObjectCorrupt
 
 FRUITLESS_MAX: Final = 10
 """How many snapshots in a row may be deleted under the backup without less being left to copy than ever before."""

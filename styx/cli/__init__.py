@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from styx.extras import lacking
+from styx.process.extras import lacking
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

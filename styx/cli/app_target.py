@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, NamedTuple
 
-from styx.app import App
 from styx.cli.exit_codes import CommandFailed, usage_error
+from styx.model.app import App
 
 DEFAULT_NAME: Final = "app"
 _HERE: Final = "\nStart it where the module is, or give a file: src/bank.py:app"
@@ -118,7 +118,7 @@ def _no_such_module(target: _Target, missing: str) -> CommandFailed:
 def _failed_import(target: _Target, error: BaseException) -> CommandFailed:
     """The user's own mistake, with the last line of theirs that ran."""
     from styx.errors import describe
-    from styx.user_frames import is_of_engine
+    from styx.model.user_frames import is_of_engine
 
     if isinstance(error, SyntaxError):
         where, line = f"{error.filename}:{error.lineno}", (error.text or "").strip()

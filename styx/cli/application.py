@@ -35,7 +35,7 @@ from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, TERMINATED, USAGE
 from styx.cli.up import command as up
 from styx.cli.version import version_text
 from styx.errors import ConfigurationError, StyxError
-from styx.extras import lacking
+from styx.process.extras import lacking
 
 _HELP = """
 Transactional stateful functions: every request is one serializable transaction, exactly once.

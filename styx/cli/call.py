@@ -16,7 +16,7 @@ from styx.cli.gateway_options import (
     ReplyTimeout,
     check_timeout_option,
 )
-from styx.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 
 EXAMPLES: Final = """\
 Examples:

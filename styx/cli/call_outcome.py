@@ -8,7 +8,7 @@ import msgspec
 
 from styx.cli.exit_codes import ABSENT, FAILURE, SUCCESS, USAGE
 from styx.cli.gateway_request import GatewayAnswer
-from styx.codec import shown
+from styx.values.codec import shown
 
 _TYPED_WRONGLY: Final = frozenset(
     {"unknown_operator", "unknown_function", "not_found", "bad_arguments", "bad_request", "too_large"}

@@ -12,10 +12,10 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from styx.allocator import return_large_blocks
 from styx.cli.serving import run_loop
 from styx.cli.supervised import end_with_supervisor
-from styx.garbage import tune_collector
+from styx.process.allocator import return_large_blocks
+from styx.process.garbage import tune_collector
 from styx.reports.log_setup import set_up_logging
 from styx.watchdog import held_interpreter
 from styx.watchdog.ending import notice

@@ -16,7 +16,7 @@ from styx.cluster.facts_access import tokens_for
 from styx.cluster.facts_server import FactsAddress
 from styx.cluster.options import ProcessOptions
 from styx.errors import ConfigurationError
-from styx.log.kafka.address import parse_kafka_url
+from styx.kafka.address import parse_kafka_url
 from styx.store.base import Store
 from styx.store.open_store import open_store
 from styx.transport import Security, TlsFiles

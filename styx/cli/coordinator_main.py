@@ -6,12 +6,12 @@ import logging
 
 import msgspec
 
-from styx.app import App
 from styx.cli.cluster_process import until_told
 from styx.cluster.coordinator.process import CoordinatorProcess
 from styx.cluster.coordinator.status import status_of
 from styx.cluster.facts_server import FactsAddress, Page, facts_server, metrics_page, well
 from styx.cluster.options import CoordinatorOptions, ProcessOptions
+from styx.model.app import App
 
 _log = logging.getLogger("styx.coordinator")
 

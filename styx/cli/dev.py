@@ -120,7 +120,7 @@ def dev(
 
     from styx.cli.dev_server import DevOptions, run_dev_server
     from styx.cli.serving import ServingOptions
-    from styx.limits import Limits
+    from styx.model.limits import Limits
 
     try:
         limits = Limits(function_seconds_max=function_seconds_max)

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.app import App
-from styx.function_spec import FunctionSpec
+from styx.model.app import App
+from styx.model.function_spec import FunctionSpec
 
 URL_DEFAULT: Final = "http://127.0.0.1:8080"
 DEPTH_MAX: Final = 8

@@ -16,7 +16,7 @@ from styx.cli.exit_codes import usage_error
 from styx.cli.run_directory import local_cluster
 from styx.cluster.coordinator.status import Status
 from styx.cluster.facts_access import TOKEN_VARIABLE, given_token, token_of
-from styx.codec import shown
+from styx.values.codec import shown
 
 SECONDS_MAX: Final = 5.0
 

@@ -72,8 +72,8 @@ def gateway(
     from styx.cli.cluster_setup import default_name, facts_address, security_of
     from styx.cli.front_options import front_of
     from styx.cli.gateway_main import serve_gateway
-    from styx.cluster.gateway_process import GatewayProcess
-    from styx.log.kafka.address import parse_kafka_url
+    from styx.cluster.gateway.process import GatewayProcess
+    from styx.kafka.address import parse_kafka_url
     from styx.transport.address import parse_address
 
     name = name or default_name()

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from styx.cluster.facts_server import FactsAddress, facts_server, metrics_page, well
-from styx.cluster.gateway_process import GatewayProcess
+from styx.cluster.gateway.process import GatewayProcess
 from styx.gateway.app import SHUTTING_DOWN
 from styx.gateway.front import Front
 from styx.gateway.server import serve

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from styx.limits import TIMEOUT_SECONDS_MAX
+from styx.model.limits import TIMEOUT_SECONDS_MAX
 
 OperatorName = Annotated[str, Parameter(help="The operator's name, such as account.")]
 EntityKey = Annotated[str, Parameter(help="The entity's key: alice, 42, or a JSON array for a composite key: '[1,2]'.")]

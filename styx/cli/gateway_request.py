@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from styx.cli.exit_codes import CommandFailed, usage_error
 from styx.client.credential import PASSWORD_IN_URL
-from styx.codec import shown
+from styx.values.codec import shown
 
 MARGIN_SECONDS: Final = 1.0
 """How much longer than the gateway the command waits, so that it hears of a timeout from it."""

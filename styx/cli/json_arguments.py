@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from styx.cli.exit_codes import usage_error
-from styx.codec import shown
+from styx.values.codec import shown
 
 _OPENS_JSON = ("{", "[", '"')
 _encode = msgspec.json.Encoder().encode

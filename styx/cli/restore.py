@@ -84,7 +84,7 @@ def restore(
     from styx.cli.backup import progress
     from styx.cli.backup_options import Place, beside
     from styx.cli.cluster_setup import secret_of
-    from styx.log.kafka.address import parse_kafka_url
+    from styx.kafka.address import parse_kafka_url
 
     began_s = time.monotonic()
     secret = secret_of(os.environ)

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import styx
-from styx.allocator import return_large_blocks
-from styx.app import App
 from styx.cli.engine_facts import Start, snapshot_epoch, start_of
 from styx.errors import EngineFailed
-from styx.garbage import tune_collector
 from styx.gateway.server import serve
-from styx.limits import Limits
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.process.allocator import return_large_blocks
+from styx.process.garbage import tune_collector
 from styx.watchdog import ending
 
 if TYPE_CHECKING:

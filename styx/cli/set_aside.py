@@ -91,7 +91,7 @@ def _of_running_cluster(place: str | None, coordinator: str, cluster: str | None
 def _of_stopped_cluster(place: str | None, log: str | None, store: Place, dry_run: bool) -> str:
     from styx.cli.exit_codes import usage_error
     from styx.cluster.asides import put_aside
-    from styx.log.kafka.address import parse_kafka_url
+    from styx.kafka.address import parse_kafka_url
     from styx.worker.set_aside import listing, read
 
     if place is None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from styx.cluster.coordinator.status import SnapshotStatus, Status, WorkerStatus
-from styx.limits import MIB
+from styx.model.limits import MIB
 
 _LEFT = ("worker", "slots", "step")
 _RIGHT = ("epoch", "backlog", "unfinished", "lag", "keys", "memory", "heard")

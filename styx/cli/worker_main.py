@@ -7,11 +7,11 @@ import logging
 from dataclasses import replace
 from typing import Final
 
-from styx.app import App
 from styx.cli.cluster_process import until_told
 from styx.cluster.facts_server import FactsAddress, Page, facts_server, metrics_page, well
 from styx.cluster.options import ProcessOptions
 from styx.cluster.worker.process import WorkerProcess
+from styx.model.app import App
 from styx.reports.log_setup import replaying_is
 from styx.reports.mistakes import Mistakes
 from styx.reports.warnings_shown import warnings_shown

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from styx.app import App
 from styx.client.base import RemoteClient
 from styx.client.credential import PASSWORD_IN_URL, Credential, Token
-from styx.codec import shown
 from styx.errors import ConfigurationError
-from styx.extras import lacking
+from styx.model.app import App
+from styx.process.extras import lacking
+from styx.values.codec import shown
 
 if TYPE_CHECKING:
     from styx.client.sync import SyncRemoteClient

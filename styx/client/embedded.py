@@ -7,8 +7,6 @@ import os
 from collections.abc import Awaitable
 from typing import Any, Self
 
-from styx.app import App
-from styx.bulk_load import encode_pair, load_request
 from styx.client.base import (
     Client,
     FunctionLike,
@@ -24,14 +22,16 @@ from styx.client.base import (
 )
 from styx.client.home import Home
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, encode_value, split_pair
-from styx.codec import encode_any
 from styx.embedded_engine.engine import EmbeddedEngine
 from styx.embedded_engine.in_flight import fail
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
 from styx.errors import BadArguments, InTransactionError, RequestRejected, UnsupportedValue
-from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.messages import Reply, Request
-from styx.partitioning import Key
+from styx.model.app import App
+from styx.model.bulk_load import encode_pair, load_request
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
+from styx.model.partitioning import Key
+from styx.values.codec import encode_any
 
 _NO_ARGUMENTS = b"\x90"
 _FROM_THREADS = "styx.embedded_sync(app, data_dir)"

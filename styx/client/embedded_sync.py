@@ -10,12 +10,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from styx.app import App
 from styx.client.base import KeyLike, OperatorLike
 from styx.client.embedded import EmbeddedClient, embedded
 from styx.client.sync import SyncClient
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
-from styx.limits import Limits
+from styx.model.app import App
+from styx.model.limits import Limits
 
 T = TypeVar("T")
 

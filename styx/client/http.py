@@ -36,9 +36,6 @@ from styx.client.credential import Credential, trusting
 from styx.client.home import Home
 from styx.client.http_load import HttpLoadTarget, no_reply_in
 from styx.client.load import LoadTarget
-from styx.codec import shown
-from styx.custom_types import enc_hook
-from styx.entity_read import UNKNOWN_ENTITY
 from styx.errors import (
     BadArguments,
     ConfigurationError,
@@ -48,8 +45,11 @@ from styx.errors import (
     RequestRejected,
     StyxError,
 )
-from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.messages import REJECTION_CODES, Reply, ReplyError
+from styx.model.entity_read import UNKNOWN_ENTITY
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
+from styx.values.codec import shown
+from styx.values.custom_types import enc_hook
 
 CONNECTIONS_MAX: Final = 256
 """Connections to the gateway at once; further requests wait for one of them."""

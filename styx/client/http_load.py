@@ -12,13 +12,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from styx.bulk_load import encode_pair, encode_pairs
 from styx.client.base import OperatorLike, check_key, operator_name
 from styx.client.load import Chunk, LoadTarget, split_pair, unfit
-from styx.codec import encode_strict, shown
 from styx.errors import BadArguments, LoadFailed, NotSent, OutcomeUnknown, UnsupportedValue
-from styx.operator import Operator
-from styx.partitioning import Key
+from styx.model.bulk_load import encode_pair, encode_pairs
+from styx.model.operator import Operator
+from styx.model.partitioning import Key
+from styx.values.codec import encode_strict, shown
 
 ATTEMPTS_MAX: Final = 8
 """How often a chunk is sent before the load fails; the waits between add up to seven seconds."""

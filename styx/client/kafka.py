@@ -12,7 +12,6 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from styx.app import App
 from styx.client.base import (
     FunctionLike,
     KeyLike,
@@ -29,17 +28,18 @@ from styx.client.base import (
 from styx.client.home import Home
 from styx.client.kafka_load import KafkaLoadTarget
 from styx.client.load import LoadTarget
-from styx.codec import encode_any
 from styx.errors import BadArguments, InTransactionError, RequestRejected, UnsupportedValue
+from styx.kafka.address import parse_kafka_url
+from styx.kafka.topics import topics_of
 from styx.kafka_requests.directory import read_routing_table
 from styx.kafka_requests.requester import Requester
 from styx.kafka_requests.routing import AppRouter, Router, TableRouter, place
 from styx.kafka_requests.waiters import Receiver, fail
-from styx.limits import TIMEOUT_SECONDS_DEFAULT, Limits
-from styx.log.kafka.address import parse_kafka_url
-from styx.log.kafka.topics import topics_of
 from styx.messages import Reply, Request
-from styx.operator import Operator
+from styx.model.app import App
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
+from styx.model.operator import Operator
+from styx.values.codec import encode_any
 
 _NO_ARGUMENTS: Final = b"\x90"
 _FROM_THREADS: Final = "styx.connect_sync(url, app)"

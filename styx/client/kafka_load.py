@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from styx.bulk_load import encode_pair, load_request
 from styx.client.base import check_key
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair, unfit
-from styx.codec import encode_any
 from styx.errors import UnsupportedValue
 from styx.kafka_requests.requester import Requester
 from styx.kafka_requests.routing import Router
-from styx.operator import Operator
-from styx.partitioning import Key
+from styx.model.bulk_load import encode_pair, load_request
+from styx.model.operator import Operator
+from styx.model.partitioning import Key
+from styx.values.codec import encode_any
 
 LOAD_ATTEMPTS_MAX: Final = 5
 """How often one chunk is sent; its name is its idempotency key."""

@@ -13,8 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Iterable, Iterator
 from typing import Any, Final
 
-from styx.bulk_load import LOAD_CHUNK_PAIRS_MAX, LoadReport, entity_text
-from styx.codec import shown
 from styx.errors import (
     BadArguments,
     LoadFailed,
@@ -24,9 +22,11 @@ from styx.errors import (
     UnsupportedValue,
     describe,
 )
-from styx.limits import KEY_BYTES_MAX, KIB, Limits
-from styx.operator import Operator
-from styx.partitioning import Key
+from styx.model.bulk_load import LOAD_CHUNK_PAIRS_MAX, LoadReport, entity_text
+from styx.model.limits import KEY_BYTES_MAX, KIB, Limits
+from styx.model.operator import Operator
+from styx.model.partitioning import Key
+from styx.values.codec import shown
 
 LOAD_CHUNK_BYTES_MAX: Final = 256 * KIB
 """Encoded pairs of one chunk; a single pair may be larger."""

@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
-from styx.bulk_load import LoadReport
 from styx.client.base import (
     Client,
     FunctionLike,
@@ -27,10 +26,11 @@ from styx.client.base import (
 from styx.client.home import check_process
 from styx.client.loop_thread import LoopThread
 from styx.client.typed_results import typed_result
-from styx.entity_handle import EntityOfSyncClient, EntityReference, entity_of, positional
-from styx.entity_read import state_in
-from styx.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.messages import Reply
+from styx.model.bulk_load import LoadReport
+from styx.model.entity_handle import EntityOfSyncClient, EntityReference, entity_of, positional
+from styx.model.entity_read import state_in
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 
 if TYPE_CHECKING:
     from styx.typed import Operator

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.custom_types import dec_hook
-from styx.signature import Signature
+from styx.model.signature import Signature
+from styx.values.custom_types import dec_hook
 
 _FUNCTIONS_KEPT_MAX: Final = 1_000
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from styx.cluster.coordinator.claim import read_claim
 from styx.errors import ConfigurationError
+from styx.kafka.address import KafkaAddress
+from styx.kafka.reader import KafkaReader
+from styx.kafka.topics import topics_of
 from styx.log.base import Stream
-from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.reader import KafkaReader
-from styx.log.kafka.topics import topics_of
 from styx.store.base import Store
 from styx.worker.aside_check import examine
 from styx.worker.set_aside import outcome, place_of, set_aside

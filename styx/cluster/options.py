@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from styx.limits import FUNCTION_SECONDS_DEFAULT, Limits
-from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.transaction import TRANSACTION_SECONDS_MAX
-from styx.patience import STUCK_SECONDS_MAX
+from styx.kafka.address import KafkaAddress
+from styx.kafka.transaction import TRANSACTION_SECONDS_MAX
+from styx.model.limits import FUNCTION_SECONDS_DEFAULT, Limits
+from styx.process.patience import STUCK_SECONDS_MAX
 from styx.store.base import Store
 from styx.transport import Security
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from styx.limits import Limits
-from styx.protocol import (
+from styx.model.limits import Limits
+from styx.protocol.messages import (
     Broken,
     CheckState,
     Commit,

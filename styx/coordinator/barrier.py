@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, ToWorker, Validate, all_done
-from styx.worker.messages import Failure
+from styx.protocol.frames import Failure
+from styx.protocol.messages import Commit, Conflicts, Done, LockDecision, LockReport, ToWorker, Validate, all_done
 
 
 class SnapshotDue(NamedTuple):

@@ -38,10 +38,9 @@ from styx.coordinator.membership import SETTLE_S, Membership
 from styx.coordinator.phase import Phase as Phase  # noqa: PLC0414 - others know it from here
 from styx.coordinator.placement import place
 from styx.coordinator.snapshot_course import SnapshotCourse
-from styx.coordinator.snapshots import NO_COMMON_VERSION
 from styx.coordinator.state_checks import WHOLE, StateChecks
 from styx.deployment.state_findings import StateFindings
-from styx.protocol import (
+from styx.protocol.messages import (
     Broken,
     Conflicts,
     Done,
@@ -59,6 +58,7 @@ from styx.protocol import (
     ToCoordinator,
     ToWorker,
 )
+from styx.snapshot.ledger import NO_COMMON_VERSION
 from styx.worker.given_replies import NOTHING
 
 BREAKS_MAX = 3

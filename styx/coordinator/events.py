@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from styx.deployment.state_findings import StateFindings
-from styx.protocol import Manifest, ToCoordinator, ToWorker
+from styx.protocol.messages import Manifest, ToCoordinator, ToWorker
 
 # Events --------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from styx.deployment.state_findings import StateFindings, together
-from styx.protocol import CheckState, StateChecked
+from styx.protocol.messages import CheckState, StateChecked
 
 WHOLE = -1
 """The epoch of a report on everything, which is no snapshot's."""

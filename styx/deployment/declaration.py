@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from styx.operator import Operator
+from styx.model.operator import Operator
 
 
 class Declaration(NamedTuple):

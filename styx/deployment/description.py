@@ -16,10 +16,10 @@ from typing import Final
 
 import msgspec
 
-from styx.app import App
 from styx.errors import UnknownOperator
-from styx.operator import Operator
-from styx.partitioning import Key, KeyType, stable_hash
+from styx.model.app import App
+from styx.model.operator import Operator
+from styx.model.partitioning import Key, KeyType, stable_hash
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]++")
 _KEY_PARTS: Final = {"str": str, "int": int}

@@ -14,7 +14,7 @@ import msgspec
 
 from styx.deployment.description import AppDescription
 from styx.errors import ConfigurationError
-from styx.limits import MIB
+from styx.model.limits import MIB
 
 PACKAGE_BYTES_MAX: Final = 64 * MIB
 """One package, header and signature included."""

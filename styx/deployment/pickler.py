@@ -22,13 +22,13 @@ from typing import Any, Final
 import cloudpickle
 import msgspec
 
-from styx.app import App
 from styx.deployment import classes, rebuilding
 from styx.deployment.declaration import declaration
 from styx.deployment.lazy_imports import imported_names
 from styx.deployment.user_code import finds_user_code, is_user_code
 from styx.errors import ConfigurationError
-from styx.operator import Operator
+from styx.model.app import App
+from styx.model.operator import Operator
 
 _NOT_PACKED: Final = frozenset({"__builtins__", "__cached__", "__loader__", "__path__", "__spec__", "__name__"})
 _INSTANCES: Final[Sequence[tuple[Any, Callable[[Any], Any]]]] = (

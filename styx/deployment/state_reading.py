@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from styx.codec import decode_plain, shown
 from styx.deployment.dropped_parts import dropped_part
 from styx.errors import describe
-from styx.operator import Operator
+from styx.model.operator import Operator
+from styx.values.codec import decode_plain, shown
 
 _AT: Final = " - at `$"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import NODEFAULT, UNSET, inspect
 
-from styx.codec import is_scalar
-from styx.custom_types import is_model, json_schema
+from styx.values.codec import is_scalar
+from styx.values.custom_types import is_model, json_schema
 
 
 def type_shape(declared: Any) -> str:

@@ -15,13 +15,13 @@ from importlib.util import resolve_name
 from io import BytesIO
 from typing import Any
 
-from styx.app import App
 from styx.deployment.classes import set_attributes
 from styx.deployment.declaration import Declaration, declare
 from styx.deployment.package_format import PackageRefused
 from styx.deployment.rebuilding import LateDecoder
 from styx.deployment.user_code import is_user_code
-from styx.operator import Operator
+from styx.model.app import App
+from styx.model.operator import Operator
 
 
 class AppUnpickler(pickle.Unpickler):

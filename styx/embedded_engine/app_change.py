@@ -18,7 +18,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from styx.app import App
 from styx.coordinator.events import Started
 from styx.deployment.package_format import PackageRefused
 from styx.embedded_engine import app_record
@@ -35,11 +34,12 @@ from styx.embedded_engine.losses import (
 )
 from styx.embedded_engine.watched_check import checked
 from styx.errors import ConfigurationError, EngineFailed
-from styx.limits import Limits
-from styx.protocol import Manifest
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.protocol.messages import Manifest
 from styx.sequencer.epoch_record import EpochPlan
+from styx.snapshot.load import Unusable, read_tables
 from styx.store.base import Store
-from styx.worker.recovery import Unusable, read_tables
 from styx.worker.slot import Table
 
 ACCEPT: Final = "accept_changed_replay=True (styx dev --accept-changed-replay)"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from styx.data_directory import DataDirectory
+from styx.embedded_engine.data_directory import DataDirectory
 from styx.embedded_engine.deployment import DEPLOYMENT_NAME, Deployment
 from styx.embedded_engine.storage import LOG_NAME, OBJECTS_NAME
 from styx.log.base import Stream

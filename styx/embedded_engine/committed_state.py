@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from styx.codec import shown
 from styx.errors import UnsupportedValue
-from styx.operator import Operator
+from styx.model.operator import Operator
+from styx.values.codec import shown
 from styx.worker.worker import Worker
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from styx.app import App
 from styx.coordinator.events import Expel, ReleaseLog, StateFound
 from styx.embedded_engine.app_change import AppChange
 from styx.embedded_engine.counters import Counters
@@ -15,9 +14,10 @@ from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.external_log import ExternalLog
 from styx.errors import EngineFailed
 from styx.host.ports import Identity
-from styx.limits import Limits
 from styx.log.base import Log, Stream
-from styx.protocol import Commit, LockDecision, Recover, SnapshotEnded, ToWorker, Validate
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.protocol.messages import Commit, LockDecision, Recover, SnapshotEnded, ToWorker, Validate
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, LogEntry, SnapshotNote, encode
 from styx.worker.events import CoordinatorSaid
 

@@ -16,8 +16,6 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Any, Final
 
-from styx.app import App
-from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick, WorkerJoined
 from styx.embedded_engine import committed_state
@@ -48,10 +46,12 @@ from styx.externals.runner import Externals
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
-from styx.limits import Limits
 from styx.log.base import Stream
 from styx.messages import Reply, ReplyRecord, Request
+from styx.model.app import App
+from styx.model.limits import Limits
 from styx.reports.function_reports import FunctionReports
+from styx.snapshot import metadata
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
 from styx.worker.blame import notes_of

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 
-from styx.app import App
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.in_flight import InFlight, Waiter, fail
 from styx.errors import BadArguments, FunctionTooLong, InTransactionError, NotSent, RequestRejected, StyxError
-from styx.execution import resolve_request
-from styx.limits import Limits
 from styx.log.base import Log, Stream
 from styx.messages import Reply, ReplyRecord, Request, encode_request
+from styx.model.app import App
+from styx.model.execution import resolve_request
+from styx.model.limits import Limits
 from styx.sequencer.arrival import Arrival
 from styx.worker.admission import UNPLACED
 from styx.worker.placing import Placing

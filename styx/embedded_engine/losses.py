@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from styx.app import App
-from styx.codec import shown
 from styx.deployment.description import AppDescription, OperatorDescription, describe
 from styx.embedded_engine.app_record import AppRecord, is_code_of, placements
-from styx.placement import Misplaced, first_misplaced, misplaced
+from styx.model.app import App
+from styx.model.placement import Misplaced, first_misplaced, misplaced
+from styx.values.codec import shown
 from styx.worker.slot import IDEMPOTENCY_TABLE, Table
 
 Tables = Mapping[int, Mapping[str, Table]]

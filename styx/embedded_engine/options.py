@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
-from styx.app import App
-from styx.codec import shown
 from styx.errors import ConfigurationError
+from styx.model.app import App
+from styx.values.codec import shown
 
 N_SLOTS_DEFAULT: Final = 4
 N_SLOTS_MAX: Final = 4096

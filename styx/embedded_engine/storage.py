@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from styx.data_directory import DataDirectory
+from styx.embedded_engine.data_directory import DataDirectory
 from styx.embedded_engine.deployment import Deployment, claim
 from styx.log.base import Log
 from styx.log.memory import MemoryLog

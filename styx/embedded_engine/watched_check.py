@@ -8,10 +8,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
-from styx.app import App
 from styx.deployment.state_check import Table, check_tables
 from styx.deployment.state_findings import StateFindings
-from styx.limits import Limits
+from styx.model.app import App
+from styx.model.limits import Limits
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import WatchedCheck
 from styx.worker.running import Running

@@ -21,10 +21,11 @@ from styx.host.ports import LogEnds
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream
 from styx.messages import encode_reply
-from styx.own_generators import with_own_generators
-from styx.protocol import LoadFailed, ToCoordinator
+from styx.model.own_generators import with_own_generators
+from styx.protocol.messages import LoadFailed, ToCoordinator
 from styx.reports.function_reports import FunctionReports
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.snapshot.load import Unusable, load_state
 from styx.worker import set_aside
 from styx.worker.events import (
     AppendEpochRecord,
@@ -42,7 +43,6 @@ from styx.worker.events import (
     StoreSlots,
 )
 from styx.worker.pressure import LOG_BYTES_MAX
-from styx.worker.recovery import Unusable, load_state
 from styx.worker.worker import Worker
 
 WORKER_ID = 0

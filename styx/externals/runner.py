@@ -17,12 +17,12 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.codec import encode_any
 from styx.errors import ValueTooLarge, describe
 from styx.externals.record import ExternalRecord, Journal
-from styx.limits import Limits
+from styx.model.limits import Limits
+from styx.protocol.frames import ExternalOutcome
+from styx.values.codec import encode_any
 from styx.worker.events import ExternalEnded, RunExternal
-from styx.worker.messages import ExternalOutcome
 
 THREADS_MAX: Final = 16
 """Plain outside functions that run at once; further ones wait."""

@@ -10,10 +10,10 @@ import re
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
-from styx.codec import shown
 from styx.errors import BadKey, RequestRejected
-from styx.operator import Operator
-from styx.partitioning import Key
+from styx.model.operator import Operator
+from styx.model.partitioning import Key
+from styx.values.codec import shown
 
 PREFIX: Final = "/v1/"
 

@@ -16,8 +16,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from styx.app import App
-from styx.codec import shown
 from styx.gateway import address, status
 from styx.gateway.body import Receive
 from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
@@ -25,8 +23,10 @@ from styx.gateway.endpoint import RequestEndpoint, Scope, Send
 from styx.gateway.last_answers import closing
 from styx.gateway.openapi import openapi
 from styx.gateway.service import Engine
-from styx.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.metrics.exposition import CONTENT_TYPE as METRICS_CONTENT_TYPE
+from styx.model.app import App
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.values.codec import shown
 
 SHUTTING_DOWN: Final = "the gateway is shutting down: send new requests to another one"
 WORKERS_HAVE_ERRORS: Final = "each worker of a cluster has its own errors: ask /errors at a worker's --http-port"

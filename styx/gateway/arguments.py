@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.codec import encode_any
-from styx.custom_types import dec_hook
 from styx.errors import BadArguments, RequestRejected, UnsupportedValue, describe
 from styx.gateway import json_body
-from styx.signature import NO_ARGUMENTS, Signature
+from styx.model.signature import NO_ARGUMENTS, Signature
+from styx.values.codec import encode_any
+from styx.values.custom_types import dec_hook
 
 _DECODERS_KEPT_MAX: Final = 64
 

@@ -15,17 +15,17 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from styx.bulk_load import encode_pair, entity_text, load_request
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, load, unfit
-from styx.codec import shown
 from styx.errors import BadArguments, LoadFailed, RequestRejected, UnsupportedValue, describe
 from styx.gateway import json_body, status
 from styx.gateway.body import ClientGone, IncomingBody, too_large
 from styx.gateway.service import Engine
 from styx.gateway.status import Answer
 from styx.messages import reply_of
-from styx.operator import Operator
-from styx.partitioning import Key
+from styx.model.bulk_load import encode_pair, entity_text, load_request
+from styx.model.operator import Operator
+from styx.model.partitioning import Key
+from styx.values.codec import shown
 
 MSGPACK: Final = b"application/msgpack"
 

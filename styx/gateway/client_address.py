@@ -8,9 +8,9 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.gateway.hosts import listed, parse_authority
+from styx.values.codec import shown
 
 PROXIES_MAX: Final = 1_000
 HOPS_MAX: Final = 20

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.app import App
-from styx.function_spec import FunctionSpec
 from styx.gateway.openapi import text_of
-from styx.operator import Operator
-from styx.partitioning import KeyType
+from styx.model.app import App
+from styx.model.function_spec import FunctionSpec
+from styx.model.operator import Operator
+from styx.model.partitioning import KeyType
 
 _PARTS: Final[dict[Any, str]] = {
     inspect.Parameter.VAR_POSITIONAL: "variadic",

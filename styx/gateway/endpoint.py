@@ -16,7 +16,6 @@ from itertools import count
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from styx.entity_read import read_request
 from styx.errors import (
     EngineFailed,
     InTransactionError,
@@ -33,9 +32,10 @@ from styx.gateway.bulk_load import answer_load
 from styx.gateway.metrics import CLIENT_GONE_STATUS, GatewayMetrics
 from styx.gateway.service import Engine
 from styx.gateway.status import Answer
-from styx.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.messages import Request
-from styx.operator import Operator
+from styx.model.entity_read import read_request
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.model.operator import Operator
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

@@ -13,8 +13,8 @@ import string
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from styx.codec import shown
 from styx.errors import ConfigurationError
+from styx.values.codec import shown
 
 AUTHORITY_CHARS_MAX: Final = 300
 """A DNS name has 253 at most, a port five."""

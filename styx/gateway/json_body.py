@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.codec import shown
 from styx.errors import RequestRejected
+from styx.values.codec import shown
 
 NESTING_MAX: Final = 128
 """Arrays and objects inside each other; the same on every Python version."""

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from styx.client.embedded import EmbeddedClient
-from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.gateway.app import Gateway
 from styx.gateway.body import Receive
@@ -18,7 +17,8 @@ from styx.gateway.door import Application, Door
 from styx.gateway.endpoint import Scope, Send
 from styx.gateway.hosts import EVERY_HOST, Hosts
 from styx.gateway.origin import OriginRules, Refusal
-from styx.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.values.codec import shown
 
 _ANY_ADDRESS = "0.0.0.0"
 

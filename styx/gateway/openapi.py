@@ -12,14 +12,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from styx.app import App
-from styx.custom_types import is_model, json_schema
-from styx.function_spec import FunctionSpec
 from styx.gateway.address import PREFIX
-from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
-from styx.operator import Operator
-from styx.partitioning import KeyType
-from styx.signature import Signature
+from styx.model.app import App
+from styx.model.function_spec import FunctionSpec
+from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
+from styx.model.operator import Operator
+from styx.model.partitioning import KeyType
+from styx.model.signature import Signature
+from styx.values.custom_types import is_model, json_schema
 
 Json = dict[str, Any]
 

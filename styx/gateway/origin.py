@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.gateway.hosts import HOSTS_MAX, Authority, Hosts, listed, parse_authority
+from styx.values.codec import shown
 
 FORBIDDEN_HOST: Final = "forbidden_host"
 FORBIDDEN_ORIGIN: Final = "forbidden_origin"

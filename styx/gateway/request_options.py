@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from styx.codec import shown
 from styx.errors import RequestRejected
 from styx.gateway.auth.identity import Identity
-from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
+from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
+from styx.values.codec import shown
 
 _VISIBLE = re.compile(rb"[\x21-\x7e]{1,%d}+" % IDEMPOTENCY_KEY_CHARS_MAX)
 _ONCE = frozenset((b"idempotency-key", b"styx-timeout", b"styx-key-type", b"content-type", b"host", b"authorization"))

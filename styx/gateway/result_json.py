@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from styx.codec import ext_hook
+from styx.values.codec import ext_hook
 
 _decoder = msgspec.msgpack.Decoder(ext_hook=ext_hook)
 _encoder = msgspec.json.Encoder()

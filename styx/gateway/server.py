@@ -27,7 +27,7 @@ from styx.gateway.service import Engine
 from styx.gateway.tls import GatewayTls
 from styx.http.limits import DESCRIPTORS_KEPT, HttpLimits
 from styx.http.room import Room, allow_descriptors, serving
-from styx.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.watchdog import ending
 
 GRACE_SECONDS: Final = 20

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol
 
-from styx.app import App
-from styx.limits import Limits
 from styx.messages import ReplyRecord, Request
+from styx.model.app import App
+from styx.model.limits import Limits
 
 
 class Engine(Protocol):

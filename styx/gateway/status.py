@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from styx.entity_read import UNKNOWN_ENTITY, found_nothing
 from styx.errors import LoadFailed, OutcomeUnknown, RequestRejected, StyxError
 from styx.gateway.result_json import ResultNotJson, result_json
 from styx.messages import ReplyRecord
+from styx.model.entity_read import UNKNOWN_ENTITY, found_nothing
 
 RETRY_AFTER_SECONDS: Final = 1
 REJECTED: Final = RequestRejected.__name__

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     AppendMarker,
@@ -27,9 +26,10 @@ from styx.coordinator.events import (
     TellWorker,
 )
 from styx.host.ports import CoordinatorJournal, Identity, Members, Objects, Operator
-from styx.host.stored_parts import check_stored
 from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
-from styx.worker.snapshot_object import SLOT_PREFIX, unneeded
+from styx.snapshot import metadata
+from styx.snapshot.part import SLOT_PREFIX, unneeded
+from styx.snapshot.stored_parts import check_stored
 
 
 class CoordinatorHost:

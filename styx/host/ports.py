@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
 from styx.coordinator.events import Expel, ReleaseLog, StateFound
-from styx.protocol import ToCoordinator, ToWorker
+from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
 from styx.store.base import Store
 from styx.worker.events import (

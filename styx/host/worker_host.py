@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from styx.host.ports import Links, Objects, Outside, Recovery, WorkerJournal
-from styx.protocol import SlotPart
+from styx.protocol.messages import SlotPart
+from styx.snapshot.store import store_slots
 from styx.worker.events import (
     AppendEpochRecord,
     AppendVerdicts,
@@ -26,7 +27,6 @@ from styx.worker.events import (
     SyncReplies,
     Tell,
 )
-from styx.worker.snapshot_io import store_slots
 
 
 class WorkerHost:

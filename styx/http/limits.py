@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from styx.limits import KIB
+from styx.model.limits import KIB
 
 HEADER_BYTES_MAX: Final = 64 * KIB
 """A request's line and headers together."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiokafka.record.memory_records import MemoryRecords
 
-from styx.log.kafka.fetch import Chunk
+from styx.kafka.fetch import Chunk
 
 
 def offset_behind(chunk: Chunk, position: int) -> int:

@@ -14,8 +14,8 @@ from aiokafka.errors import KafkaError
 
 from styx.deployment.description import RoutingTable, decode_routing_table
 from styx.errors import ConfigurationError, NotSent
-from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.topics import ROUTING_KEY, topics_of
+from styx.kafka.address import KafkaAddress
+from styx.kafka.topics import ROUTING_KEY, topics_of
 
 READ_SECONDS_MAX: Final = 10.0
 """How long reading or writing the directory may take."""

@@ -19,13 +19,13 @@ from functools import partial
 from typing import Final
 
 from styx.errors import EngineFailed
+from styx.kafka.errors import NO_ERROR, name_of, passes
+from styx.kafka.session import REQUEST_SECONDS, RETRY_SECONDS, KafkaSession
+from styx.kafka.transaction import ProducerIdentity, initialize
+from styx.kafka.wire import Produce
 from styx.kafka_requests.pacing import Pacing
 from styx.kafka_requests.slot_lane import SlotLane
 from styx.kafka_requests.waiters import Waiter
-from styx.log.kafka.errors import NO_ERROR, name_of, passes
-from styx.log.kafka.session import REQUEST_SECONDS, RETRY_SECONDS, KafkaSession
-from styx.log.kafka.transaction import ProducerIdentity, initialize
-from styx.log.kafka.wire import Produce
 
 AWAY_SECONDS: Final = 2.0
 """How long Kafka may be silent before new requests are refused."""

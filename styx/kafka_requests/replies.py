@@ -14,11 +14,11 @@ from itertools import islice
 from typing import Any, Final
 
 from styx.errors import EngineFailed, NotSent
+from styx.kafka.errors import OFFSET_OUT_OF_RANGE
+from styx.kafka.fetch import Chunk, fetch
+from styx.kafka.offsets import END, FIRST, check, list_offsets
+from styx.kafka.session import RETRY_SECONDS, KafkaSession
 from styx.kafka_requests.damage import offset_behind
-from styx.log.kafka.errors import OFFSET_OUT_OF_RANGE
-from styx.log.kafka.fetch import Chunk, fetch
-from styx.log.kafka.offsets import END, FIRST, check, list_offsets
-from styx.log.kafka.session import RETRY_SECONDS, KafkaSession
 
 REPLIES_BATCH_MAX: Final = 1_000
 """Replies handled between two turns of the event loop."""

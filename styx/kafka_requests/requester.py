@@ -20,15 +20,15 @@ import msgspec
 from msgspec import structs
 
 from styx.errors import BadArguments, ConfigurationError, EngineFailed, NotSent, OutcomeUnknown, RequestRejected
+from styx.kafka.address import KafkaAddress
+from styx.kafka.session import KafkaSession
+from styx.kafka.topics import topics_of
 from styx.kafka_requests.counters import RequestCounters
 from styx.kafka_requests.producer import RequestProducer
 from styx.kafka_requests.replies import ReplyReader
 from styx.kafka_requests.waiters import Receiver, Waiter, Waiters
-from styx.limits import Limits
-from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.session import KafkaSession
-from styx.log.kafka.topics import topics_of
 from styx.messages import ReplyRecord, Request, decode_reply, encode_request
+from styx.model.limits import Limits
 
 WRONG_PARTITION: Final = "WrongPartition"
 """The error type of a reply that says: not here, and nothing was run."""

@@ -14,9 +14,9 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from styx.codec import decode_plain
 from styx.errors import RequestRejected, StyxError
 from styx.messages import Reply, ReplyRecord, reply_of
+from styx.values.codec import decode_plain
 
 IN_FLIGHT_BYTES_MAX: Final = 256 * 1024 * 1024
 """Encoded requests under way at once; one is always let in."""

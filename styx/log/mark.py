@@ -14,7 +14,7 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from styx.fsync import fsync_file
+from styx.process.fsync import fsync_file
 
 _SLOT: Final = struct.Struct("<QI")
 # Far enough apart for one torn or lost sector to spare the other slot.

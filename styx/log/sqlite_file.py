@@ -16,9 +16,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from styx.fsync import fsync_directory
 from styx.log.base import LogClosed, LogCorrupt, LogFailed, Stream
 from styx.log.batch import Batch, BatchDamaged, verify
+from styx.process.fsync import fsync_directory
 
 FETCH_BATCHES_MAX: Final = 64
 """Batches held in memory by a reader at once."""

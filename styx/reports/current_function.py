@@ -6,7 +6,7 @@ from inspect import CO_COROUTINE
 from types import FrameType
 from typing import Any, Final, NamedTuple
 
-from styx.context import Context
+from styx.model.context import Context
 
 DEPTH_MAX: Final = 100
 """Frames looked at."""

@@ -12,9 +12,9 @@ from time import monotonic
 from typing import Any, Final
 
 from styx.errors import describe
+from styx.model.user_frames import Frame, UserFrames
 from styx.reports.allowance import Allowance
 from styx.reports.mistakes import Mistake, Mistakes, Place, key_text, now, places, printable
-from styx.user_frames import Frame, UserFrames
 from styx.worker.events import RunExternal
 from styx.worker.notes import CAPTURES_MAX, AbortNote, LineNote, Notes
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.user_frames import Frame
+from styx.model.user_frames import Frame
 
 MISTAKES_MAX: Final = 1_000
 """Kept; of more the ones that were not seen for longest are forgotten."""
@@ -26,7 +26,7 @@ SOURCE_CHARS_MAX: Final = 200
 class Place(msgspec.Struct, frozen=True):
     """A line of code; `own`: of the app, else of the library that raised. `source` is empty if it is not here.
 
-    `cause`, and a `file` that is empty, as in `styx.user_frames.Frame`.
+    `cause`, and a `file` that is empty, as in `styx.model.user_frames.Frame`.
     """
 
     file: str

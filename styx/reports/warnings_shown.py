@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from styx.codec import shown
+from styx.model.user_frames import Frame, UserFrames
 from styx.reports.current_function import Running, running
 from styx.reports.function_reports import FunctionReports
-from styx.user_frames import Frame, UserFrames
+from styx.values.codec import shown
 
 OTHERS_MAX: Final = 1_000
 """Places in libraries whose warnings are shown."""

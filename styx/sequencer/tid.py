@@ -6,7 +6,7 @@ one, so that every later TID is greater than every earlier one. Paper section 5.
 
 from __future__ import annotations
 
-from styx.limits import TID_MAX
+from styx.model.limits import TID_MAX
 
 
 def tid(slot: int, counter: int, n_slots: int) -> int:

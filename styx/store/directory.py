@@ -16,7 +16,7 @@ from threading import Lock
 from typing import BinaryIO, Final
 from uuid import uuid4
 
-from styx.fsync import fsync_directory, fsync_file, make_directory
+from styx.process.fsync import fsync_directory, fsync_file, make_directory
 from styx.store.base import NotFound, can_begin_a_name, check_name
 
 ATTEMPTS_MAX: Final = 10

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from styx.errors import ConfigurationError
-from styx.extras import lacking
+from styx.process.extras import lacking
 from styx.store.base import Store, StoreReader, check_name
 from styx.store.directory import DirectoryStore
 

@@ -15,12 +15,12 @@ import os
 from types import TracebackType
 from typing import Any
 
-from styx.app import App
 from styx.client.embedded import EmbeddedClient
 from styx.embedded_engine.engine import EmbeddedEngine
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
 from styx.errors import ConfigurationError
-from styx.limits import Limits
+from styx.model.app import App
+from styx.model.limits import Limits
 from styx.testing.history import HistoryReport, check_history
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.testing.recorded_history import read_history

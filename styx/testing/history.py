@@ -15,15 +15,15 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.app import App
-from styx.codec import shown
+from proof import spinning
 from styx.errors import FunctionTooLong, NondeterministicFunction
-from styx.execution import ErrorTriple, Outcome
-from styx.limits import Limits
 from styx.messages import ReplyRecord, Request
-from styx.partitioning import Key
-from styx.testing import spinning
+from styx.model.app import App
+from styx.model.execution import ErrorTriple, Outcome
+from styx.model.limits import Limits
+from styx.model.partitioning import Key
 from styx.testing.serial import Entity, ExternalResult, MissingExternal, SerialReference, State
+from styx.values.codec import shown
 
 PREVIOUS_SHOWN_MAX: Final = 5
 """Earlier transactions on the same entities that an explanation lists."""

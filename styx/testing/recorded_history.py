@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from styx.data_directory import DataDirectory
+from styx.embedded_engine.data_directory import DataDirectory
 from styx.embedded_engine.storage import LOG_NAME
 from styx.errors import StyxError
 from styx.externals.record import decode_external
 from styx.log.base import Log, Stream
 from styx.log.sqlite import SqliteLog
 from styx.messages import ReplyRecord, Request, decode_reply, decode_request
+from styx.protocol.frames import decode_outcome
 from styx.testing.serial import ExternalResult
-from styx.worker.messages import decode_outcome
 
 
 class RecordedHistory(NamedTuple):

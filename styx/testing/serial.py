@@ -1,7 +1,7 @@
 """The serial reference: the slow, obvious executor that says what every transaction must do.
 
 One dictionary, one transaction at a time, one function at a time, in the public order inside a transaction.
-It shares with the engine the programming model and the texts of `styx.execution`, and no code of how the
+It shares with the engine the programming model and the texts of `styx.model.execution`, and no code of how the
 engine runs things: it has no epochs, no conflicts and no messages. Paper section 3.
 """
 
@@ -12,11 +12,12 @@ from contextvars import Context as Variables
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from styx.app import App
-from styx.context import PATH_STEP_BYTES, Cell, Context, Environment, call_limit_error
 from styx.deployment.state_reading import Misfit, StateReader, entity_name
 from styx.errors import InTransactionError
-from styx.execution import (
+from styx.messages import Request
+from styx.model.app import App
+from styx.model.context import PATH_STEP_BYTES, Cell, Context, Environment, call_limit_error
+from styx.model.execution import (
     ErrorTriple,
     Outcome,
     aborted,
@@ -29,14 +30,13 @@ from styx.execution import (
     start,
     unfinished,
 )
-from styx.function_spec import FunctionSpec
-from styx.limits import Limits
-from styx.made_call import MadeCall
-from styx.messages import Request
-from styx.own_generators import with_own_generators
-from styx.partitioning import Key
-from styx.transaction_limits import calls_more, transaction_limits
-from styx.waiting import ExternalCall, SyncCall
+from styx.model.function_spec import FunctionSpec
+from styx.model.limits import Limits
+from styx.model.made_call import MadeCall
+from styx.model.own_generators import with_own_generators
+from styx.model.partitioning import Key
+from styx.model.waiting import ExternalCall, SyncCall
+from styx.native.transaction_limits import calls_more, transaction_limits
 
 Entity = tuple[str, Key]
 """(operator name, key)."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from styx.codec import shown
 from styx.errors import ConfigurationError
+from styx.values.codec import shown
 
 _PORT_MAX: Final = 65_535
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from styx.errors import ConfigurationError
-from styx.limits import MIB
+from styx.model.limits import MIB
 from styx.transport.frame import FRAME_BYTES_MAX, MORE, PAYLOAD_BYTES_MAX, FrameReader, FrameTooLarge, prefix_of
 from styx.transport.handshake import Hello
 

@@ -12,7 +12,7 @@ import struct
 from typing import Final
 
 from styx.errors import StyxError
-from styx.limits import KIB, MIB
+from styx.model.limits import KIB, MIB
 
 FRAME_BYTES_MAX: Final = 16 * MIB
 """One frame, once the peer is authenticated."""

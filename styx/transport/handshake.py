@@ -22,9 +22,9 @@ from typing import Final, Literal, TypeVar
 
 import msgspec
 
-from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.transport.frame import UNAUTHENTICATED_FRAME_BYTES_MAX, prefix_of
+from styx.values.codec import shown
 
 VERSION: Final = 3
 """Of everything that processes of a cluster must have in common: handshake, messages, what stands in log and store, and

@@ -11,9 +11,9 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.transport.handshake import Hello
+from styx.values.codec import shown
 
 
 @dataclass(frozen=True)

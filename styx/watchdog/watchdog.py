@@ -17,10 +17,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
-from styx.codec import shown
 from styx.errors import FunctionTooLong
-from styx.patience import END_SECONDS, alive_seconds_max, end_seconds_max
-from styx.user_frames import UserFrames
+from styx.model.user_frames import UserFrames
+from styx.process.patience import END_SECONDS, alive_seconds_max, end_seconds_max
+from styx.values.codec import shown
 from styx.watchdog import ending, held_interpreter
 from styx.watchdog.held_loop import HeldLoop
 from styx.watchdog.interruption import Interruption

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from styx.limits import Limits
+from styx.model.limits import Limits
 from styx.sequencer.tid import slot_of
 from styx.worker.invocation import Invocation
 from styx.worker.running import Running

@@ -12,16 +12,16 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import astuple
 
-from styx.app import App
 from styx.errors import FunctionTooLong, InTransactionError, WrongPartition, describe
-from styx.execution import ErrorTriple, Target, rejection, resolve_request
-from styx.function_spec import FunctionSpec
-from styx.limits import Limits
 from styx.messages import Request, decode_reply, decode_request
-from styx.protocol import PendingTransaction
+from styx.model.app import App
+from styx.model.execution import ErrorTriple, Target, rejection, resolve_request
+from styx.model.function_spec import FunctionSpec
+from styx.model.limits import Limits
+from styx.protocol.frames import Failure
+from styx.protocol.messages import PendingTransaction
 from styx.sequencer.arrival import Recorded
 from styx.worker.events import ReportPoison
-from styx.worker.messages import Failure
 from styx.worker.placing import Placing
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction

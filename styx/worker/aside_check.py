@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from styx.codec import shown
-from styx.coordinator.metadata import newest_first, read_manifests
 from styx.errors import ConfigurationError
 from styx.log.base import LogReader, Stream
 from styx.messages import ReplyRecord, decode_reply, decode_request
-from styx.protocol import Manifest, SlotPart
+from styx.protocol.messages import Manifest, SlotPart
 from styx.sequencer.tid import slot_of
+from styx.snapshot.metadata import newest_first, read_manifests
 from styx.store.base import StoreReader
+from styx.values.codec import shown
 from styx.worker.set_aside import Place, read
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from styx.codec import shown
+from styx.values.codec import shown
 
 if TYPE_CHECKING:
     from styx.worker.invocation import Invocation

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from styx.errors import EngineFailed
-from styx.execution import ErrorTriple
-from styx.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
+from styx.model.execution import ErrorTriple
+from styx.process.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
+from styx.protocol.frames import Failure
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker.given_replies import Reached, decided
 from styx.worker.invocation import CUT_CODE
-from styx.worker.messages import Failure
 from styx.worker.root import RootTransaction
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from styx.protocol import Done
+from styx.protocol.messages import Done
 from styx.worker.root import RootTransaction
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from styx.app import App
-from styx.context import call_limit_error
 from styx.errors import CallLimitExceeded, FunctionTooLong, InTransactionError
-from styx.execution import encode_result, failure_of
-from styx.limits import Limits
-from styx.made_call import MadeCall
-from styx.transaction_limits import calls_more
+from styx.model.app import App
+from styx.model.context import call_limit_error
+from styx.model.execution import encode_result, failure_of
+from styx.model.limits import Limits
+from styx.model.made_call import MadeCall
+from styx.native.transaction_limits import calls_more
+from styx.protocol.frames import Ack, Failure, Result
 from styx.worker.ack_share import split
 from styx.worker.external_calls import EXTERNAL_CODE
 from styx.worker.invocation import CUT_CODE, FIRST_STEP, Doomed, Invocation, abandon, cut_failure, failure_at
-from styx.worker.messages import Ack, Failure, Result
 from styx.worker.notes import Notes, failure_by
 from styx.worker.outgoing_call import reported
 from styx.worker.root_accounts import RootAccounts

@@ -6,7 +6,8 @@ It is made when the epoch begins and dropped when the epoch has closed. Paper se
 
 from __future__ import annotations
 
-from styx.protocol import Commit, Conflicts, Done, EpochStarted, LockDecision, LockReport, Validate, all_done
+from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Result
+from styx.protocol.messages import Commit, Conflicts, Done, EpochStarted, LockDecision, LockReport, Validate, all_done
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker import cuts, validation
 from styx.worker.done_report import done_report
@@ -15,7 +16,6 @@ from styx.worker.events import Effect, Tell
 from styx.worker.external_calls import due_calls
 from styx.worker.generation import Generation
 from styx.worker.lock_rounds import LockRounds
-from styx.worker.messages import Ack, Call, Drop, ExternalDone, Result
 from styx.worker.root import RootTransaction
 from styx.worker.step import Step
 from styx.worker.watch import Watch

@@ -5,7 +5,7 @@ Paper section 7.2.
 
 from __future__ import annotations
 
-from styx.execution import ErrorTriple
+from styx.model.execution import ErrorTriple
 from styx.sequencer.epoch_record import EpochRecord, SlotBatch, Verdicts, encode
 from styx.worker.events import AppendEpochRecord, AppendVerdicts
 

@@ -11,14 +11,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
-from styx.app import App
-from styx.limits import Limits
 from styx.messages import ReplyRecord
-from styx.protocol import Manifest, PassedOver, PendingTransaction, SlotPart, ToCoordinator, ToWorker
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.protocol.frames import Frame
+from styx.protocol.messages import Manifest, PassedOver, PendingTransaction, SlotPart, ToCoordinator, ToWorker
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker.given_replies import NOTHING, Reached
-from styx.worker.messages import Frame
 from styx.worker.slot import Delta, Table
 
 # Events --------------------------------------------------------------------------------------------------------

@@ -12,28 +12,28 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from styx.app import App
-from styx.context import CLOSED
 from styx.errors import InTransactionError
-from styx.execution import failure_of, foreign_await_error, start, unfinished
-from styx.function_spec import FunctionSpec
-from styx.limits import Limits
-from styx.made_call import MadeCall
-from styx.transaction_limits import calls_more
-from styx.waiting import ExternalCall, SyncCall
+from styx.model.app import App
+from styx.model.context import CLOSED
+from styx.model.execution import failure_of, foreign_await_error, start, unfinished
+from styx.model.function_spec import FunctionSpec
+from styx.model.limits import Limits
+from styx.model.made_call import MadeCall
+from styx.model.waiting import ExternalCall, SyncCall
+from styx.native.first_step import FirstSteps
+from styx.native.steps import RETURNED, Steps
+from styx.native.transaction_limits import calls_more
+from styx.protocol.frames import Ack, Call, Drop, Result
 from styx.worker.blame import blame_invocation
 from styx.worker.endings import Endings
 from styx.worker.external_calls import known_outcome, pending
-from styx.worker.first_step import FirstSteps
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
 from styx.worker.invocation import CUT_CODE, Doomed, Invocation, abandon, external_failure
-from styx.worker.messages import Ack, Call, Drop, Result
 from styx.worker.notes import Notes, refusal_by
 from styx.worker.outgoing_call import outgoing_call
 from styx.worker.own_variables import OwnVariables
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
-from styx.worker.steps import RETURNED, Steps
 
 _REQUESTS = (SyncCall, ExternalCall)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from styx.execution import aborted, external_limit_error
-from styx.transaction_limits import TransactionLimits
-from styx.waiting import ExternalCall
+from styx.model.execution import aborted, external_limit_error
+from styx.model.waiting import ExternalCall
+from styx.native.transaction_limits import TransactionLimits
+from styx.protocol.frames import ExternalOutcome, Failure, decode_outcome
 from styx.worker.events import RunExternal
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, failure_at
-from styx.worker.messages import ExternalOutcome, Failure, decode_outcome
 from styx.worker.slot import Slot
 
 EXTERNAL_CODE: Final = "external"

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from styx.app import App
-from styx.context import PATH_STEP_BYTES, Cell, Environment
-from styx.function_log import Line, Lines
-from styx.partitioning import Key
-from styx.plain_stores import plain_stores
-from styx.transaction_limits import TransactionLimits
-from styx.waiting import ExternalCall
+from styx.model.app import App
+from styx.model.context import PATH_STEP_BYTES, Cell, Environment
+from styx.model.function_log import Line, Lines
+from styx.model.partitioning import Key
+from styx.model.waiting import ExternalCall
+from styx.native.plain_stores import plain_stores
+from styx.native.transaction_limits import TransactionLimits
 
 if TYPE_CHECKING:
     from styx.worker.invocation import Invocation

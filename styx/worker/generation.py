@@ -6,16 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from styx.app import App
 from styx.deployment.conversion import converts
-from styx.limits import Limits
-from styx.protocol import Recover
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.protocol.frames import Ack, Call, Drop, Result
+from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded
 from styx.worker.executor import Executor
 from styx.worker.given_replies import NOTHING, Reached
 from styx.worker.intake import Intake
-from styx.worker.messages import Ack, Call, Drop, Result
 from styx.worker.notes import Notes
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory, memory_of

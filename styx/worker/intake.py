@@ -6,9 +6,10 @@ sequenced and has not ended. Never runs a transaction and never decides how one 
 
 from __future__ import annotations
 
-from styx.app import App
-from styx.limits import Limits
-from styx.protocol import PassedOver, PendingTransaction
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.protocol.frames import ExternalDone
+from styx.protocol.messages import PassedOver, PendingTransaction
 from styx.sequencer import tid
 from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import EpochPlan, SlotBatch
@@ -16,7 +17,6 @@ from styx.sequencer.sequencer import SlotSequencer
 from styx.worker.admission import Admission
 from styx.worker.blame import blame_record
 from styx.worker.events import NotResumed, ReportPoison
-from styx.worker.messages import ExternalDone
 from styx.worker.pressure import Pressure
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction

@@ -9,12 +9,12 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, cast
 
-from styx.context import CLOSED, PATH_STEP_BYTES, Context
 from styx.errors import FunctionTooLong, describe
-from styx.execution import ErrorTriple, close_quietly
-from styx.made_call import MadeCall
-from styx.plain_stores import plain_stores
-from styx.worker.messages import Failure, Result
+from styx.model.context import CLOSED, PATH_STEP_BYTES, Context
+from styx.model.execution import ErrorTriple, close_quietly
+from styx.model.made_call import MadeCall
+from styx.native.plain_stores import plain_stores
+from styx.protocol.frames import Failure, Result
 from styx.worker.outgoing_call import made_call
 from styx.worker.own_variables import apart
 from styx.worker.running import Running

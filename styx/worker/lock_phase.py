@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.worker.first_step import FirstSteps
+from styx.native.first_step import FirstSteps
+from styx.protocol.frames import Failure
 from styx.worker.footprint import Footprint
-from styx.worker.messages import Failure
 from styx.worker.notes import Notes
 from styx.worker.own_variables import OwnVariables
 from styx.worker.rerun import Rerun

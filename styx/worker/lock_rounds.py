@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from styx.protocol import LockDecision
+from styx.protocol.frames import Failure
+from styx.protocol.messages import LockDecision
 from styx.worker.lock_phase import NOT_RUN, SlotLockPhase
-from styx.worker.messages import Failure
 from styx.worker.notes import Notes
 from styx.worker.root import RootTransaction
 from styx.worker.running import Running

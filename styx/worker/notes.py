@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from styx.errors import InTransactionError, KeyExists, UnknownEntity
-from styx.execution import aborted, rejection
-from styx.function_log import Line
-from styx.user_frames import Frame, UserFrames
+from styx.model.execution import aborted, rejection
+from styx.model.function_log import Line
+from styx.model.user_frames import Frame, UserFrames
+from styx.protocol.frames import Failure
 from styx.worker.invocation import Invocation, failure_at
-from styx.worker.messages import Failure
 
 if TYPE_CHECKING:
     from styx.worker.footprint import Footprint

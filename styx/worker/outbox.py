@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from styx.protocol.frames import Ack, Call, ExternalDone, Frame, Result, WorkerMessage
 from styx.worker.ack_share import add
-from styx.worker.messages import Ack, Call, ExternalDone, Frame, Result, WorkerMessage
 
 MESSAGES_HELD_MAX: Final = 256
 """A worker that still has functions to run holds back so many, for fewer and larger frames."""

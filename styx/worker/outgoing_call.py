@@ -4,11 +4,11 @@ Paper section 5.2.
 
 from __future__ import annotations
 
-from styx.app import App
-from styx.call_spec import CallSpec
-from styx.made_call import MadeCall
+from styx.model.app import App
+from styx.model.call_spec import CallSpec
+from styx.model.made_call import MadeCall
+from styx.protocol.frames import Call
 from styx.worker.footprint import Footprint
-from styx.worker.messages import Call
 
 
 def outgoing_call(footprint: Footprint, path: bytes, made: MadeCall, share: int, count: int, chain: bytes) -> Call:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from styx.app import App
-from styx.function_spec import FunctionSpec
-from styx.limits import Limits
-from styx.partitioning import Key
+from styx.model.app import App
+from styx.model.function_spec import FunctionSpec
+from styx.model.limits import Limits
+from styx.model.partitioning import Key
 from styx.worker.running import Running
 from styx.worker.standing import Standing
 

@@ -10,9 +10,9 @@ from zlib import crc32
 
 import msgspec
 
-from styx.codec import decode_plain, shown
 from styx.errors import EngineFailed
 from styx.messages import ReplyRecord, Request, decode_request, encode_reply
+from styx.values.codec import decode_plain, shown
 
 TOLD_MAX = 10
 """So many differences of one function in one recovery are told of in words; further ones are counted only."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from styx.limits import Limits
 from styx.messages import ReplyRecord, decode_reply, encode_reply
+from styx.model.limits import Limits
 from styx.worker.slot import IDEMPOTENCY_TABLE, Slot
 
 

@@ -14,17 +14,17 @@ from typing import Any
 
 import msgspec
 
-from styx.context import Cell
 from styx.errors import CallLimitExceeded, InTransactionError
-from styx.execution import encode_result, failure_of, foreign_await_error, start, unfinished
-from styx.function_spec import FunctionSpec
-from styx.made_call import MadeCall
-from styx.partitioning import Key
-from styx.transaction_limits import calls_more
-from styx.waiting import ExternalCall, SyncCall
+from styx.model.context import Cell
+from styx.model.execution import encode_result, failure_of, foreign_await_error, start, unfinished
+from styx.model.function_spec import FunctionSpec
+from styx.model.made_call import MadeCall
+from styx.model.partitioning import Key
+from styx.model.waiting import ExternalCall, SyncCall
+from styx.native.transaction_limits import calls_more
+from styx.protocol.frames import Failure, decode_outcome
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Doomed, Invocation, abandon, external_failure
-from styx.worker.messages import Failure, decode_outcome
 from styx.worker.notes import Notes, failure_by, refusal_by
 from styx.worker.running import Running
 from styx.worker.slot import Slot

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from styx.call_spec import CallSpec
-from styx.function_spec import FunctionSpec
 from styx.messages import ReplyRecord
-from styx.plain_stores import plain_stores
+from styx.model.call_spec import CallSpec
+from styx.model.function_spec import FunctionSpec
+from styx.native.plain_stores import plain_stores
+from styx.protocol.frames import Failure
 from styx.worker.ack_share import Outstanding
-from styx.worker.messages import Failure
 
 
 @plain_stores

@@ -11,13 +11,13 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from styx.app import App
-from styx.limits import Limits
-from styx.made_call import MadeCall
-from styx.transaction_limits import transaction_limits
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.model.made_call import MadeCall
+from styx.native.transaction_limits import transaction_limits
+from styx.protocol.frames import Ack, Drop
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon
-from styx.worker.messages import Ack, Drop
 from styx.worker.outbox import Outbox
 from styx.worker.outgoing_call import made_call
 from styx.worker.root import RootTransaction

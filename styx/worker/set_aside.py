@@ -14,8 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from styx.errors import ConfigurationError
-from styx.execution import SET_ASIDE
 from styx.messages import decode_request, encode_request
+from styx.model.execution import SET_ASIDE
 from styx.sequencer.arrival import Arrival
 from styx.store.base import Store, StoreReader
 from styx.worker.events import StateLoaded

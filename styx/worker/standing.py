@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from styx.app import App
 from styx.errors import FunctionTooLong
-from styx.function_spec import FunctionSpec
-from styx.limits import Limits
-from styx.partitioning import Key
-from styx.transaction_limits import transaction_limits
+from styx.model.app import App
+from styx.model.function_spec import FunctionSpec
+from styx.model.limits import Limits
+from styx.model.partitioning import Key
+from styx.native.transaction_limits import transaction_limits
 from styx.worker.footprint import EntityCell, Footprint
 from styx.worker.invocation import Invocation
 from styx.worker.running import Running

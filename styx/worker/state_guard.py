@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from styx.app import App
-from styx.entity_read import read_function
-from styx.function_spec import FunctionSpec
-from styx.limits import Limits
-from styx.operator import Operator
+from styx.model.app import App
+from styx.model.entity_read import read_function
+from styx.model.function_spec import FunctionSpec
+from styx.model.limits import Limits
+from styx.model.operator import Operator
 from styx.worker.running import Running
 from styx.worker.standing import Standing
 

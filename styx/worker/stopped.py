@@ -8,7 +8,7 @@ branch that does not end is the last one that runs. Decides no outcome.
 
 from __future__ import annotations
 
-from styx.worker.messages import Failure
+from styx.protocol.frames import Failure
 
 
 class Stopped:

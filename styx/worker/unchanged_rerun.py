@@ -14,17 +14,17 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.context import CLOSED, Cell
-from styx.execution import encode_result, start, unfinished
-from styx.partitioning import Key
-from styx.plain_stores import plain_stores
-from styx.worker.first_step import FirstSteps
+from styx.model.context import CLOSED, Cell
+from styx.model.execution import encode_result, start, unfinished
+from styx.model.partitioning import Key
+from styx.native.first_step import FirstSteps
+from styx.native.plain_stores import plain_stores
+from styx.native.steps import RETURNED
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon
 from styx.worker.own_variables import apart
 from styx.worker.running import Running
 from styx.worker.slot import Slot
-from styx.worker.steps import RETURNED
 
 Writes = dict[tuple[str, Any], bytes | None]
 

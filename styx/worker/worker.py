@@ -7,9 +7,10 @@ The coordinator's messages and the log's contents alone decide the outcome. Pape
 
 from __future__ import annotations
 
-from styx.app import App
-from styx.limits import Limits
-from styx.protocol import (
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.protocol.frames import ExternalDone, Frame
+from styx.protocol.messages import (
     CheckState,
     Commit,
     Join,
@@ -46,7 +47,6 @@ from styx.worker.events import (
 )
 from styx.worker.executor import Executor
 from styx.worker.generation import Generation, to_be_loaded
-from styx.worker.messages import ExternalDone, Frame
 from styx.worker.notes import Notes
 from styx.worker.pressure import Pressure
 from styx.worker.slot import Slot, Table, holdings

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import Final
 
-from styx.app import App
-from styx.context import Context
-from styx.operator import Operator
-from styx.testing import chaos_app
+from proof import chaos_app
+from styx.model.app import App
+from styx.model.context import Context
+from styx.model.operator import Operator
 
 CHARGES_VARIABLE: Final = "STYX_TEST_CHARGES"
 

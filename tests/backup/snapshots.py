@@ -8,15 +8,15 @@ from msgspec.structs import replace
 
 from styx.cluster.coordinator.claim import NAME, Claim, encode_claim
 from styx.cluster.coordinator.versions import note_running, store_version
-from styx.coordinator.metadata import write_manifest
 from styx.deployment.description import AppDescription
 from styx.deployment.package_format import PackageHeader, seal
-from styx.limits import Limits
-from styx.protocol import Manifest, ObjectRef, PendingTransaction, SlotManifest, SlotPart
+from styx.model.limits import Limits
+from styx.protocol.messages import Manifest, ObjectRef, PendingTransaction, SlotManifest, SlotPart
+from styx.snapshot.load import read_tables
+from styx.snapshot.metadata import write_manifest
+from styx.snapshot.part import encode_delta, object_name, reference
 from styx.store import MemoryStore, StoreReader
-from styx.worker.recovery import read_tables
 from styx.worker.slot import Table
-from styx.worker.snapshot_object import encode_delta, object_name, reference
 
 SECRET = b"the cluster's own secret"
 SLOTS = 2

@@ -18,15 +18,15 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from proof.cluster import ClusterOptions, ClusterUnderTest, LoadOptions, SteadyLoad, chaos_requests
+from proof.cluster.audit import answered_once, at_rest
+from proof.cluster.recorded import Topics, newest_manifest, snapshot_state
 from styx.backup.index import Index, object_name
 from styx.backup.places import backups, read_index
 from styx.cluster.options import cluster_limits
 from styx.messages import Reply, ReplyRecord, Request, decode_request
-from styx.protocol import Manifest
+from styx.protocol.messages import Manifest
 from styx.store import Store, open_store
-from styx.testing.cluster import ClusterOptions, ClusterUnderTest, LoadOptions, SteadyLoad, chaos_requests
-from styx.testing.cluster.audit import answered_once, at_rest
-from styx.testing.cluster.recorded import Topics, newest_manifest, snapshot_state
 from styx.testing.history import HistoryReport, check_history
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.testing.serial import ExternalResult, State

@@ -15,10 +15,10 @@ from styx.backup.take import take_backup
 from styx.cluster.coordinator.claim import claim, read_claim
 from styx.cluster.coordinator.versions import load_version, load_version_before, versions
 from styx.cluster.wire import Deployment
-from styx.coordinator.metadata import MANIFEST_PREFIX, read_manifests
 from styx.deployment.package_format import unseal
 from styx.errors import ConfigurationError
-from styx.limits import Limits
+from styx.model.limits import Limits
+from styx.snapshot.metadata import MANIFEST_PREFIX, read_manifests
 from styx.store import MemoryStore
 from tests.backup.snapshots import SECRET, SLOTS, Cluster, Reader, flipped, tables
 

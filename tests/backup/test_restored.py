@@ -5,9 +5,9 @@ from __future__ import annotations
 from styx.backup.restored import COUNTERS_PER_SECOND, COUNTERS_SKIPPED, counter_at, restored_manifest
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import AppendMarker, MarkerAppended, TellWorker, Tick, WorkerJoined
-from styx.coordinator.metadata import Generations, beginning
-from styx.protocol import Recover
+from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, LogEntry, SlotBatch, replay_plan
+from styx.snapshot.metadata import Generations, beginning
 from tests.backup.snapshots import PENDING, SLOTS, Cluster
 
 NOW_S = 1_800_000_000.0

@@ -21,8 +21,8 @@ from benchmarks import job as job_module
 from benchmarks.job import DEFAULTS, Job, main
 from benchmarks.ycsbt.bank import app as bank
 from examples.bank import app as another
-from styx.app import App
 from styx.gateway.server import serve
+from styx.model.app import App
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.docs.snippets import ROOT
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.job import main
-from styx.testing.cluster import ClusterOptions, ClusterUnderTest
+from proof.cluster import ClusterOptions, ClusterUnderTest
 from tests.real_services import RealKafka, RealMinio
 
 pytestmark = pytest.mark.slow

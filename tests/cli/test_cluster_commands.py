@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from styx.app import App
 from styx.cli import operator_link, status
 from styx.cli.exit_codes import CommandFailed
 from styx.cli.run_directory import RunFacts, held, write_facts, write_secret
 from styx.cluster.operator_client import Unanswered
 from styx.cluster.wire import Answer, Deploy, Drain, Rollback, Scale
+from styx.model.app import App
 from styx.transport import Refused, Security
 from styx.transport.handshake import Refusal
 from tests.cli.conftest import Styx

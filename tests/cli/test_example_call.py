@@ -12,7 +12,7 @@ import pytest
 from styx import App, Context, Operator
 from styx.cli.example_call import command, example
 from styx.cli.json_arguments import json_arguments
-from styx.function_spec import UserFunction
+from styx.model.function_spec import UserFunction
 
 
 class Item(msgspec.Struct):

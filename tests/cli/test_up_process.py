@@ -20,7 +20,7 @@ import pytest
 
 from styx.client.base import Client
 from styx.client.connect import connect
-from styx.ports import free_port
+from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.cli.served import STYX, unset, until_served
 from tests.docs.snippets import ROOT, snippets

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from styx import LoadFailed, LoadReport, NotSent, OutcomeUnknown, RequestRejected, TransactionAborted
-from styx.bulk_load import encode_pair, entity_text
 from styx.client import load as module
 from styx.client.load import LOAD_CHUNKS_IN_FLIGHT_MAX, Chunk, LoadTarget, chunk_bytes_max, load, split_pair
 from styx.errors import BadKey
-from styx.limits import Limits
-from styx.partitioning import Key
+from styx.model.bulk_load import encode_pair, entity_text
+from styx.model.limits import Limits
+from styx.model.partitioning import Key
 
 pytestmark = pytest.mark.anyio
 

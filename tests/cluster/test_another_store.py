@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.ends import LogEnds
+from proof.cluster import ClusterOptions, ClusterUnderTest
+from proof.cluster.faults import APP
+from styx.kafka.address import KafkaAddress
+from styx.kafka.ends import LogEnds
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
-from styx.testing.cluster import ClusterOptions, ClusterUnderTest
-from styx.testing.cluster.faults import APP
 from tests.real_services import RealKafka
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 
 from styx import ConfigurationError
 from styx.cluster.asides import put_aside
-from styx.log.kafka.address import parse_kafka_url
+from styx.kafka.address import parse_kafka_url
 from styx.store.directory import DirectoryStore
 
 NOWHERE = parse_kafka_url("kafka://127.0.0.1:1")

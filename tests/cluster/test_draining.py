@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from proof.cluster import ClusterOptions, ClusterUnderTest
+from proof.cluster.faults import APP
 from styx.cli.facts_client import fetch, fetch_status
-from styx.testing.cluster import ClusterOptions, ClusterUnderTest
-from styx.testing.cluster.faults import APP
 from tests.real_services import RealKafka, RealMinio
 
 pytestmark = pytest.mark.slow

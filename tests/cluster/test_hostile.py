@@ -20,16 +20,16 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
 
+from proof.cluster import ClusterOptions, ClusterUnderTest, LoadOptions, SteadyLoad, audit, chaos_requests
+from proof.cluster.faults import APP
 from styx.cli.facts_client import fetch_status
 from styx.client.connect import connect
 from styx.cluster.coordinator.status import Status
-from styx.log.kafka.session import KafkaSession
-from styx.log.kafka.topics import Topics
-from styx.log.kafka.wire import Produce
+from styx.kafka.session import KafkaSession
+from styx.kafka.topics import Topics
+from styx.kafka.wire import Produce
 from styx.messages import Request, encode_request
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, encode
-from styx.testing.cluster import ClusterOptions, ClusterUnderTest, LoadOptions, SteadyLoad, audit, chaos_requests
-from styx.testing.cluster.faults import APP
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport.listener import UNAUTHENTICATED_MAX
 from tests.real_services import RealKafka, RealMinio

@@ -8,10 +8,10 @@ import pytest
 
 from styx.cluster.worker import prefetch
 from styx.cluster.worker.prefetch import PrefetchingStore
+from styx.snapshot.spans import Span
 from styx.store import MemoryStore
 from styx.store.base import NotFound
 from styx.testing.patience import PATIENCE_SECONDS
-from styx.worker.snapshot_spans import Span
 
 
 class Counting(MemoryStore):

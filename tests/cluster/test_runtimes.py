@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 import styx
+from proof.cluster import ClusterOptions, ClusterUnderTest
 from styx.client.base import Client
 from styx.compiled import FORM
-from styx.runtime import RUNTIME
-from styx.testing.cluster import ClusterOptions, ClusterUnderTest
+from styx.process.runtime import RUNTIME
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from styx.testing.cluster import ClusterOptions, ClusterUnderTest
-from styx.testing.cluster.blocking import APP
+from proof.cluster import ClusterOptions, ClusterUnderTest
+from proof.cluster.blocking import APP
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka
 

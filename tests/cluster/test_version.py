@@ -10,16 +10,18 @@ from typing import TypeVar, get_type_hints
 
 import msgspec
 
-from styx import call_spec, limits, messages, protocol
+from styx import messages
 from styx.cluster import wire
 from styx.cluster.coordinator import claim
-from styx.coordinator import metadata
 from styx.deployment import description, package_format, state_findings
 from styx.externals import record
+from styx.model import call_spec, limits
+from styx.protocol import frames as worker_messages
+from styx.protocol import messages as protocol
 from styx.sequencer import epoch_record
+from styx.snapshot import metadata
+from styx.snapshot import part as snapshot_object
 from styx.transport import handshake
-from styx.worker import messages as worker_messages
-from styx.worker import snapshot_object
 
 T = TypeVar("T")
 

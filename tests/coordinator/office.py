@@ -16,7 +16,7 @@ from styx.coordinator.events import (
     WorkerSaid,
 )
 from styx.deployment.state_findings import StateFindings
-from styx.protocol import (
+from styx.protocol.messages import (
     Conflicts,
     Done,
     Loaded,

@@ -12,7 +12,7 @@ from styx.coordinator.events import (
     WorkerLost,
 )
 from styx.coordinator.membership import SETTLE_S
-from styx.protocol import (
+from styx.protocol.messages import (
     Join,
     Loaded,
 )

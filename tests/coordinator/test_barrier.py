@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from styx.coordinator.barrier import EpochBarriers, SnapshotDue
-from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, Validate
-from styx.worker.messages import Failure
+from styx.protocol.frames import Failure
+from styx.protocol.messages import Commit, Conflicts, Done, LockDecision, LockReport, Validate
 
 GENERATION, EPOCH = 3, 8
 

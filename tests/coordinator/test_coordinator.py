@@ -29,7 +29,7 @@ from styx.coordinator.events import (
 )
 from styx.coordinator.membership import SHUNNED_S
 from styx.coordinator.snapshot_clock import CHANGE_RETRY_S
-from styx.protocol import (
+from styx.protocol.messages import (
     Broken,
     Done,
     EpochStarted,

@@ -16,7 +16,7 @@ from styx.coordinator.events import (
     WorkersWanted,
 )
 from styx.deployment.state_findings import StateFindings
-from styx.protocol import CheckState, Join, Loaded, SnapshotEnded, StateChecked
+from styx.protocol.messages import CheckState, Join, Loaded, SnapshotEnded, StateChecked
 from tests.coordinator.office import Office, manifest, snapshot, snapshot_fails, stored, uploaded
 
 MISFIT = StateFindings(10, 1, ["acc['a']: missing required field 'cents'"])

@@ -15,7 +15,7 @@ from styx.coordinator.events import (
     WorkerLost,
 )
 from styx.coordinator.snapshot_clock import CHANGE_RETRY_S
-from styx.protocol import (
+from styx.protocol.messages import (
     Join,
     LoadFailed,
 )

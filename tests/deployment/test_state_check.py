@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from styx import App, Operator
-from styx.codec import encode_strict
 from styx.deployment.conversion import NotConverted, converted
 from styx.deployment.state_check import StateCheck, check_tables
 from styx.deployment.state_findings import StateFindings, together
-from styx.limits import Limits
+from styx.model.limits import Limits
+from styx.values.codec import encode_strict
 
 
 class Old(msgspec.Struct):

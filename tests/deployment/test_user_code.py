@@ -45,7 +45,9 @@ def test_finding_what_nobody_imported(name: str, found: bool) -> None:
 
 
 def test_distributions_of_modules() -> None:
-    found = dependencies(["msgspec.json", "msgspec", "yaml.nodes", "tnobody.x", "json.decoder", "styx.app", "__main__"])
+    found = dependencies(
+        ["msgspec.json", "msgspec", "yaml.nodes", "tnobody.x", "json.decoder", "styx.model.app", "__main__"]
+    )
     assert [(one.distribution, one.modules) for one in found] == [
         ("PyYAML", ["yaml"]),
         ("msgspec", ["msgspec"]),

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from styx.coordinator import metadata
 from styx.embedded_engine import app_change, app_record, background
 from styx.errors import ConfigurationError, EngineFailed
-from styx.limits import Limits
+from styx.model.limits import Limits
+from styx.snapshot import metadata
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker.events import AppendEpochRecord
 from styx.worker.worker import Worker

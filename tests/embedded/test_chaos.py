@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from proof.chaos_app import app
+from proof.random_programs import CONTENDED, MIXED, random_request
 from styx.errors import InTransactionError, OutcomeUnknown, RequestRejected
-from styx.limits import Limits
 from styx.messages import Reply
-from styx.testing.chaos_app import app
+from styx.model.limits import Limits
 from styx.testing.fixture import EmbeddedCluster, embedded_cluster
-from styx.testing.random_programs import CONTENDED, MIXED, random_request
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ import pytest
 
 import styx
 from styx.errors import ConfigurationError
-from styx.limits import Limits
 from styx.messages import Request
+from styx.model.limits import Limits
 from styx.testing.fixture import embedded_cluster
 from tests.embedded.ledger_app import app, ledger, move, pair
 

@@ -8,7 +8,7 @@ import pytest
 
 import styx
 from styx.errors import EngineFailed
-from styx.limits import Limits
+from styx.model.limits import Limits
 from styx.store.directory import DirectoryStore
 from tests.embedded.ledger_app import app
 

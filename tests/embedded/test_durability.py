@@ -10,11 +10,11 @@ import pytest
 
 import styx
 from styx.client.embedded import EmbeddedClient
-from styx.data_directory import DataDirectoryInUse
+from styx.embedded_engine.data_directory import DataDirectoryInUse
 from styx.errors import ConfigurationError, NotSent, OutcomeUnknown
-from styx.limits import Limits
 from styx.log.base import Record, Stream
 from styx.messages import ReplyRecord, decode_reply
+from styx.model.limits import Limits
 from styx.testing.fixture import EmbeddedCluster, embedded_cluster
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.embedded.ledger_app import app, ledger

@@ -10,9 +10,9 @@ import pytest
 import styx
 from styx import App, Context, Limits, Operator
 from styx.client.embedded import EmbeddedClient
-from styx.function_spec import READ_FUNCTION
 from styx.log.base import Stream
 from styx.messages import Request, decode_reply, encode_request
+from styx.model.function_spec import READ_FUNCTION
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, Verdicts, decode
 
 pytestmark = pytest.mark.anyio

@@ -16,11 +16,11 @@ from styx.embedded_engine import background
 from styx.embedded_engine import engine as engine_module
 from styx.errors import EngineFailed, NotSent, OutcomeUnknown
 from styx.gateway.app import Gateway
-from styx.limits import Limits
 from styx.log.base import LogFailed, Stream
 from styx.log.sqlite import SqliteLog
 from styx.messages import ReplyRecord, Request
-from styx.protocol import Commit
+from styx.model.limits import Limits
+from styx.protocol.messages import Commit
 from styx.store.directory import DirectoryStore
 from styx.store.memory import MemoryStore
 from styx.testing.patience import PATIENCE_SECONDS

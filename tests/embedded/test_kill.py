@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import styx
-from styx.codec import decode_plain
 from styx.messages import ReplyRecord
 from styx.testing import check_history, read_history_of
 from styx.testing.patience import PATIENCE_SECONDS
+from styx.values.codec import decode_plain
 from tests.embedded.kill_child import IN_FLIGHT, NOTES_NAME
 from tests.embedded.ledger_app import app, note, note_into, outside
 

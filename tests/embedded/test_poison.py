@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from styx.client.embedded import EmbeddedClient
-from styx.limits import Limits
 from styx.log.base import Stream
+from styx.model.limits import Limits
 from styx.sequencer.arrival import Arrival
 from styx.testing.fixture import embedded_cluster
 from styx.testing.patience import PATIENCE_SECONDS

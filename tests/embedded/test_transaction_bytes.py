@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from proof.large.cases import CASES
 from styx import App, Context, Limits, Operator
 from styx.errors import TransactionAborted
 from styx.testing import embedded_cluster
-from styx.testing.large.cases import CASES
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from examples.bank_audit.scenario import BankAudit, Plan, Result
+from proof.cluster import ClusterOptions, ClusterUnderTest
 from styx.cli.demo.display import PlainDisplay
-from styx.testing.cluster import ClusterOptions, ClusterUnderTest
 from tests.real_services import RealKafka, RealMinio
 
 pytestmark = pytest.mark.slow

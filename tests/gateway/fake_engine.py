@@ -12,8 +12,8 @@ import msgspec
 
 from styx import App, Context, Limits, Operator
 from styx.errors import InTransactionError, describe
-from styx.function_spec import READ_FUNCTION
 from styx.messages import ReplyRecord, Request
+from styx.model.function_spec import READ_FUNCTION
 
 shelf = Operator("shelf")
 numbered = Operator("numbered", key_type=int)

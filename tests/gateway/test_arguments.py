@@ -9,7 +9,7 @@ import pytest
 
 from styx.errors import BadArguments
 from styx.gateway.arguments import ArgumentReader
-from styx.signature import ARGUMENTS_MAX, Signature
+from styx.model.signature import ARGUMENTS_MAX, Signature
 from tests.gateway.fake_engine import Point, shelf
 
 

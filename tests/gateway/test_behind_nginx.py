@@ -22,7 +22,7 @@ from styx.gateway.auth.access import AccessOptions
 from styx.gateway.auth.api_keys import new_key, utc_now
 from styx.gateway.auth.failed_attempts import FAILURES_AT_ONCE_MAX
 from styx.gateway.front import Front
-from styx.ports import free_port
+from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.gateway.auth.signers import AUDIENCE, ISSUER, Signer, jwks
 from tests.gateway.fake_engine import FakeEngine

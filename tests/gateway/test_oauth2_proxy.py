@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from styx.ports import free_port
+from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.docs.snippets import ROOT
 from tests.gateway.auth.signers import Signer, jwks

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from styx.codec import encode_strict
 from styx.gateway.result_json import ResultNotJson, result_json
+from styx.values.codec import encode_strict
 
 
 @pytest.mark.parametrize(

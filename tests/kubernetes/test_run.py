@@ -18,7 +18,7 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
 from styx.gateway.auth import api_keys
-from styx.log.kafka.topics import topics_of
+from styx.kafka.topics import topics_of
 from tests.gateway.auth.signers import Signer
 from tests.kubernetes.charts import rendered
 from tests.kubernetes.guarded_shop import BACKUPS, FACTS, SECRET, SIGNER, Shop, bearer, external, made, s3_keys

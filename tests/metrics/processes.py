@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from styx.cluster.coordinator.process import CoordinatorProcess
-from styx.cluster.gateway_process import GatewayProcess
+from styx.cluster.gateway.process import GatewayProcess
 from styx.cluster.options import CoordinatorOptions, ProcessOptions, cluster_limits
 from styx.cluster.worker.process import WorkerProcess
 from styx.gateway.metrics import GatewayMetrics
-from styx.log.kafka.address import parse_kafka_url
+from styx.kafka.address import parse_kafka_url
 from styx.store import MemoryStore
 from styx.transport import Security
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
-from styx.ports import free_port
-from styx.testing.cluster.child import ChildProcess
+from proof.cluster.child import ChildProcess
+from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.docs.snippets import ROOT
 from tests.metrics.documented import documented, shown, values

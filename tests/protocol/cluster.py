@@ -12,9 +12,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from styx.app import App
-from styx.context import Context
-from styx.coordinator import metadata
+from proof import spinning
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     AppendMarker,
@@ -31,14 +29,17 @@ from styx.coordinator.events import Effect as CoordinatorEffect
 from styx.coordinator.events import Event as CoordinatorEvent
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, Objects
-from styx.limits import Limits
 from styx.log import Stream
 from styx.messages import Request
-from styx.protocol import Broken, CheckState, Recover, ToCoordinator, ToWorker
+from styx.model.app import App
+from styx.model.context import Context
+from styx.model.limits import Limits
+from styx.protocol.frames import ExternalOutcome, Frame
+from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker, SnapshotNote, Verdicts
-from styx.testing import spinning
+from styx.snapshot import metadata
 from styx.worker.events import (
     AppendEpochRecord,
     AppendVerdicts,
@@ -57,7 +58,6 @@ from styx.worker.events import (
 )
 from styx.worker.events import Effect as WorkerEffect
 from styx.worker.events import Event as WorkerEvent
-from styx.worker.messages import ExternalOutcome, Frame
 from styx.worker.step import Step
 from styx.worker.worker import Worker
 from tests.protocol import narration

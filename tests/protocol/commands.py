@@ -35,13 +35,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from styx.bulk_load import encode_pair, load_request
-from styx.codec import decode_plain, encode_strict
 from styx.coordinator.events import DeployWanted, SnapshotWanted, StopWanted, Tick, WorkerLeaving, WorkersWanted
-from styx.limits import Limits
 from styx.log import Stream
+from styx.model.bulk_load import encode_pair, load_request
+from styx.model.limits import Limits
+from styx.protocol.frames import ExternalOutcome
 from styx.testing.history import check_history
-from styx.worker.messages import ExternalOutcome
+from styx.values.codec import decode_plain, encode_strict
 from styx.worker.step import Step
 from tests.protocol import narration
 from tests.protocol.cluster import Cluster, script_request

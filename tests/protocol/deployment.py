@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from styx.app import App
-from styx.coordinator import metadata
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import Event as CoordinatorEvent
 from styx.coordinator.events import (
@@ -26,15 +24,19 @@ from styx.coordinator.events import (
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, LogEnds, Objects
 from styx.host.worker_host import WorkerHost
-from styx.limits import Limits
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
-from styx.partitioning import Key, stable_hash
-from styx.protocol import ToCoordinator, ToWorker
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.model.partitioning import Key, stable_hash
+from styx.protocol.frames import ExternalOutcome, Frame
+from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote
+from styx.snapshot import metadata
+from styx.snapshot.load import load_state
 from styx.store.memory import MemoryStore
 from styx.testing.history import HistoryReport, check_history
 from styx.testing.serial import ExternalResult
@@ -58,8 +60,6 @@ from styx.worker.events import (
     StateUnusable,
     StoreSlots,
 )
-from styx.worker.messages import ExternalOutcome, Frame
-from styx.worker.recovery import load_state
 from styx.worker.slot import IDEMPOTENCY_TABLE
 from styx.worker.worker import Worker
 

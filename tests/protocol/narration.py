@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from styx.call_spec import CallSpec
-from styx.codec import decode_plain
 from styx.coordinator import events as coordinator_events
 from styx.deployment.state_findings import StateFindings
 from styx.messages import ReplyRecord
-from styx.protocol import (
+from styx.model.call_spec import CallSpec
+from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Failure, Result, WorkerMessage, decode_outcome
+from styx.protocol.messages import (
     Broken,
     CheckState,
     Commit,
@@ -39,8 +39,8 @@ from styx.protocol import (
     Validate,
 )
 from styx.sequencer.epoch_record import EpochRecord, SlotBatch, Verdicts
+from styx.values.codec import decode_plain
 from styx.worker import events as worker_events
-from styx.worker.messages import Ack, Call, Drop, ExternalDone, Failure, Result, WorkerMessage, decode_outcome
 from styx.worker.slot import IDEMPOTENCY_TABLE, Delta
 
 _OBJECT = re.compile(r"slots/0*(\d+)-0*(\d+)\.(\d+)-0")

@@ -12,8 +12,10 @@ from styx.coordinator.events import WorkerSaid
 from styx.host.ports import LogEnds, Objects
 from styx.host.worker_host import WorkerHost
 from styx.log import Stream
-from styx.protocol import ToCoordinator
+from styx.protocol.frames import Frame
+from styx.protocol.messages import ToCoordinator
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.snapshot.load import Unusable, load_state
 from styx.worker.events import (
     AppendEpochRecord,
     AppendVerdicts,
@@ -29,8 +31,6 @@ from styx.worker.events import (
     StateUnusable,
     StoreSlots,
 )
-from styx.worker.messages import Frame
-from styx.worker.recovery import Unusable, load_state
 from styx.worker.worker import Worker
 from tests.protocol import narration
 

@@ -23,9 +23,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from proof.spinning import spin
 from styx import App, Context, Operator
-from styx.partitioning import stable_hash
-from styx.testing.spinning import spin
+from styx.model.partitioning import stable_hash
 
 SLOT_COUNTS = (1, 2, 3, 4)
 """Numbers of slots for which a key's digit is its slot."""

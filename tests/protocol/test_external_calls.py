@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from styx import App, Context, Operator
-from styx.limits import Limits
+from styx.model.limits import Limits
 from styx.worker.events import RunExternal
 from styx.worker.worker import Worker
 from tests.protocol.deployment import Deployment

@@ -6,7 +6,7 @@ from functools import partial
 
 from styx import App, Context, Operator
 from styx.coordinator.events import SnapshotWanted
-from styx.limits import Limits
+from styx.model.limits import Limits
 from tests.protocol.deployment import Deployment
 
 entity = Operator("entity")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from styx import App, Context, Operator
-from styx.limits import Limits
-from styx.transaction_limits import transaction_limits
+from styx.model.limits import Limits
+from styx.native.transaction_limits import transaction_limits
 from styx.worker.footprint import EntityCell, Footprint
 from tests.protocol.deployment import Deployment
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from styx.model.user_frames import Frame
 from styx.reports import mistakes as mistakes_module
 from styx.reports.mistakes import Mistake, Mistakes, places, printable, read_page
-from styx.user_frames import Frame
 
 
 def mistake(line: int, key: str = "a", message: str = "b") -> Mistake:

@@ -9,9 +9,9 @@ import pytest
 import styx
 from styx import App, Context, Operator
 from styx.client.embedded import EmbeddedClient
+from styx.model.user_frames import UserFrames
 from styx.reports.mistakes import Mistake, read_page
 from styx.reports.warnings_shown import warnings_shown
-from styx.user_frames import UserFrames
 
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("default")]
 account = Operator("account")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from styx.limits import TID_MAX
+from styx.model.limits import TID_MAX
 from styx.sequencer.tid import slot_of, tid
 
 

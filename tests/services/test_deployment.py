@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from minio import Minio
 
-from styx.ports import free_port
+from styx.process.ports import free_port
 from tests.real_services import SCRIPT
 
 ROOT = SCRIPT.parents[1]

@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from minio import Minio
 
-from styx.ports import free_port
+from styx.process.ports import free_port
 from tests.real_services import FOLDER_PREFIX, SCRIPT, SKIP_VARIABLE, RealKafka, RealMinio, end_leftovers
 from tests.services.machine import Machine
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from styx.ports import free_port
-from styx.testing.judge import adya
+from proof.judge import adya
+from styx.process.ports import free_port
 from tests.real_services import SCRIPT
 from tests.services.machine import WAIT_SECONDS_MAX, Machine
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from styx.testing.simulation import SimulationFailure, random_plan, simulate
+from proof.simulation import SimulationFailure, random_plan, simulate
 
 SEEDS_MAX = 400
 OUT_OF_DATE = AttributeError, TypeError, NameError

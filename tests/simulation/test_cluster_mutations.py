@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from proof.simulation import shared_log, worker_process
+from proof.simulation.plan import Fault
 from styx.coordinator import coordinator, membership, state_checks
 from styx.coordinator.events import AppendNote, DeployWanted, NoteAppended, SweepObjects, WorkerLeaving
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.worker_host import WorkerHost
-from styx.protocol import SlotPart
-from styx.testing.simulation import shared_log, worker_process
-from styx.testing.simulation.plan import Fault
-from styx.worker import generation, slot, snapshot_io, state_watch, worker
+from styx.protocol.messages import SlotPart
+from styx.snapshot import store as snapshot_io
+from styx.worker import generation, slot, state_watch, worker
 from styx.worker.events import SlotPartsStored, StoreSlots
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from styx.testing import chaos_app
-from styx.testing.simulation import random_plan
-from styx.testing.simulation.world import World
+from proof import chaos_app
+from proof.simulation import random_plan
+from proof.simulation.world import World
 
 
 def test_a_crashed_coordinator_that_could_not_read_its_metadata_fences_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
+from proof import chaos_app, spinning
+from proof.random_programs import Profile
+from proof.simulation.plan import Fault
 from styx.coordinator import barrier
-from styx.protocol import LockDecision, Resume
+from styx.protocol.frames import Ack
+from styx.protocol.messages import LockDecision, Resume
 from styx.sequencer import epoch_record
-from styx.testing import chaos_app, spinning
-from styx.testing.random_programs import Profile
-from styx.testing.simulation.plan import Fault
-from styx.worker import cuts, endings, epoch_log, given_replies, lock_rounds, outbox, recovery, stopped
+from styx.snapshot import load as recovery
+from styx.worker import cuts, endings, epoch_log, given_replies, lock_rounds, outbox, stopped
 from styx.worker.events import AppendVerdicts, StateLoaded
-from styx.worker.messages import Ack
 from styx.worker.worker import Worker
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught

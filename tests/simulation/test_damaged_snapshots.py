@@ -11,14 +11,15 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from styx.coordinator import metadata, snapshots
-from styx.coordinator.snapshots import SnapshotLedger
-from styx.protocol import Manifest
+from proof.simulation import SimulationFailure, random_plan, simulate
+from proof.simulation.coordinator_process import CoordinatorProcess
+from proof.simulation.plan import Fault, SimulationPlan
+from styx.protocol.messages import Manifest
+from styx.snapshot import ledger as snapshots
+from styx.snapshot import metadata
+from styx.snapshot import store as snapshot_io
+from styx.snapshot.ledger import SnapshotLedger
 from styx.store import MemoryStore
-from styx.testing.simulation import SimulationFailure, random_plan, simulate
-from styx.testing.simulation.coordinator_process import CoordinatorProcess
-from styx.testing.simulation.plan import Fault, SimulationPlan
-from styx.worker import snapshot_io
 
 SEEDS = 12
 CRASHES = tuple(Fault(kind, 0.13 * i, 0.02) for i, kind in enumerate(["coordinator crash", "crash of everything"] * 4))

@@ -6,8 +6,8 @@ from collections import Counter
 
 from msgspec.structs import replace
 
-from styx.testing.simulation import random_plan, simulate
-from styx.testing.simulation.plan import Fault
+from proof.simulation import random_plan, simulate
+from proof.simulation.plan import Fault
 
 SEEDS = 8
 DEPLOYMENTS = tuple(Fault("deployment", 0.08 * i, 0.0) for i in range(30))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from proof import chaos_app
+from proof.simulation import random_plan
+from proof.simulation.plan import Fault, SimulationPlan
+from proof.simulation.run import Simulation
 from styx.log.base import Stream
-from styx.testing import chaos_app
-from styx.testing.simulation import random_plan
-from styx.testing.simulation.plan import Fault, SimulationPlan
-from styx.testing.simulation.run import Simulation
 
 HOUR_S = 3600.0
 

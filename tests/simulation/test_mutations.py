@@ -12,21 +12,22 @@ import msgspec
 import pytest
 from msgspec.structs import astuple, replace
 
-from styx import context
+from proof.simulation.plan import Fault
 from styx.coordinator import barrier, coordinator
-from styx.coordinator.snapshots import SnapshotLedger
-from styx.function_spec import READ_FUNCTION
-from styx.protocol import Done, SlotPart, SlotsStored
+from styx.model import context
+from styx.model.function_spec import READ_FUNCTION
+from styx.model.waiting import suspend
+from styx.protocol.messages import Done, SlotPart, SlotsStored
 from styx.sequencer import epoch_record, sequencer
-from styx.testing.simulation.plan import Fault
-from styx.waiting import suspend
+from styx.snapshot import load as recovery
+from styx.snapshot.ledger import SnapshotLedger
+from styx.snapshot.spans import spans
 from styx.worker import (
     endings,
     epoch,
     executor,
     footprint,
     lock_rounds,
-    recovery,
     replies,
     reply_memory,
     rerun,
@@ -37,7 +38,6 @@ from styx.worker import (
 from styx.worker import lock_phase as lock_phase_module
 from styx.worker.intake import Intake
 from styx.worker.slot import Slot
-from styx.worker.snapshot_spans import spans
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from styx.testing import chaos_app
-from styx.testing.simulation import random_plan
-from styx.testing.simulation.plan import Fault
-from styx.testing.simulation.run import Simulation
+from proof import chaos_app
+from proof.simulation import random_plan
+from proof.simulation.plan import Fault
+from proof.simulation.run import Simulation
 
 GENERATIONS_MAX = 6
 """The first, three that break, one without the worker; one more if the connection broke while slots were loaded."""

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from proof.simulation import random_plan, simulate
+from proof.simulation.plan import Fault
 from styx.sequencer.arrival import Recorded
 from styx.sequencer.epoch_record import SlotBatch
 from styx.sequencer.sequencer import SlotSequencer
-from styx.testing.simulation import random_plan, simulate
-from styx.testing.simulation.plan import Fault
 from styx.worker.intake import Intake
 from styx.worker.root import RootTransaction
 from tests.plain_form import plain_form

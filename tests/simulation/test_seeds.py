@@ -12,9 +12,9 @@ import sys
 import pytest
 from msgspec.structs import replace
 
-from styx.testing.simulation import random_plan, simulate
-from styx.testing.simulation.plan import CLUSTER_FAULT_KINDS, FAULT_KINDS, PLANNED_KINDS
-from styx.testing.soak import compare_elsewhere, describe, run_seeds
+from proof.simulation import random_plan, simulate
+from proof.simulation.plan import CLUSTER_FAULT_KINDS, FAULT_KINDS, PLANNED_KINDS
+from proof.soak import compare_elsewhere, describe, run_seeds
 
 SEEDS = int(os.environ.get("STYX_SEEDS", "2000"))
 TOGETHER = 100
@@ -68,7 +68,7 @@ def test_hundreds_of_epochs_on_many_workers_have_the_time_they_take() -> None:
 def test_the_hash_seed_does_not_matter() -> None:
     """Sets and dictionaries of strings are ordered otherwise in every process; nothing may depend on that."""
     script = (
-        "from styx.testing.simulation import random_plan, simulate\n"
+        "from proof.simulation import random_plan, simulate\n"
         "for seed in range(8):\n"
         "    report = simulate(random_plan(seed))\n"
         "    print(report.replies, report.state_hash, report.messages)\n"

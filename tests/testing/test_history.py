@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from proof.chaos_app import app as chaos
+from proof.random_programs import CONTENDED, random_request
 from styx import App, Context, Operator
-from styx.execution import Outcome
 from styx.messages import ReplyRecord, Request
+from styx.model.execution import Outcome
 from styx.testing import HistoryReport, SerializabilityViolation, SerialReference, check_history, state_hash
-from styx.testing.chaos_app import app as chaos
-from styx.testing.random_programs import CONTENDED, random_request
 from styx.testing.serial import State
 
 counter = Operator("counter")

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from styx import App, Context, Limits, Operator
-from styx.execution import Outcome
 from styx.messages import Request
+from styx.model.execution import Outcome
 from styx.testing import MissingExternal, SerialReference
 
 node = Operator("node")

@@ -13,8 +13,8 @@ import pytest
 
 from styx import App, Context, Limits, Operator
 from styx.errors import ContextClosed
-from styx.execution import Outcome
 from styx.messages import Request
+from styx.model.execution import Outcome
 from styx.testing import SerialReference
 
 Script = list[Any]

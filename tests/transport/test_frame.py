@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from styx.limits import MIB
+from styx.model.limits import MIB
 from styx.transport import frame
 from styx.transport.frame import FRAME_BYTES_MAX, MORE, FrameReader, FrameTooLarge, prefix_of, take_frame
 

@@ -5,8 +5,8 @@ Uses the real executor, so that footprints and cached call graphs are those of t
 
 from __future__ import annotations
 
-from styx.codec import decode_plain, encode_strict
-from styx.limits import Limits
+from styx.model.limits import Limits
+from styx.values.codec import decode_plain, encode_strict
 from styx.worker.executor import Executor
 from styx.worker.footprint import Footprint
 from styx.worker.root import RootTransaction

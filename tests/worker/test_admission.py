@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from styx.codec import encode_strict
-from styx.limits import Limits
 from styx.messages import ReplyRecord, Request, encode_request
-from styx.protocol import PendingTransaction
+from styx.model.limits import Limits
+from styx.protocol.messages import PendingTransaction
+from styx.values.codec import encode_strict
 from styx.worker.admission import Admission, idempotency_id
 from styx.worker.events import ReportPoison
 from styx.worker.reply_memory import ReplyMemory

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from styx.errors import EngineFailed
-from styx.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
+from styx.process.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
+from styx.protocol.frames import Failure
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker import cuts
 from styx.worker.given_replies import NOTHING
 from styx.worker.invocation import CUT_CODE
-from styx.worker.messages import Failure
 from styx.worker.root import RootTransaction
 from tests.worker.execution import scripted_root
 

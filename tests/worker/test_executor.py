@@ -13,11 +13,11 @@ import msgspec
 import pytest
 
 from styx import App, Context, Limits, Operator
-from styx.codec import encode_strict
 from styx.messages import Reply
+from styx.protocol.frames import Ack, Call, Drop, ExternalOutcome, Result
 from styx.testing import embedded_cluster
+from styx.values.codec import encode_strict
 from styx.worker.executor import Executor
-from styx.worker.messages import Ack, Call, Drop, ExternalOutcome, Result
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
 from tests.worker.execution import Execution, scripted_root

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from styx.limits import Limits
-from styx.transaction_limits import transaction_limits
+from styx.model.limits import Limits
+from styx.native.transaction_limits import transaction_limits
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
 from tests.protocol.scripted_app import app
 from tests.worker.execution import Execution

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from styx.function_spec import READ_FUNCTION
-from styx.limits import Limits
 from styx.messages import encode_request
-from styx.protocol import PendingTransaction
+from styx.model.function_spec import READ_FUNCTION
+from styx.model.limits import Limits
+from styx.protocol.frames import ExternalDone
+from styx.protocol.messages import PendingTransaction
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan, Resumed, SlotBatch
 from styx.worker.events import NotResumed, ReportPoison
 from styx.worker.intake import Intake
-from styx.worker.messages import ExternalDone
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from styx.limits import Limits
+from styx.model.limits import Limits
 from styx.worker.notes import Notes
 from styx.worker.worker import Worker
 from tests.protocol.cluster import Cluster, script_request

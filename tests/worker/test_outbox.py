@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from styx.call_spec import CallSpec
-from styx.worker.messages import Ack, Call, Drop, ExternalDone, Failure, Frame, Result, WorkerMessage
+from styx.model.call_spec import CallSpec
+from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Failure, Frame, Result, WorkerMessage
 from styx.worker.outbox import BYTES_HELD_MAX, FRAME_BYTES, MESSAGES_HELD_MAX, Outbox, weight
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from styx import App, Context, Operator
 from styx.messages import Request, encode_request
+from styx.protocol.frames import Failure
 from styx.sequencer.arrival import Recorded
-from styx.worker.messages import Failure
 from styx.worker.pressure import FIRST_TRANSACTIONS, Pressure
 from styx.worker.root import RootTransaction
 

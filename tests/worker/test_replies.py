@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from styx.messages import ReplyRecord, decode_reply, encode_reply
+from styx.protocol.frames import Failure
 from styx.worker.events import EmitReplies, ReplyDiffers
-from styx.worker.messages import Failure
 from styx.worker.replay_difference import reply_digest
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory

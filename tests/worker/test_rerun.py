@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from styx.codec import encode_strict
-from styx.limits import Limits
+from styx.model.limits import Limits
+from styx.values.codec import encode_strict
 from styx.worker.rerun import Rerun
 from styx.worker.running import Running
 from styx.worker.unchanged_rerun import Writes

@@ -12,7 +12,7 @@ import pytest
 
 from styx import App, Operator
 from styx.deployment.state_findings import StateFindings
-from styx.limits import Limits
+from styx.model.limits import Limits
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
 from styx.worker.running import Running

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from styx.protocol.frames import Failure
 from styx.worker.invocation import CUT_CODE
-from styx.worker.messages import Failure
 from styx.worker.stopped import Stopped
 
 

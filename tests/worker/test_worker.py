@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from styx.codec import encode_strict
-from styx.limits import Limits
 from styx.messages import Request, encode_request
-from styx.protocol import (
+from styx.model.limits import Limits
+from styx.protocol.frames import Drop, Frame
+from styx.protocol.messages import (
     Commit,
     Conflicts,
     Done,
@@ -33,6 +33,7 @@ from styx.protocol import (
 from styx.sequencer import epoch_record
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochRecord
+from styx.values.codec import encode_strict
 from styx.worker.events import (
     AppendEpochRecord,
     CoordinatorSaid,
@@ -51,7 +52,6 @@ from styx.worker.events import (
     StateUnusable,
     Tell,
 )
-from styx.worker.messages import Drop, Frame
 from styx.worker.step import Step
 from styx.worker.worker import Worker
 from tests.protocol.cluster import script_request

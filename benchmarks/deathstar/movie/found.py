@@ -12,7 +12,7 @@ from benchmarks.deathstar.movie.storage import ReviewKey, read, review_storage
 from benchmarks.deathstar.movie.told import Wanted, Written, text_mark
 from benchmarks.driver.reading import Unread, read_each
 from styx.client.base import Client
-from styx.operator import Operator
+from styx.model.operator import Operator
 
 
 class Found(NamedTuple):

@@ -17,10 +17,10 @@ from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.probe import Own
 from benchmarks.driver.styx_target import ClientTarget
 from benchmarks.driver.target import Target
-from styx.app import App
 from styx.cli.serving import SWITCH_INTERVAL_S
-from styx.garbage import tune_collector
-from styx.limits import Limits
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.process.garbage import tune_collector
 
 ROLE = "engine and client"
 

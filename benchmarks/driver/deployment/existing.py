@@ -17,12 +17,12 @@ from benchmarks.driver.probe import Pids, Urls
 from benchmarks.driver.processes import Listener, with_children
 from benchmarks.driver.styx_target import HttpTargets, KafkaTargets
 from benchmarks.driver.target import TargetFactory
-from styx.app import App
 from styx.cli.run_directory import local_cluster
 from styx.client.base import Client
 from styx.client.connect import connect
 from styx.client.credential import from_environment
 from styx.errors import ConfigurationError
+from styx.model.app import App
 
 _LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 

@@ -15,10 +15,10 @@ from benchmarks.driver.deployment.base import Deployment
 from benchmarks.driver.deployment.replies import RepliesTopic
 from benchmarks.driver.processes import Listener
 from benchmarks.driver.styx_target import HttpTargets, KafkaTargets
+from proof.cluster.child import ChildFailed
+from proof.cluster.cluster import POLL_SECONDS, READY_SECONDS_MAX, ClusterOptions, ClusterUnderTest
+from proof.cluster.services import LocalServices, local_services
 from styx.cli.facts_client import fetch_status
-from styx.testing.cluster.child import ChildFailed
-from styx.testing.cluster.cluster import POLL_SECONDS, READY_SECONDS_MAX, ClusterOptions, ClusterUnderTest
-from styx.testing.cluster.services import LocalServices, local_services
 
 
 class ClusterShape(NamedTuple):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
+from styx.kafka.address import parse_kafka_url
+from styx.kafka.reader import KafkaReader
+from styx.kafka.topics import topics_of
 from styx.log.base import Stream
-from styx.log.kafka.address import parse_kafka_url
-from styx.log.kafka.reader import KafkaReader
-from styx.log.kafka.topics import topics_of
 
 
 class Replies(NamedTuple):

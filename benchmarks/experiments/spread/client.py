@@ -9,8 +9,8 @@ from typing import Any, Self
 from benchmarks.experiments.spread.operators import operators
 from styx.client.base import Client, FunctionLike, KeyLike, OperatorLike
 from styx.client.load import LoadTarget
-from styx.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.messages import Reply
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 
 
 class SpreadClient(Client):

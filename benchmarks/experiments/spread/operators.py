@@ -6,7 +6,7 @@ from copy import copy
 from functools import cache
 
 from benchmarks.ycsbt.bank import account
-from styx.operator import Operator
+from styx.model.operator import Operator
 
 
 @cache

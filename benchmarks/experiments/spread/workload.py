@@ -12,7 +12,7 @@ from benchmarks.ycsbt.settings import Settings
 from benchmarks.ycsbt.workload import YcsbT
 from styx.client.base import Client
 from styx.messages import Reply
-from styx.operator import Operator
+from styx.model.operator import Operator
 
 
 class Spread:

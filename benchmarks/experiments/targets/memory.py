@@ -20,7 +20,7 @@ from benchmarks.experiments.targets.pipeline import WORKER
 from benchmarks.experiments.targets.verdict import Run, Verdict
 from benchmarks.ycsbt.settings import Settings
 from benchmarks.ycsbt.workload import YcsbT
-from styx.codec import encode_strict
+from styx.values.codec import encode_strict
 
 LOOK_SECONDS: Final = 0.5
 REST_LOOKS: Final = 10

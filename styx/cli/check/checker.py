@@ -14,14 +14,14 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.app import App
 from styx.cli.check.messages import Difference, Ended, Epoch, State
-from styx.codec import shown
-from styx.execution import Outcome
-from styx.limits import Limits
 from styx.messages import Request, decode_request
+from styx.model.app import App
+from styx.model.execution import Outcome
+from styx.model.limits import Limits
+from styx.protocol.frames import decode_outcome
 from styx.testing.serial import Entity, ExternalResult, MissingExternal, SerialReference
-from styx.worker.messages import decode_outcome
+from styx.values.codec import shown
 
 NOT_AGAIN: Final = frozenset({"FunctionTooLong"})
 """Types of errors that end a transaction from outside: its functions may never end by themselves."""

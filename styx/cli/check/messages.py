@@ -7,8 +7,8 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from styx.cli.check.source_files import Stamps
-from styx.execution import ErrorTriple
-from styx.limits import Limits
+from styx.model.execution import ErrorTriple
+from styx.model.limits import Limits
 
 LENGTH_BYTES: Final = 4
 CHANGED: Final = "the app's files have changed since it was imported"

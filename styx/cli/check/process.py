@@ -20,7 +20,7 @@ from styx.cli.check.check_watch import CheckWatch
 from styx.cli.check.feed import Feed
 from styx.cli.check.messages import CHANGED, Begin, Checked, Difference, from_checker, read, write
 from styx.cli.check.source_files import Stamps
-from styx.user_frames import Frame
+from styx.model.user_frames import Frame
 
 if TYPE_CHECKING:
     from styx.embedded_engine.engine import EmbeddedEngine

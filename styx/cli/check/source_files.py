@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 
-from styx.user_frames import UserFrames
+from styx.model.user_frames import UserFrames
 
 Stamps = dict[str, tuple[int, int]]
 """Time of change, in nanoseconds, and size, by file name."""

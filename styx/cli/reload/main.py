@@ -7,9 +7,9 @@ import asyncio
 from styx.cli.dev_server import set_up_terminal
 from styx.cli.exit_codes import CommandFailed
 from styx.cli.serving import ServingOptions
-from styx.extras import lacking
 from styx.gateway.server import listen_on
-from styx.limits import Limits
+from styx.model.limits import Limits
+from styx.process.extras import lacking
 
 
 def run_watcher(options: ServingOptions) -> int:

@@ -14,7 +14,6 @@ import threading
 import traceback
 from pathlib import Path
 
-from styx.app import App
 from styx.cli.app_target import load_app
 from styx.cli.check.source_files import imported_files
 from styx.cli.dev_server import DevOptions, closing_line, dev_serving, opening_lines, say, set_up_terminal
@@ -23,7 +22,8 @@ from styx.cli.exit_codes import CommandFailed
 from styx.cli.reload.control import News, Order, Orders
 from styx.cli.serving import ServingOptions, run_loop
 from styx.errors import StyxError
-from styx.user_frames import Frame, UserFrames
+from styx.model.app import App
+from styx.model.user_frames import Frame, UserFrames
 
 
 def run_version(target: str, options: ServingOptions, shown: DevOptions, sockets: str) -> None:

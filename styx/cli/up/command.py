@@ -116,7 +116,7 @@ def up(
     from styx.cli.run_directory import ROOT
     from styx.cli.up.main import run_cluster
     from styx.cli.up.plan import UpPlan
-    from styx.ports import free_port
+    from styx.process.ports import free_port
 
     plan = UpPlan(
         app=app.name,

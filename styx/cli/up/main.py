@@ -8,7 +8,6 @@ import secrets
 import socket
 from typing import Final
 
-from styx.app import App
 from styx.cli.cluster_process import log_to_stderr
 from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, process_options, secret_of, security_of
 from styx.cli.dev_server import function_lines, say
@@ -21,6 +20,7 @@ from styx.cluster.facts_access import TOKEN_FILE_VARIABLE, TOKEN_VARIABLE, token
 from styx.cluster.options import ProcessOptions
 from styx.deployment.package import pack
 from styx.errors import ConfigurationError
+from styx.model.app import App
 
 SECRET_BYTES: Final = 32
 

@@ -20,8 +20,8 @@ from styx.cluster.facts_access import token_of
 from styx.cluster.operator_client import ask
 from styx.cluster.options import cluster_limits
 from styx.cluster.wire import Deploy
-from styx.patience import stop_seconds_max
-from styx.ports import free_port
+from styx.process.patience import stop_seconds_max
+from styx.process.ports import free_port
 from styx.transport import Security
 
 POLL_SECONDS: Final = 0.2

@@ -13,7 +13,7 @@ import msgspec
 
 from styx.cluster.wire import Deployment
 from styx.errors import ConfigurationError
-from styx.limits import Limits
+from styx.model.limits import Limits
 from styx.store.base import NotFound, Store, StoreCorrupt, StoreReader
 
 NAME = "deployment"

@@ -21,7 +21,7 @@ from styx.coordinator.events import (
     WorkerSaid,
 )
 from styx.metrics.histogram import STORE_SECONDS, Histogram
-from styx.protocol import Broken, Manifest, SnapshotEnded
+from styx.protocol.messages import Broken, Manifest, SnapshotEnded
 
 CAUSES: Final = (
     "start",

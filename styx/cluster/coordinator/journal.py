@@ -14,11 +14,11 @@ from typing import Any, Final
 from styx.cluster.identifiers import worker_producer
 from styx.coordinator.events import ReleaseLog
 from styx.host.ports import Identity
-from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.appender import Appender
-from styx.log.kafka.ends import LogEnds
-from styx.log.kafka.fence import fence
-from styx.log.kafka.topics import Topics
+from styx.kafka.address import KafkaAddress
+from styx.kafka.appender import Appender
+from styx.kafka.ends import LogEnds
+from styx.kafka.fence import fence
+from styx.kafka.topics import Topics
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, LogEntry, SnapshotNote, encode
 
 RETRY_SECONDS: Final = 0.2

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from styx.coordinator.events import Started
 from styx.errors import EngineFailed
-from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.ends import LogEnds
-from styx.log.kafka.topics import Topics, existing_topics
-from styx.protocol import Manifest
+from styx.kafka.address import KafkaAddress
+from styx.kafka.ends import LogEnds
+from styx.kafka.topics import Topics, existing_topics
+from styx.protocol.messages import Manifest
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 
 Partition = tuple[str, int]

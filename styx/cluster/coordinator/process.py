@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from styx.app import App
 from styx.cluster.background import Background
 from styx.cluster.coordinator import versions
 from styx.cluster.coordinator.claim import claim
@@ -30,17 +29,18 @@ from styx.cluster.options import (
     too_long_functions,
 )
 from styx.cluster.wire import COORDINATOR, Deployment
-from styx.coordinator import metadata
 from styx.coordinator.events import Started
 from styx.deployment.description import routing_table
 from styx.deployment.package import pack, read_header
 from styx.deployment.package_format import PackageHeader, PackageRefused
 from styx.errors import ConfigurationError, EngineFailed
-from styx.log.kafka.appender import Appender
-from styx.log.kafka.batch import RECORD_BYTES_MAX
-from styx.log.kafka.errors import Fenced
-from styx.log.kafka.reader import KafkaReader
-from styx.log.kafka.topics import ROUTING_KEY, ensure_topics, topics_of
+from styx.kafka.appender import Appender
+from styx.kafka.batch import RECORD_BYTES_MAX
+from styx.kafka.errors import Fenced
+from styx.kafka.reader import KafkaReader
+from styx.kafka.topics import ROUTING_KEY, ensure_topics, topics_of
+from styx.model.app import App
+from styx.snapshot import metadata
 from styx.store.base import Store
 from styx.transport import Connection, Hello, Listener, listen
 

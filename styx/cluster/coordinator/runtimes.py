@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from styx.cluster.background import Background
-from styx.runtime import FACT
+from styx.process.runtime import FACT
 from styx.store.base import NotFound, Store, StoreReader
 from styx.transport import Connection
 

@@ -75,8 +75,8 @@ from styx.deployment.package_format import PackageHeader, PackageRefused
 from styx.errors import EngineFailed
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Objects
-from styx.log.kafka.address import KafkaAddress
-from styx.protocol import SnapshotEnded, ToWorker
+from styx.kafka.address import KafkaAddress
+from styx.protocol.messages import SnapshotEnded, ToWorker
 from styx.store.base import Store
 from styx.transport import Connection
 

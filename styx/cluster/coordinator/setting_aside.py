@@ -15,7 +15,7 @@ from styx.cluster.coordinator.departures import Answering
 from styx.cluster.coordinator.links import Links
 from styx.cluster.wire import SetAside
 from styx.errors import ConfigurationError, EngineFailed
-from styx.log.kafka.address import KafkaAddress
+from styx.kafka.address import KafkaAddress
 from styx.store.base import Store
 from styx.worker.set_aside import listing, read
 

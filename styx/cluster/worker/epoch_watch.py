@@ -14,7 +14,7 @@ from styx.cluster.worker.time_breakdown import EPOCHS_PER_SAMPLE, TimeBreakdown
 from styx.cluster.worker.timed_invocation import timed_invocation
 from styx.messages import ReplyRecord
 from styx.metrics.histogram import EPOCH_SIZES, REQUEST_SECONDS, ROUNDS, Histogram
-from styx.protocol import Commit, Conflicts, Done, LockDecision, LockReport, ToCoordinator, ToWorker
+from styx.protocol.messages import Commit, Conflicts, Done, LockDecision, LockReport, ToCoordinator, ToWorker
 from styx.worker.executor import Executor
 from styx.worker.invocation import Invocation
 from styx.worker.root import RootTransaction

@@ -20,11 +20,11 @@ from styx.cluster.worker.peers import Unreachable
 from styx.cluster.worker.recovery_watch import ReplayWatch, tell_lost
 from styx.cluster.worker.reply_log import ReplyLog
 from styx.host.ports import LogEnds
-from styx.log.kafka.appender import Appender
-from styx.log.kafka.errors import Fenced
-from styx.log.kafka.feed import RequestFeed
-from styx.log.kafka.transaction import ProducerIdentity
-from styx.protocol import Recover
+from styx.kafka.appender import Appender
+from styx.kafka.errors import Fenced
+from styx.kafka.feed import RequestFeed
+from styx.kafka.transaction import ProducerIdentity
+from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.worker.events import (
     AppendEpochRecord,

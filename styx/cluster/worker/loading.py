@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 from styx.cluster.worker.prefetch import PrefetchingStore
 from styx.externals.record import decode_external
+from styx.kafka.reader import KafkaReader
 from styx.log.base import LogReader, Stream
-from styx.log.kafka.reader import KafkaReader
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.sequencer.tid import slot_of
+from styx.snapshot.load import Behind, Unusable, behind_snapshot, state_of
+from styx.snapshot.spans import spans
 from styx.store.base import Store
 from styx.worker import set_aside
 from styx.worker.events import LoadState, StateLoaded, StateUnusable
 from styx.worker.given_replies import GivenReplies, given_replies
-from styx.worker.recovery import Behind, Unusable, behind_snapshot, state_of
-from styx.worker.snapshot_spans import spans
 
 
 class Loaded(NamedTuple):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
-from styx.app import App
 from styx.cluster.background import Background
 from styx.cluster.wire import WORKER, Code
 from styx.cluster.worker.counters import Counters
@@ -20,11 +19,12 @@ from styx.cluster.worker.departure import Departure
 from styx.cluster.worker.epoch_watch import EpochWatch
 from styx.cluster.worker.peers import address_of
 from styx.deployment.package import read_header, unpack
-from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.reader import KafkaReader
-from styx.log.kafka.topics import Topics
+from styx.kafka.address import KafkaAddress
+from styx.kafka.reader import KafkaReader
+from styx.kafka.topics import Topics
+from styx.model.app import App
+from styx.process.runtime import FACT, RUNTIME
 from styx.reports.function_reports import FunctionReports
-from styx.runtime import FACT, RUNTIME
 from styx.store.base import Store
 from styx.transport import Hello, Security
 

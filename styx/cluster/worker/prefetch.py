@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Final, Self
 
+from styx.snapshot.spans import Span
 from styx.store.base import Store
-from styx.worker.snapshot_spans import Span
 
 FETCHES_MAX: Final = 8
 """Objects on their way at once."""

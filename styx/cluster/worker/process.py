@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from styx.app import App
 from styx.cluster.background import Background
 from styx.cluster.options import ProcessOptions
 from styx.cluster.reaching import reach_coordinator
@@ -20,7 +19,8 @@ from styx.cluster.worker.metrics import exposition
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.session import WorkerSession
 from styx.deployment.package import pack, read_header
-from styx.log.kafka.topics import topics_of
+from styx.kafka.topics import topics_of
+from styx.model.app import App
 from styx.transport import Connection, Listener, listen
 from styx.transport.address import format_address
 

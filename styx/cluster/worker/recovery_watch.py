@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
-from styx.app import App
 from styx.cluster.worker.node import Node
 from styx.messages import ReplyRecord, decode_reply
-from styx.placement import Misplaced, misplaced
-from styx.protocol import Recover
+from styx.model.app import App
+from styx.model.placement import Misplaced, misplaced
+from styx.protocol.messages import Recover
 from styx.worker.events import NotResumed, ReplyDiffers
 from styx.worker.replay_difference import (
     CAUSES,

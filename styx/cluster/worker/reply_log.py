@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from styx.log.kafka.appender import Appender
-from styx.log.kafka.batch import NewRecord, size_of
-from styx.log.kafka.topics import TID_HEADER
+from styx.kafka.appender import Appender
+from styx.kafka.batch import NewRecord, size_of
+from styx.kafka.topics import TID_HEADER
 from styx.messages import ReplyRecord, encode_reply
 
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.app import App
 from styx.cluster.wire import (
     HEARTBEATS_PER_SILENCE,
     Code,
@@ -40,8 +39,10 @@ from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.timed_steps import TimedSteps
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
-from styx.patience import peer_silence_seconds
-from styx.protocol import Broken, CheckState, Join, Recover, ToCoordinator
+from styx.model.app import App
+from styx.process.patience import peer_silence_seconds
+from styx.protocol.frames import Frame
+from styx.protocol.messages import Broken, CheckState, Join, Recover, ToCoordinator
 from styx.sequencer.arrival import Arrival
 from styx.transport import Connection
 from styx.watchdog.watchdog import Watchdog
@@ -56,7 +57,6 @@ from styx.worker.events import (
     SendFrame,
     SlotPartsStored,
 )
-from styx.worker.messages import Frame
 from styx.worker.pressure import LOG_BYTES_MAX
 from styx.worker.set_aside import without
 from styx.worker.step import Step

@@ -142,7 +142,7 @@ class Access:
             from styx.gateway.auth import signing_keys
             from styx.gateway.auth.tokens import TokenRules, Tokens
         except ImportError as error:
-            from styx.extras import lacking
+            from styx.process.extras import lacking
 
             raise ConfigurationError(lacking("tokens (JWT)", error.name, "auth")) from None
         options = self._options

@@ -15,9 +15,9 @@ from typing import Final
 
 import msgspec
 
-from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.gateway.auth.identity import Identity, NotProved
+from styx.values.codec import shown
 
 PREFIX: Final = "styx_"
 KEYS_MAX: Final = 10_000

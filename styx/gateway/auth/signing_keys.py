@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.gateway.auth.tokens import SigningKey, read_jwks, read_pem
 from styx.gateway.hosts import is_loopback
+from styx.values.codec import shown
 
 REFRESH_SECONDS: Final = 300.0
 RETRY_SECONDS: Final = 10.0

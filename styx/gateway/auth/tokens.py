@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from cryptography.x509 import load_pem_x509_certificate
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from styx.codec import shown
 from styx.errors import ConfigurationError
 from styx.gateway.auth.api_keys import INVALID
 from styx.gateway.auth.identity import Identity, NotProved, UnknownKey
+from styx.values.codec import shown
 
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 TOKEN_CHARS_MAX: Final = 16 * 1024

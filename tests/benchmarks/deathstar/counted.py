@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from styx import App, Context
-from styx.function_spec import FunctionSpec
+from styx.model.function_spec import FunctionSpec
 
 
 @contextmanager

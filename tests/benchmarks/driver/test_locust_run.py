@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from styx.ports import free_port
+from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.docs.snippets import ROOT
 

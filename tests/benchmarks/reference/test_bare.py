@@ -7,8 +7,8 @@ import pytest
 from benchmarks.reference import bare
 from benchmarks.reference.bare_loop import bare_loop
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
-from styx.codec import decode_plain, encode_strict
 from styx.messages import decode_reply
+from styx.values.codec import decode_plain, encode_strict
 
 
 def state_of(balances: dict[int, int]) -> dict[int, bytes]:

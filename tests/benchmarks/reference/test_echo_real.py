@@ -14,9 +14,9 @@ from benchmarks.driver.result import SearchResult, read
 from benchmarks.reference.__main__ import main
 from benchmarks.reference.echo_deployment import ROLE, echo_on
 from benchmarks.ycsbt.bank import account
-from styx.app import App
+from proof.cluster.child import ChildFailed
 from styx.client.kafka import KafkaClient
-from styx.testing.cluster.child import ChildFailed
+from styx.model.app import App
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka
 

@@ -26,9 +26,9 @@ from benchmarks.tpcc.witness import Witness
 from styx import App
 from styx.client.base import Client, FunctionLike, KeyLike, OperatorLike
 from styx.client.load import LoadTarget
-from styx.codec import decode_plain
 from styx.messages import Reply, ReplyError, Request
 from styx.testing.serial import SerialReference
+from styx.values.codec import decode_plain
 
 SETTINGS = Settings(warehouses=2, items=40, customers=30, remote_item=0.1, rollback=0.1, by_name=0.5)
 REQUESTS = 300

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import styx
+from proof.chaos_app import app as chaos_app
+from proof.random_programs import CONTENDED, MIXED, random_request
 from styx import App, Context, Operator
 from styx.cli.check.check_watch import CheckWatch
 from styx.cli.check.checker import Checker
@@ -17,9 +19,7 @@ from styx.cli.check.feed import Feed
 from styx.cli.check.messages import Difference, Epoch, State, to_checker
 from styx.client.embedded import EmbeddedClient
 from styx.errors import InTransactionError, RequestRejected
-from styx.limits import Limits
-from styx.testing.chaos_app import app as chaos_app
-from styx.testing.random_programs import CONTENDED, MIXED, random_request
+from styx.model.limits import Limits
 
 pytestmark = pytest.mark.anyio
 LIMITS = Limits(invocations_max=300, operations_max=2_000, call_depth_max=64, value_bytes_max=20_000)

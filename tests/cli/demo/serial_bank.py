@@ -6,10 +6,10 @@ from itertools import count
 from styx.cli.demo.bank import app
 from styx.cli.demo.journal import Entry, Journal
 from styx.cli.demo.workload import Call
-from styx.codec import encode_any
 from styx.messages import ReplyRecord, Request, reply_of
 from styx.testing.recorded_history import RecordedHistory
 from styx.testing.serial import SerialReference
+from styx.values.codec import encode_any
 
 
 class SerialBank:

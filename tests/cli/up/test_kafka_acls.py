@@ -15,16 +15,16 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.protocol.admin import CreateAclsRequest
 
 import styx
+from styx.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, parse_kafka_url
+from styx.kafka.appender import Appender
+from styx.kafka.topics import topics_of
 from styx.log.base import Stream
-from styx.log.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, parse_kafka_url
-from styx.log.kafka.appender import Appender
-from styx.log.kafka.topics import topics_of
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.cli.served import unset, up
 from tests.cli.test_up_process import APP
 from tests.docs.snippets import ROOT
-from tests.log.kafka.blocking import records
-from tests.log.kafka.login_broker import login_broker
+from tests.kafka.blocking import records
+from tests.kafka.login_broker import login_broker
 from tests.real_services import RealKafka
 
 pytestmark = pytest.mark.slow

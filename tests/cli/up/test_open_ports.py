@@ -16,7 +16,7 @@ from typing import NamedTuple
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from styx.ports import free_port
+from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.cli.served import STYX, unset, up
 from tests.cli.test_up_process import APP

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from styx.log.kafka.address import KafkaAddress
+from styx.kafka.address import KafkaAddress
 from tests.client.kafka.fake_worker import FakeWorker, create_topics
 from tests.real_services import RealKafka
 

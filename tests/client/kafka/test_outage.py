@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from styx.errors import NotSent
+from styx.kafka.address import KafkaAddress
 from styx.kafka_requests.requester import Requester
-from styx.log.kafka.address import KafkaAddress
 from styx.messages import Request
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_worker import FakeWorker

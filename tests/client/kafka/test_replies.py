@@ -9,11 +9,11 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
 
 from styx.errors import NotSent
+from styx.kafka.fetch import Chunk
+from styx.kafka.session import KafkaSession
 from styx.kafka_requests import replies as replies_module
 from styx.kafka_requests.damage import offset_behind
 from styx.kafka_requests.replies import ReplyReader
-from styx.log.kafka.fetch import Chunk
-from styx.log.kafka.session import KafkaSession
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_session import FakeSession, turns
 

@@ -8,9 +8,9 @@ from aiokafka import AIOKafkaProducer
 
 from styx import Limits
 from styx.errors import ConfigurationError, NotSent, OutcomeUnknown, RequestRejected
+from styx.kafka.address import KafkaAddress
+from styx.kafka.topics import topics_of
 from styx.kafka_requests.requester import Requester
-from styx.log.kafka.address import KafkaAddress
-from styx.log.kafka.topics import topics_of
 from styx.messages import Reply, Request
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_worker import REPLY_PARTITIONS, FakeWorker

@@ -21,7 +21,7 @@ from styx.coordinator.events import (
     WorkerSaid,
     WorkersWanted,
 )
-from styx.protocol import Broken, Conflicts, Done, Loaded, LoadFailed, ObjectRef, SlotPart, SlotsStored
+from styx.protocol.messages import Broken, Conflicts, Done, Loaded, LoadFailed, ObjectRef, SlotPart, SlotsStored
 
 
 class Observed:

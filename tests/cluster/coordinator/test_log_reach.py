@@ -10,11 +10,11 @@ import pytest
 from styx.cluster.coordinator.log_reach import beyond
 from styx.cluster.coordinator.process import CoordinatorProcess
 from styx.cluster.options import CoordinatorOptions, ProcessOptions, cluster_limits
-from styx.coordinator.metadata import manifest_name, write_manifest
 from styx.errors import EngineFailed
-from styx.log.kafka.address import parse_kafka_url
-from styx.log.kafka.topics import existing_topics, topics_of
-from styx.protocol import Manifest, SlotManifest, SlotPart
+from styx.kafka.address import parse_kafka_url
+from styx.kafka.topics import existing_topics, topics_of
+from styx.protocol.messages import Manifest, SlotManifest, SlotPart
+from styx.snapshot.metadata import manifest_name, write_manifest
 from styx.store import MemoryStore
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport import Security

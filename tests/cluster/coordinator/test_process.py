@@ -7,10 +7,10 @@ import pytest
 from styx.cluster.coordinator.process import CoordinatorProcess
 from styx.cluster.options import CoordinatorOptions, ProcessOptions, cluster_limits
 from styx.errors import ConfigurationError
-from styx.limits import Limits
-from styx.log.kafka.address import parse_kafka_url
-from styx.log.kafka.transaction import TRANSACTION_SECONDS_MAX
-from styx.patience import alive_seconds_max
+from styx.kafka.address import parse_kafka_url
+from styx.kafka.transaction import TRANSACTION_SECONDS_MAX
+from styx.model.limits import Limits
+from styx.process.patience import alive_seconds_max
 from styx.store.memory import MemoryStore
 from styx.transport import Security
 

@@ -9,7 +9,7 @@ import pytest
 
 from styx.cluster.background import Background
 from styx.cluster.coordinator.runtimes import NAME, Runtimes, read_runtime
-from styx.runtime import FACT, RUNTIME
+from styx.process.runtime import FACT, RUNTIME
 from styx.store.memory import MemoryStore
 from styx.transport import Connection, Hello
 

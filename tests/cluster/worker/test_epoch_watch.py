@@ -16,9 +16,9 @@ from styx.cluster.worker.time_breakdown import EPOCHS_PER_SAMPLE
 from styx.cluster.worker.timed_steps import TimedSteps
 from styx.coordinator import events as coordinator_events
 from styx.coordinator.coordinator import Coordinator
-from styx.limits import Limits
 from styx.messages import ReplyRecord, Request, encode_request
-from styx.protocol import Recover
+from styx.model.limits import Limits
+from styx.protocol.messages import Recover
 from styx.sequencer.arrival import Arrival
 from styx.worker import events as worker_events
 from styx.worker.worker import Worker

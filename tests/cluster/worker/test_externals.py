@@ -9,7 +9,7 @@ from weakref import ref
 import pytest
 
 from styx.cluster.worker.externals import ClusterExternals
-from styx.limits import Limits
+from styx.model.limits import Limits
 
 pytestmark = pytest.mark.anyio
 

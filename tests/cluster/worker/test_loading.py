@@ -9,15 +9,15 @@ from typing import Any, cast
 import pytest
 
 from styx.cluster.worker.loading import Loaded, load
+from styx.kafka.reader import KafkaReader
 from styx.log import Stream
-from styx.log.kafka.reader import KafkaReader
 from styx.log.memory import MemoryLog
 from styx.messages import decode_reply
-from styx.protocol import Manifest, SlotManifest
+from styx.protocol.messages import Manifest, SlotManifest
+from styx.snapshot.store import store_slots
 from styx.store import MemoryStore
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker.events import LoadState, SlotContent, StateLoaded, StateUnusable, StoreSlots
-from styx.worker.snapshot_io import store_slots
 
 WAIT_SECONDS = PATIENCE_SECONDS
 

@@ -13,7 +13,7 @@ from styx.cluster.worker.counters import Counters
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.recovery_watch import ReplayWatch, first_lost, tell_lost
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
-from styx.protocol import Recover
+from styx.protocol.messages import Recover
 from styx.reports.function_reports import FunctionReports
 from styx.reports.mistakes import read_page
 from styx.worker.events import NotResumed, ReplyDiffers

@@ -11,7 +11,7 @@ from weakref import ref
 import pytest
 
 from styx.cluster.worker.reply_log import APPEND_BYTES, QUEUED_BYTES_MAX, ReplyLog
-from styx.log.kafka.appender import Appender
+from styx.kafka.appender import Appender
 from styx.messages import ReplyRecord
 
 pytestmark = pytest.mark.anyio

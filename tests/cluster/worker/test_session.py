@@ -16,10 +16,10 @@ from styx.cluster.wire import Code, Deployment, Leave, Released, StandBy, Welcom
 from styx.cluster.worker import session as session_module
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.session import WorkerSession
-from styx.limits import Limits
-from styx.log.kafka.address import KafkaAddress
+from styx.kafka.address import KafkaAddress
 from styx.messages import ReplyRecord
-from styx.protocol import Commit, Join, Recover
+from styx.model.limits import Limits
+from styx.protocol.messages import Commit, Join, Recover
 from styx.store import MemoryStore
 from styx.transport import Connection, Security
 from styx.worker.events import Effect, EmitReplies, Event, LoadedSlot, StateLoaded

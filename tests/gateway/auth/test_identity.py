@@ -17,7 +17,7 @@ from styx.gateway.auth.api_keys import new_key, utc_now
 from styx.gateway.auth.identity import Identity
 from styx.gateway.front import Entrance, Front
 from styx.gateway.request_options import idempotency_key
-from styx.limits import IDEMPOTENCY_KEY_CHARS_MAX
+from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX
 from tests.gateway.asgi import Answer, exchange
 from tests.gateway.auth.signers import AUDIENCE, ISSUER, Signer, jwks
 

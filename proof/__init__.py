@@ -1,0 +1,1 @@
+"""What proves the product and is not part of it: the simulator, fault runs on real processes, the outside judge."""

@@ -1,0 +1,392 @@
+"""An app whose requests carry small programs, so that random requests reach every rule of the programming model.
+
+Three operators (text keys, number keys with a state type, composite keys with a partition key) register the same
+function `run`, an interpreter; a fourth is a bank for conservation checks. It only interprets: programs are made in
+`proof.random_programs`, by hand in tests, or by a shrinker. Programs have no loops, so they end; those that
+spin are ended.
+
+A program is a list of steps, a step a list of a name and its operands, all of it plain msgpack or JSON. It runs on the
+entity it is sent to and has one register, the number that it last read, computed or was returned; `run` returns it.
+An entity's state is a number, a counter and a note.
+
+    ["read"]                     register = number (0 if there is no entity)
+    ["add", n]                   number += n; register = number
+    ["mix", n]                   number = f(number, register, n), where order matters; register = number
+    ["set", n] / ["keep"]        blind write: number = n / number = register, without reading
+    ["delete"]                   removes the entity
+    ["guard", n]                 raises `Low` if number < n
+    ["call", mode, target, p]    runs program p on the target; "sync": register = its result; "async"
+    ["fresh", mode, p]           counter += 1, then runs p on an entity named after it (composite keys: same slot)
+    ["if", n, p, q]              p if register % 7 < n, else q
+    ["try", p]                   p, and register = -1 if it raises an exception of its own
+    ["raise"]                    raises `Chaos`
+    ["random"] / ["now"]         register = a number from ctx.random() / ctx.now()
+    ["uuid"]                     the note becomes ctx.uuid() and the register a part of it
+    ["outside", n]               register = what the function `outside` gives for (n, register), called externally
+    ["spin", kind]               "endless" or "slow": runs too long, or perhaps (`proof.spinning`); "hidden":
+                                 endless, and hides that it was ended
+    ["mutate"]                   empties this invocation's copy of its own arguments
+    ["poison", kind]             misbehaves; see `POISONS`
+
+A target is ["at", operator index, n], ["by", operator index, m] (key number register % m), ["self"], or ["caller"].
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from proof.spinning import Interrupted, spin
+from styx.model.app import App
+from styx.model.context import Context
+from styx.model.operator import Operator
+from styx.model.partitioning import Key
+from styx.values.codec import decode_plain
+
+MODULUS: Final = 1_000_003
+"""Numbers that programs compute stay below this."""
+FRESH_KEYS: Final = 1_000
+"""Key numbers from here on are made by ["fresh", …]."""
+INITIAL_BALANCE: Final = 100
+"""What an account holds before its first transfer."""
+
+
+class Low(Exception):
+    """A guard found too low a number."""
+
+
+class Chaos(Exception):
+    """A program said so."""
+
+
+class InsufficientFunds(Exception):
+    """An account cannot pay."""
+
+
+class Cell(msgspec.Struct):
+    """An entity's state; the state type of the `number` operator."""
+
+    number: int = 0
+    counter: int = 0
+    note: str = ""
+
+
+def _warehouse(key: tuple[int, int]) -> int:
+    return key[0]
+
+
+text = Operator("text", key_type=str)
+number = Operator("number", key_type=int, state_type=Cell)
+pair = Operator("pair", n_partitions=3, key_type=(int, int), partition_key=_warehouse)
+account = Operator("account", n_partitions=4)
+
+PROGRAMMED: Final = (text, number, pair)
+"""The operators that run programs; a target's operator index counts in here."""
+
+app = App("chaos", [text, number, pair, account])
+
+
+def key_of(operator_index: int, n: int) -> Key:
+    """The key with number `n` of an operator of `PROGRAMMED`; composite keys share three partitions."""
+    return (f"k{n}", n, (n % 3, n))[operator_index]
+
+
+# The interpreter -------------------------------------------------------------------------------------------
+
+
+class Program:
+    """One invocation of `run`: its context, its register, and where it was called from."""
+
+    __slots__ = ("arguments", "caller", "cell", "ctx", "register")
+
+    def __init__(self, ctx: Context, arguments: list[Any], caller: list[Any] | None) -> None:
+        self.ctx = ctx
+        self.arguments = arguments
+        self.caller = caller
+        self.cell: Callable[[], Cell] = Cell
+        self.register = 0
+
+    async def run(self, steps: list[Any]) -> None:
+        """Runs the steps one after the other."""
+        for name, *operands in list(steps):
+            await _STEPS[name](self, *operands)
+
+    async def load(self) -> Cell:
+        """The entity's state, a new one if it has none."""
+        state = await self.ctx.get()
+        if state is None:
+            return self.cell()
+        return state if isinstance(state, Cell) else Cell(**state)
+
+    async def store(self, cell: Cell) -> None:
+        """Writes the entity's state in its operator's form."""
+        await self.ctx.put(cell if self.ctx.operator == "number" else msgspec.structs.asdict(cell))
+
+    async def update(self, value: int) -> None:
+        """Sets number and register, keeping the rest of the state."""
+        cell = await self.load()
+        cell.number = self.register = value
+        await self.store(cell)
+
+    async def call(self, mode: str, operator: str, key: Any, steps: list[Any]) -> None:
+        """Runs a program elsewhere."""
+        params = (steps, [self.ctx.operator, self.ctx.key])
+        if mode == "async":
+            self.ctx.call_async(operator, "run", key, params)
+        else:
+            self.register = await self.ctx.call(operator, "run", key, params)
+
+
+async def _read(program: Program) -> None:
+    program.register = (await program.load()).number
+
+
+async def _add(program: Program, n: int) -> None:
+    await program.update((await program.load()).number + n)
+
+
+async def _mix(program: Program, n: int) -> None:
+    cell = await program.load()
+    cell.number = (cell.number * 31 + program.register * 7 + n) % MODULUS
+    await program.store(cell)
+    program.register = cell.number
+
+
+async def _set(program: Program, n: int) -> None:
+    await program.store(Cell(n))
+
+
+async def _keep(program: Program) -> None:
+    await program.store(Cell(program.register))
+
+
+async def _delete(program: Program) -> None:
+    await program.ctx.delete()
+
+
+async def _guard(program: Program, n: int) -> None:
+    found = (await program.load()).number
+    if found < n:
+        raise Low(f"{program.ctx.operator}[{program.ctx.key!r}] holds {found}, less than {n}")
+
+
+async def _call(program: Program, mode: str, target: list[Any], steps: list[Any]) -> None:
+    kind, *operands = target
+    if kind == "at":
+        operator, key = PROGRAMMED[operands[0]].name, key_of(*operands)
+    elif kind == "by":
+        operator, key = PROGRAMMED[operands[0]].name, key_of(operands[0], program.register % operands[1])
+    elif kind == "caller" and program.caller is not None:
+        operator, key = program.caller
+    else:
+        operator, key = program.ctx.operator, program.ctx.key
+    await program.call(mode, operator, key, steps)
+
+
+async def _fresh(program: Program, mode: str, steps: list[Any]) -> None:
+    cell = await program.load()
+    cell.counter += 1
+    await program.store(cell)
+    key: Any = program.ctx.key
+    if isinstance(key, tuple):
+        made: Any = (key[0], FRESH_KEYS + key[1] * 1_000 % MODULUS + cell.counter)
+    elif isinstance(key, int):
+        made = FRESH_KEYS + key * 1_000 % MODULUS + cell.counter
+    else:
+        made = f"{key}/{cell.counter}"
+    await program.call(mode, program.ctx.operator, made, steps)
+
+
+async def _if(program: Program, n: int, then: list[Any], otherwise: list[Any]) -> None:
+    await program.run(then if program.register % 7 < n else otherwise)
+
+
+async def _try(program: Program, steps: list[Any]) -> None:
+    try:
+        await program.run(steps)
+    except (Low, Chaos):
+        program.register = -1
+
+
+async def _raise(program: Program) -> None:
+    raise Chaos(f"at {program.register}")
+
+
+async def _random(program: Program) -> None:
+    program.register = program.ctx.random().randrange(MODULUS)
+
+
+async def _now(program: Program) -> None:
+    program.register = int(program.ctx.now().timestamp() * 1_000_000) % MODULUS
+
+
+async def _uuid(program: Program) -> None:
+    unique = program.ctx.uuid()
+    cell = await program.load()
+    cell.note = str(unique)
+    await program.store(cell)
+    program.register = unique.int % MODULUS
+
+
+def outside(n: int, register: int) -> int:
+    """The outside function; it fails for some arguments."""
+    if (n + register) % 11 == 0:
+        raise Chaos(f"outside {n} {register}")
+    return (register * 3 + n) % MODULUS
+
+
+async def _outside(program: Program, n: int) -> None:
+    program.register = await program.ctx.call_external(outside, n, program.register)
+
+
+async def _spin(program: Program, kind: str) -> None:
+    try:
+        spin(program.ctx, kind != "slow")
+    except Interrupted:
+        if kind != "hidden":
+            raise
+
+
+async def _mutate(program: Program) -> None:
+    program.arguments.clear()
+
+
+# Misbehaviour ----------------------------------------------------------------------------------------------
+
+
+async def _exit(program: Program) -> None:
+    raise SystemExit(3)
+
+
+async def _interrupt(program: Program) -> None:
+    raise KeyboardInterrupt
+
+
+async def _cancel(program: Program) -> None:
+    raise asyncio.CancelledError
+
+
+async def _stop_iteration(program: Program) -> None:
+    raise StopIteration
+
+
+async def _foreign_await(program: Program) -> None:
+    await asyncio.sleep(0)
+
+
+async def _unencodable_state(program: Program) -> None:
+    await program.ctx.put(object())
+
+
+async def _swallowed(program: Program) -> None:
+    """Hides the engine's refusal of a write; the transaction must end nevertheless."""
+    try:
+        await program.ctx.put({1, 2})
+    except Exception:  # noqa: BLE001 - what a careless author writes
+        program.register = -2
+
+
+async def _unencodable_result(program: Program) -> None:
+    program.register = object()  # type: ignore[assignment]
+
+
+async def _unknown_operator(program: Program) -> None:
+    await program.ctx.call("txet", "run", "k0", ([],))
+
+
+async def _unknown_function(program: Program) -> None:
+    program.ctx.call_async("text", "rum", "k0", ([],))
+
+
+async def _bad_key(program: Program) -> None:
+    program.ctx.call_async("number", "run", "k0", ([],))
+
+
+async def _bad_arguments(program: Program) -> None:
+    program.ctx.call_async("text", "run", "k0", ("not a program",))
+
+
+POISONS: Final[Mapping[str, Callable[[Program], Awaitable[None]]]] = {
+    "exit": _exit,
+    "interrupt": _interrupt,
+    "cancel": _cancel,
+    "stop_iteration": _stop_iteration,
+    "foreign_await": _foreign_await,
+    "unencodable_state": _unencodable_state,
+    "unencodable_result": _unencodable_result,
+    "swallowed": _swallowed,
+    "unknown_operator": _unknown_operator,
+    "unknown_function": _unknown_function,
+    "bad_key": _bad_key,
+    "bad_arguments": _bad_arguments,
+}
+"""What ["poison", kind] does; each ends its transaction and nothing else."""
+
+
+async def _poison(program: Program, kind: str) -> None:
+    await POISONS[kind](program)
+
+
+_STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
+    "read": _read,
+    "add": _add,
+    "mix": _mix,
+    "set": _set,
+    "keep": _keep,
+    "delete": _delete,
+    "guard": _guard,
+    "call": _call,
+    "fresh": _fresh,
+    "if": _if,
+    "try": _try,
+    "raise": _raise,
+    "random": _random,
+    "now": _now,
+    "uuid": _uuid,
+    "mutate": _mutate,
+    "spin": _spin,
+    "outside": _outside,
+    "poison": _poison,
+}
+
+
+async def run(ctx: Context, program: list[Any], caller: list[Any] | None = None) -> Any:
+    """Runs a program on this entity; `caller` is the calling entity's [operator, key]. Returns the register."""
+    running = Program(ctx, program, caller)
+    await running.run(program)
+    return running.register
+
+
+for _operator in PROGRAMMED:
+    _operator.register(run)
+
+
+# The bank --------------------------------------------------------------------------------------------------
+
+
+@account.register
+async def credit(ctx: Context, amount: int) -> int:
+    """Adds to the account; gives the new balance."""
+    balance: int = await ctx.get(INITIAL_BALANCE) + amount
+    await ctx.put(balance)
+    return balance
+
+
+@account.register
+async def transfer(ctx: Context, to: str, amount: int) -> int:
+    """Moves money to another account, or raises `InsufficientFunds`; gives the balance left."""
+    balance: int = await ctx.get(INITIAL_BALANCE) - amount
+    if balance < 0:
+        raise InsufficientFunds(f"{ctx.key} cannot pay {amount}")
+    await ctx.put(balance)
+    ctx.call_async(account, credit, to, (amount,))
+    return balance
+
+
+def money_made(state: Mapping[tuple[str, Key], bytes]) -> int:
+    """What all transfers together created out of nothing: 0, or the engine is broken."""
+    balances: list[int] = [decode_plain(data) for (operator, _), data in state.items() if operator == account.name]
+    return sum(balances) - INITIAL_BALANCE * len(balances)

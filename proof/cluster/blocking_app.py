@@ -1,0 +1,63 @@
+"""An app whose functions do not end, or end late, for clusters under test. Counts in one entity each."""
+
+from __future__ import annotations
+
+import fcntl
+import time
+
+from styx.model.app import App
+from styx.model.context import Context
+from styx.model.operator import Operator
+
+counter = Operator("counter")
+app = App("blocking", [counter])
+
+
+@counter.register
+async def add(ctx: Context) -> int:
+    """Adds one, here and on the entity's shadow, which is anywhere."""
+    total: int = await ctx.get(0) + 1
+    await ctx.put(total)
+    ctx.call_async(counter, shadow, f"shadow of {ctx.key}")
+    return total
+
+
+@counter.register
+async def shadow(ctx: Context) -> None:
+    """What `add` does elsewhere."""
+    await ctx.put(await ctx.get(0) + 1)
+
+
+@counter.register
+async def block(ctx: Context, seconds: float) -> int:
+    """Holds up its worker in C, then adds one."""
+    time.sleep(seconds)  # noqa: ASYNC251 - that is what is wrong with it
+    total: int = await ctx.get(0) + 1
+    await ctx.put(total)
+    return total
+
+
+@counter.register
+async def wait_for_lock(ctx: Context, path: str) -> int:
+    """Holds up its worker in C for as long as somebody else has the file's lock, then adds one."""
+    with open(path) as file:  # noqa: ASYNC230 - that is what is wrong with it
+        fcntl.flock(file, fcntl.LOCK_EX)
+    total: int = await ctx.get(0) + 1
+    await ctx.put(total)
+    return total
+
+
+@counter.register
+async def spin(ctx: Context) -> None:
+    """Never ends; elsewhere, too."""
+    await ctx.put(99)
+    ctx.call_async(counter, shadow, f"shadow of {ctx.key}")
+    while True:
+        pass
+
+
+@counter.register
+async def spin_elsewhere(ctx: Context) -> None:
+    """Waits for a function that never ends."""
+    await ctx.put(99)
+    await ctx.call(counter, spin, f"elsewhere than {ctx.key}")

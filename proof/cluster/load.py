@@ -1,0 +1,221 @@
+"""Steady load on a cluster under test: random requests at a given rate, whether replies come or not (open loop).
+
+Requests go through Kafka, a part of them over HTTP, and a part carries idempotency keys: those are sent again until
+they are answered, and some once more after that. It writes down every reply and judges none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from proof.random_programs import Profile, random_request
+from styx.client.base import Client
+from styx.errors import InTransactionError, RequestRejected
+from styx.messages import Reply
+from styx.model.operator import Operator
+
+TICK_SECONDS: Final = 0.01
+REQUEST_SECONDS_MAX: Final = 60.0
+"""How long one attempt waits for its reply; longer than any single fault takes it away."""
+ATTEMPTS_MAX: Final = 600
+PAUSE_SECONDS: Final = 0.1
+"""Between two attempts at one request; so a request with a key is tried for a minute at least."""
+UNDER_WAY_MAX: Final = 5_000
+"""Beyond this nothing new is sent: half of what a client allows."""
+_NOT_TAKEN: Final = frozenset({"overloaded", "unavailable"})
+
+
+class Planned(NamedTuple):
+    """A request before it has an id: what a client's `submit` takes."""
+
+    operator: str
+    key: Any
+    function: str
+    arguments: tuple[Any, ...]
+
+
+STEADY: Final = Profile(keys=300, calls_max=6, transfers=0.4, poisoned=0.02)
+"""Few enough entities for conflicts, and many enough that load does not pile up on one of them."""
+
+
+OUTSIDE: Final = 0.02
+"""Share of programs that call an outside function."""
+
+
+class LoadOptions(NamedTuple):
+    """`rate` is requests a second; the other two are shares of requests, from 0 to 1."""
+
+    rate: float = 100.0
+    keyed: float = 0.3
+    http: float = 0.15
+
+
+def chaos_requests(rng: Random, profile: Profile = STEADY) -> Callable[[], Planned]:
+    """Makes random requests for `proof.chaos_app`, those left out that no client would send."""
+
+    def make() -> Planned:
+        while True:
+            request = random_request(rng, profile)
+            try:
+                arguments = msgspec.msgpack.decode(request.params)
+            except msgspec.DecodeError:
+                continue
+            if isinstance(arguments, list):
+                key = tuple(request.key) if isinstance(request.key, list) else request.key
+                if request.function == "run" and arguments and rng.random() < OUTSIDE:
+                    arguments[0] = [*arguments[0], ["outside", rng.randrange(10)]]
+                return Planned(request.operator, key, request.function, tuple(arguments))
+
+    return make
+
+
+class SteadyLoad:
+    """Sends between `start` and `stop`; `pause` lets it idle in between.
+
+    `replies` are all that came, `reply_times` when, by the event loop's clock; `seen` counts what became of attempts.
+    """
+
+    def __init__(
+        self,
+        kafka: Client,
+        http: Client | None,
+        operators: dict[str, Operator],
+        make: Callable[[], Planned],
+        options: LoadOptions,
+        rng: Random,
+    ) -> None:
+        self.replies: list[Reply] = []
+        self.reply_times: list[float] = []
+        self.contradictions: list[str] = []
+        self.seen: Counter[str] = Counter()
+        self._kafka = kafka
+        self._http = http
+        self._operators = operators
+        self._make = make
+        self._options = options
+        self._rng = rng
+        self._keys = 0
+        self._first: dict[str, Reply] = {}
+        self._running = asyncio.Event()
+        self._replied = asyncio.Event()
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._sender: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begins, and goes on after a `pause`."""
+        self._running.set()
+        if self._sender is None:
+            self._sender = asyncio.create_task(self._send_on())
+
+    def pause(self) -> None:
+        """Nothing new is sent until `start`."""
+        self._running.clear()
+
+    async def stop(self) -> None:
+        """Sends nothing new, and waits until nothing is under way; raises what broke the load itself."""
+        self.pause()
+        if self._sender is not None:
+            self._sender.cancel()
+            await asyncio.wait([self._sender])
+            if not self._sender.cancelled():
+                self._sender.result()
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+
+    async def next_reply(self, seconds: float) -> None:
+        """Waits for the next reply; raises `TimeoutError` if none comes within `seconds`."""
+        self._replied.clear()
+        async with asyncio.timeout(seconds):
+            await self._replied.wait()
+
+    async def _send_on(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = 0.0
+        last_s = loop.time()
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            if not self._running.is_set():
+                await self._running.wait()
+                last_s, due = loop.time(), 0.0
+            now_s = loop.time()
+            # What this process itself could not send in time is not made up for: a burst is no steady load.
+            due += min(now_s - last_s, 0.1) * self._options.rate
+            last_s = now_s
+            while due >= 1:
+                due -= 1
+                if len(self._under_way) >= UNDER_WAY_MAX:
+                    self.seen["held back"] += 1
+                    continue
+                task = asyncio.create_task(self._request())
+                self._under_way.add(task)
+                task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.contradictions.append(f"a client raised {type(error).__name__}: {error}")
+
+    async def _request(self) -> None:
+        planned, options, rng = self._make(), self._options, self._rng
+        client = self._http if self._http is not None and rng.random() < options.http else self._kafka
+        if client is self._http or rng.random() < options.keyed:
+            self._keys += 1
+            key = f"once-{self._keys}"
+            again = 2 if rng.random() < 0.2 else 1
+            for _ in range(again):
+                await self._until_answered(client, planned, key)
+        else:
+            await self._attempt(client, planned, None)
+
+    async def _until_answered(self, client: Client, planned: Planned, key: str) -> None:
+        for _ in range(ATTEMPTS_MAX):
+            if await self._attempt(client, planned, key):
+                return
+            await asyncio.sleep(PAUSE_SECONDS)
+        self.contradictions.append(f"no reply to a request in {ATTEMPTS_MAX} attempts, idempotency key {key}")
+
+    async def _attempt(self, client: Client, planned: Planned, key: str | None) -> bool:
+        """Whether a reply came."""
+        operator, entity, function, arguments = planned
+        self.seen["sent"] += 1
+        try:
+            reply = await client.request(
+                self._operators.get(operator, operator) if client is self._kafka else operator,
+                entity,
+                function,
+                *arguments,
+                timeout=REQUEST_SECONDS_MAX,
+                idempotency_key=key,
+            )
+        except (ConnectionError, TimeoutError) as error:
+            self.seen[type(error).__name__] += 1
+            return False
+        except (InTransactionError, RequestRejected) as error:
+            self.seen[f"refused: {type(error).__name__}"] += 1
+            return True
+        if reply.error is not None and reply.error.code in _NOT_TAKEN:
+            self.seen[reply.error.code] += 1
+            return False
+        self._take(reply, key)
+        return True
+
+    def _take(self, reply: Reply, key: str | None) -> None:
+        outcome = "committed" if reply.error is None else reply.error.code
+        self.seen[outcome] += 1
+        if not reply.tid:
+            return  # refused on this side: no worker has seen it
+        self.replies.append(reply)
+        self.reply_times.append(asyncio.get_running_loop().time())
+        self._replied.set()
+        # A rejection runs nothing, and is not remembered.
+        if key is not None and outcome in ("committed", "aborted"):
+            first = self._first.setdefault(key, reply)
+            if (reply.tid, reply.result, reply.error) != (first.tid, first.result, first.error):
+                self.contradictions.append(f"idempotency key {key} gave {first}, then {reply}")

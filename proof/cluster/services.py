@@ -1,0 +1,100 @@
+"""The broker and the object store of a cluster under test, as something that can be killed and started again.
+
+`LocalServices` runs both on this machine with the project's `scripts/services`. Tests of a cluster elsewhere bring
+their own `Service`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Protocol
+
+from styx.errors import ConfigurationError
+from styx.process.ports import free_port
+
+SCRIPT: Final = Path(__file__).parents[2] / "scripts/services"
+COMMAND_SECONDS_MAX: Final = 1_800
+"""Installing builds MinIO, if it is not there yet."""
+
+
+class Service(Protocol):
+    """A server of its own process; both methods block until it is done."""
+
+    def kill(self) -> None:
+        """SIGKILL."""
+
+    def start(self) -> None:
+        """Brings it back at the same address, with what it had stored."""
+
+
+class LocalService:
+    """One of the servers that `scripts/services` runs: `kafka` or `minio`."""
+
+    def __init__(self, name: str, environment: dict[str, str]) -> None:
+        self.name = name
+        self._environment = environment
+
+    def kill(self) -> None:
+        """As `Service.kill`."""
+        self._command("kill")
+
+    def start(self) -> None:
+        """As `Service.start`."""
+        self._command("start")
+
+    def stop(self) -> None:
+        """SIGTERM, and waits for its end."""
+        self._command("stop")
+
+    def _command(self, verb: str) -> None:
+        done = subprocess.run(
+            [SCRIPT, verb, self.name],
+            check=False,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS_MAX,
+        )
+        if done.returncode:
+            raise OSError(f"{SCRIPT} {verb} {self.name} failed: {done.stderr.strip()}")
+
+
+class LocalServices:
+    """Kafka and MinIO on free ports of this machine, in a temporary directory."""
+
+    def __init__(self, directory: Path) -> None:
+        kafka_port, minio_port = free_port(following=1), free_port()
+        environment = {
+            **os.environ,
+            "STYX_SERVICES_DATA": str(directory),
+            "STYX_KAFKA_PORT": str(kafka_port),
+            "STYX_MINIO_PORT": str(minio_port),
+        }
+        self.kafka = LocalService("kafka", environment)
+        self.minio = LocalService("minio", environment)
+        self.kafka_address = f"127.0.0.1:{kafka_port}"
+        self.s3_endpoint = f"http://127.0.0.1:{minio_port}"
+
+
+@contextmanager
+def local_services() -> Iterator[LocalServices]:
+    """Both run inside of the block, and nothing is left of them behind it. Raises `ConfigurationError` or `OSError`."""
+    if not SCRIPT.exists():
+        raise ConfigurationError(f"{SCRIPT} is not there: run this from a copy of the repository")
+    directory = Path(tempfile.mkdtemp(prefix="styx-services-"))
+    services = LocalServices(directory)
+    try:
+        services.kafka.start()
+        services.minio.start()
+        yield services
+    finally:
+        services.kafka.stop()
+        services.minio.stop()
+        shutil.rmtree(directory, ignore_errors=True)

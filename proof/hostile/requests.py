@@ -1,0 +1,148 @@
+"""Requests that are wrong in one way each, as bytes, with the statuses that may answer them. Sends nothing.
+
+None of them is a request of the app, so none may be answered with success; none may be a server's error; and each
+refusal says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Final, NamedTuple
+
+from proof.hostile.target import Target
+
+MIB: Final = 1024 * 1024
+NOISE: Final = 40
+"""Pieces of random bytes."""
+REFUSED: Final = frozenset({400, 401, 403, 404, 405, 408, 409, 411, 413, 414, 415, 422, 429, 431, 501, 505})
+
+
+class Wrong(NamedTuple):
+    """`closes`: the connection may also be closed without an answer."""
+
+    name: str
+    data: bytes
+    statuses: frozenset[int] = REFUSED
+    closes: bool = False
+
+
+def wrong_requests(target: Target, path: str, seed: int) -> Iterator[Wrong]:
+    """`path` is that of a function's call, `/v1/OPERATOR/KEY/FUNCTION`."""
+    _, v1, operator, _, function = path.split("/")
+    yield from _paths(target, f"/{v1}/{operator}", function)
+    yield from _headers(target, path)
+    yield from _bodies(target, path)
+    yield from _lengths(target, path)
+    yield from _methods(target, path)
+    random = Random(seed)
+    for number in range(NOISE):
+        yield Wrong(f"noise {number}", random.randbytes(random.randrange(1, 4000)) + b"\r\n\r\n", closes=True)
+
+
+def _paths(target: Target, operator: str, function: str) -> Iterator[Wrong]:
+    for name, key in {
+        "%2F": "%2F%2F..%2F",
+        "%00": "a%00b",
+        "half a surrogate": "%ED%A0%80",
+        "two halves": "%ED%A0%BD%ED%B8%80",
+        "no UTF-8": "%FF%FE",
+        "too short UTF-8": "%C0%AF",
+        "broken escape": "a%4",
+        "escape of nothing": "%zz",
+        "overlong": "k" * 3_000,
+        "overlong, escaped": "%41" * 3_000,
+        "dots": "..",
+        "empty": "",
+        "a question mark": "a%3Fb",
+        "combining marks": "%CC%81" * 1_000,
+    }.items():
+        yield Wrong(f"key: {name}", target.post(f"{operator}/{key}/{function}-none"))
+    for name, path in {
+        "slashes": "/" * 5_000,
+        "of another place": "/v1/../../etc/passwd",
+        "a long name": f"/v1/{'o' * 5_000}/a/b",
+        "escapes in names": "/v1/%2e%2e/%2e%2e/%00",
+        "nothing": "/v1",
+    }.items():
+        yield Wrong(f"path: {name}", target.post(path))
+
+
+def _headers(target: Target, path: str) -> Iterator[Wrong]:
+    bad = b'["none", "none", "none"]'  # arguments that no function here takes: never run
+    for name, header in {
+        "an idempotency key of 2 MiB": "Idempotency-Key: " + "k" * (2 * MIB),
+        "an idempotency key of 2 kB": "Idempotency-Key: " + "k" * 2_000,
+        "an idempotency key with blanks": "Idempotency-Key: a b",
+        "a timeout that is none": "Styx-Timeout: 1e9",
+        "a timeout of many digits": "Styx-Timeout: " + "9" * 10_000,
+        "a key type that is none": "Styx-Key-Type: " + "x" * 1_000,
+        "a header of 1 MiB": "X: " + "x" * MIB,
+    }.items():
+        yield Wrong(name, target.post(path, bad, header), closes=True)
+    yield Wrong("100,000 headers", target.post(path, bad, *(f"X-{n}: {n}" for n in range(100_000))), closes=True)
+    yield Wrong("two idempotency keys", target.post(path, bad, "Idempotency-Key: a", "Idempotency-Key: b"))
+    yield Wrong("a header without a name", target.post(path, bad, ": none"))
+    yield Wrong("a header without a colon", target.post(path, bad, "none"))
+    yield Wrong("a header with a NUL", target.post(path, bad, "X: a\0b"))
+    yield Wrong("a folded header", target.post(path, bad, "X: a\r\n b"))
+
+
+def _bodies(target: Target, path: str) -> Iterator[Wrong]:
+    for name, body in {
+        "quotes that never end": b"[" * 129 + b'"' + b'\\"' * 500_000,
+        "deep": b"[" * 500_000,
+        "deep and closed": b"[" * 100_000 + b"]" * 100_000,
+        "deep objects": b'{"a":' * 150_000,
+        "a number of a million digits": b"[" + b"9" * 1_000_000 + b"]",
+        "an exponent of many digits": b"[1e" + b"9" * 1_000 + b"]",
+        "a key twice": b'{"a":1,"a":2}',
+        "a key twice, escaped": b'{"a":1,"\\u0061":2}',
+        "a byte order mark": b"\xef\xbb\xbf[]",
+        "UTF-16": "[]".encode("utf-16"),
+        "UTF-32": "[]".encode("utf-32"),
+        "no UTF-8": b'["\xff"]',
+        "half a surrogate": b'["\\ud800"]',
+        "NaN": b"[NaN]",
+        "a NUL": b"[\0]",
+        "a million arguments": b"[" + b"0," * 500_000 + b"0]",
+        "no JSON": b"<xml/>",
+        "two documents": b"[][]",
+        "3 MiB": b" " * (3 * MIB),
+    }.items():
+        yield Wrong(f"body: {name}", target.post(path, body))
+        yield Wrong(f"load: {name}", target.post(path.rsplit("/", 2)[0], body))
+
+
+def _lengths(target: Target, path: str) -> Iterator[Wrong]:
+    line, kind = f"POST {target.prefix}{path}", "Content-Type: application/json"
+    rest = b'["none", "none", "none"]'
+    for name, headers, body in (
+        ("two lengths", ("Content-Length: 2", "Content-Length: 3"), rest),
+        ("two lengths in one", ("Content-Length: 2, 3",), rest),
+        ("a length and chunks", ("Content-Length: 4", "Transfer-Encoding: chunked"), b"0\r\n\r\n"),
+        ("chunks and a length", ("Transfer-Encoding: chunked", "Content-Length: 4"), b"0\r\n\r\n"),
+        ("a length below zero", ("Content-Length: -1",), rest),
+        ("a length of many digits", ("Content-Length: " + "9" * 100,), rest),
+        ("a length in hexadecimal", ("Content-Length: 0x10",), rest),
+        ("a length with a sign", ("Content-Length: +10",), rest),
+        ("chunks that are none", ("Transfer-Encoding: chunked",), b"zz\r\n[]\r\n0\r\n\r\n"),
+        ("a chunk of many digits", ("Transfer-Encoding: chunked",), b"f" * 20 + b"\r\n"),
+        ("a chunk below zero", ("Transfer-Encoding: chunked",), b"-2\r\n[]\r\n0\r\n\r\n"),
+        ("a chunk longer than it says", ("Transfer-Encoding: chunked",), b"1\r\n[]\r\n0\r\n\r\n"),
+        ("another encoding", ("Transfer-Encoding: gzip",), rest),
+        ("chunked, not last", ("Transfer-Encoding: chunked, identity",), b"0\r\n\r\n"),
+        ("an encoding with a blank before the colon", ("Transfer-Encoding : chunked",), b"0\r\n\r\n"),
+    ):
+        yield Wrong(name, target.head(line, kind, *headers) + body, closes=True)
+
+
+def _methods(target: Target, path: str) -> Iterator[Wrong]:
+    for method in ("GET", "PUT", "DELETE", "PATCH", "TRACE", "MKCOL", "PROPFIND"):
+        yield Wrong(f"{method} of a function", target.head(f"{method} {target.prefix}{path}-none"))
+    yield Wrong("CONNECT", target.head("CONNECT 127.0.0.1:22"), closes=True)
+    yield Wrong("no method", target.head("NONSENSE /"), closes=True)
+    yield Wrong("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", closes=True)
+    yield Wrong("HTTP/9.9", b"GET / HTTP/9.9\r\n\r\n", closes=True)
+    yield Wrong("HTTP/0.9", b"GET /\r\n\r\n", closes=True)
+    yield Wrong("TLS, or none", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(509), closes=True)

@@ -1,0 +1,119 @@
+"""The judge's command line: `run` and `cluster` record and judge, `check` judges what was recorded.
+
+Exit status 0 if nothing was found, 1 for an anomaly, 2 if adya could not tell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from proof.cluster.child import ChildFailed
+from proof.judge import adya, cluster_command
+from proof.judge.app import app
+from proof.judge.claimed_order import problems
+from proof.judge.record import record
+from proof.judge.recorded import Recorded, load
+from proof.judge.workload import MODELS, Model, Workload
+from styx.client.connect import connect
+from styx.client.credential import from_environment
+from styx.errors import ConfigurationError
+from styx.testing.fixture import embedded_cluster
+
+CRASH_EVERY_SECONDS = 0.5
+"""An engine of our own loses power so long after it has recovered."""
+SNAPSHOT_SECONDS = 0.2
+"""Shorter than that, so that a recovery does not begin with the first transaction each time."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; gives the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m proof.judge", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="send transactions, record what they did, and judge it")
+    run.add_argument("--url", help="a deployment of proof.judge.app:app; default: an engine of its own")
+    run.add_argument("--model", choices=MODELS, action="append", help="default: one after the other")
+    run.add_argument("--transactions", type=int, default=5_000, help="of each model")
+    run.add_argument("--processes", type=int, default=20, help="transactions at the same time")
+    run.add_argument("--keys", type=int, default=8, help="entities in use at a time; fewer mean more conflicts")
+    run.add_argument("--seed", type=int, default=0)
+    run.add_argument("--out", type=Path, default=Path("judged"), help="where the histories are written")
+    cluster = commands.add_parser("cluster", help="the same on a cluster of real processes, with faults")
+    cluster_command.add_options(cluster)
+    cluster.add_argument("--out", type=Path, default=Path("judged"), help="where the histories are written")
+    check = commands.add_parser("check", help="judge histories recorded before")
+    check.add_argument("folder", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        adya.find_adya()
+        if options.command == "check":
+            return _worst([judge(recorded, options.folder) for recorded in load(options.folder)])
+        if options.command == "cluster":
+            return _worst([_judged(recorded, options.out) for recorded in cluster_command.run(options)])
+        return _worst([_judged(_run(options, model), options.out) for model in options.model or MODELS])
+    except (ConfigurationError, OSError, ChildFailed) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def judge(recorded: Recorded, folder: Path) -> int:
+    """Prints the verdict on a history saved in `folder`; gives the exit status."""
+    verdict = adya.check(recorded, folder)
+    claimed = problems(recorded)
+    counts = ", ".join(f"{recorded.count(type)} {type}" for type in ("ok", "fail", "info"))
+    words = {True: "strictly serializable", False: "NOT strictly serializable", None: "unknown"}[verdict.valid]
+    print(f"{recorded.model}: {counts}: {words}; {len(claimed)} problems with the claimed order")
+    for kind, explanations in verdict.anomalies.items():
+        for explanation in explanations:
+            print(f"\n{kind}\n{explanation}")
+    for problem in claimed:
+        print(problem)
+    if verdict.valid is False or claimed:
+        return 1
+    return 0 if verdict.valid else 2
+
+
+def _worst(statuses: list[int]) -> int:
+    """An anomaly is worse than not to know."""
+    return 1 if 1 in statuses else max(statuses)
+
+
+def _judged(recorded: Recorded, folder: Path) -> int:
+    recorded.save(folder)
+    return judge(recorded, folder)
+
+
+def _run(options: argparse.Namespace, model: Model) -> Recorded:
+    # Numbers by the time, so that no run meets what an earlier one left in the deployment.
+    first = time.time_ns() // 1_000 if options.url else 0
+    workload = Workload(model, options.keys, options.seed, first)
+    return asyncio.run(_remote(options, workload) if options.url else _own(options, workload))
+
+
+async def _remote(options: argparse.Namespace, workload: Workload) -> Recorded:
+    async with connect(options.url, app, **from_environment(options.url)) as client:
+        return await record([client], workload, processes=options.processes, transactions=options.transactions)
+
+
+async def _own(options: argparse.Namespace, workload: Workload) -> Recorded:
+    with tempfile.TemporaryDirectory() as data_dir:
+        async with embedded_cluster(app, data_dir, snapshot_interval=SNAPSHOT_SECONDS) as cluster:
+
+            async def crash() -> None:
+                while True:
+                    await asyncio.sleep(CRASH_EVERY_SECONDS)
+                    await cluster.crash_and_recover()
+
+            crashes = asyncio.create_task(crash())
+            recorded = await record([cluster], workload, processes=options.processes, transactions=options.transactions)
+            crashes.cancel()
+            await asyncio.wait([crashes])
+            return recorded
+
+
+if __name__ == "__main__":
+    sys.exit(main())

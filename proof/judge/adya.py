@@ -1,0 +1,77 @@
+"""adya, an independent checker of transaction histories (crates.io), run as a program. Nothing is judged here.
+
+It infers the order of each key's versions, builds the graph of dependencies between transactions, with real time in it,
+and searches that for the cycles that a strictly serializable system cannot have.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from proof.judge.recorded import Recorded, files_of
+from styx.errors import ConfigurationError
+
+VERSION: Final = "0.1.0"
+CYCLE_SEARCH_MS: Final = 60_000
+"""Time to search each knot of dependencies; without it a large history would be `unknown`."""
+CHECK_SECONDS_MAX: Final = 600
+EXPLANATIONS_MAX: Final = 2
+"""Anomalies of each kind that are explained."""
+
+_NOT_JUDGED: Final = ("unexpected-txn-micro-op-types", "duplicate-appends", "duplicate-writes")
+"""What makes this version give up on a history; unless it is told that these count, it then calls the history valid."""
+_VERDICTS: Final = {0: True, 1: False, 2: None}
+
+
+class Verdict(NamedTuple):
+    """`valid` is None if adya could not tell; `anomalies` are its proofs by kind."""
+
+    valid: bool | None
+    anomalies: dict[str, list[str]]
+
+
+class _Anomaly(msgspec.Struct):
+    explanation: str = ""
+
+
+class _Report(msgspec.Struct):
+    anomalies: dict[str, list[_Anomaly]]
+
+
+def find_adya() -> Path:
+    """The program, on the path or where `scripts/services` installs. Raises `ConfigurationError`."""
+    folder = Path(os.environ.get("STYX_SERVICES") or Path.home() / ".cache/styx-services")
+    found = shutil.which("adya", path=os.pathsep.join([os.environ.get("PATH", ""), str(folder / "bin")]))
+    if found is None:
+        raise ConfigurationError(f"adya is missing. Install it: {' '.join(install_command(folder))}")
+    return Path(found)
+
+
+def install_command(folder: Path) -> list[str]:
+    """What installs the program into `folder`/bin; builds for some minutes."""
+    return ["cargo", "install", "--locked", "--root", str(folder), f"adya@{VERSION}"]
+
+
+def check(recorded: Recorded, folder: Path) -> Verdict:
+    """adya's verdict on the history saved in `folder`. Raises `ConfigurationError` if it is missing or fails."""
+    history, order = files_of(recorded.model, folder)
+    command: list[str | Path] = [find_adya(), "check", "--json", "-m", recorded.model, "-c", "strict-serializable"]
+    command += ["-a", ",".join(_NOT_JUDGED), "--cycle-search-timeout", str(CYCLE_SEARCH_MS), history]
+    if recorded.model == "rw-register":
+        # Lists tell their order. Of registers it is claimed, but not for transactions of which nothing is known.
+        command += ["--linearizable-keys"] if recorded.count("info") else ["--transaction-order", order]
+    done = subprocess.run(command, check=False, capture_output=True, timeout=CHECK_SECONDS_MAX)
+    if done.returncode not in _VERDICTS:
+        raise ConfigurationError(f"adya failed on {history}: {done.stderr.decode().strip()}")
+    report = msgspec.json.decode(done.stdout, type=_Report)
+    explained = {
+        kind: [each.explanation for each in anomalies[:EXPLANATIONS_MAX]]
+        for kind, anomalies in report.anomalies.items()
+    }
+    return Verdict(_VERDICTS[done.returncode], explained)

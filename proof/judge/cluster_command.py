@@ -1,0 +1,105 @@
+"""`python -m proof.judge cluster`: its options, and the services and processes behind it. The recording is
+`proof.judge.on_cluster`'s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import tempfile
+import time
+from pathlib import Path
+
+from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
+from proof.cluster.services import Service, local_services
+from proof.judge.faults import FAULTS
+from proof.judge.on_cluster import WAYS, Plan, Struck, record_on_cluster
+from proof.judge.recorded import Recorded
+from proof.judge.workload import MODELS
+from styx.errors import ConfigurationError
+
+APP = "proof.judge.app:app"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The command's options, but for `--out`."""
+    parser.add_argument("--model", choices=(*MODELS, "both"), default="both", help="both: at the same time (default)")
+    parser.add_argument("--seconds", type=float, default=30.0, help="at least; and each fault once (default 30)")
+    parser.add_argument("--faults", default=",".join(FAULTS), help=f"of: {', '.join(FAULTS)}; or none (default: all)")
+    parser.add_argument("--client", choices=(*WAYS, "both"), default="both", help="default: both")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--processes", type=int, default=10, help="transactions of each model at the same time")
+    parser.add_argument("--keys", type=int, default=8, help="entities in use at a time; fewer mean more conflicts")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kafka", metavar="HOST:PORT", help="a broker that runs; default: one of its own")
+    parser.add_argument("--s3-endpoint", metavar="URL", help="beside --kafka; default: a directory")
+
+
+def run(options: argparse.Namespace) -> list[Recorded]:
+    """Records as the options say. Raises `ConfigurationError`, `OSError`, or `ChildFailed`."""
+    plan = _plan(options)
+    # It tells of each attempt to reach a broker that is away.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    if options.kafka is not None:
+        return _recorded(options, plan, options.kafka, options.s3_endpoint, _Foreign())
+    with local_services() as services:
+        return _recorded(options, plan, services.kafka_address, services.s3_endpoint, services.kafka)
+
+
+class _Foreign:
+    """A broker that is not ours to restart; `_plan` has seen to it that nobody wants to."""
+
+    def kill(self) -> None:
+        raise NotImplementedError
+
+    def start(self) -> None:
+        raise NotImplementedError
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    faults = [] if options.faults == "none" else options.faults.split(",")
+    for fault in faults:
+        if fault not in FAULTS:
+            raise ConfigurationError(f"there is no fault {fault!r}: choose of {', '.join(FAULTS)}; or none")
+    if options.kafka is not None and "kafka" in faults:
+        raise ConfigurationError("the fault kafka needs a broker of its own: leave out --kafka, or name other --faults")
+    if options.kafka is None and options.s3_endpoint is not None:
+        raise ConfigurationError("--s3-endpoint goes with --kafka")
+    return Plan(
+        models=MODELS if options.model == "both" else (options.model,),
+        ways=WAYS if options.client == "both" else (options.client,),
+        faults=faults,
+        seconds=options.seconds,
+        processes=options.processes,
+        keys=options.keys,
+        seed=options.seed,
+    )
+
+
+def _recorded(
+    options: argparse.Namespace, plan: Plan, kafka: str, s3_endpoint: str | None, broker: Service
+) -> list[Recorded]:
+    # A name by the time: nothing that an earlier run left on the broker is met.
+    name = f"judge-{time.time_ns() // 1_000_000}"
+    directory = Path(tempfile.mkdtemp(prefix="styx-judge-"))
+    print(f"the processes' logs are in {directory}", flush=True)
+    cluster_options = ClusterOptions(
+        app=APP,
+        name=name,
+        kafka=kafka,
+        store=name if s3_endpoint is not None else (directory / "store").as_uri(),
+        s3_endpoint=s3_endpoint,
+        directory=directory,
+        workers=options.workers,
+    )
+
+    async def record() -> list[Recorded]:
+        async with ClusterUnderTest(cluster_options) as cluster:
+            return await record_on_cluster(cluster, broker, plan, _tell)
+
+    return asyncio.run(record())
+
+
+def _tell(struck: Struck) -> None:
+    print(f"{struck.fault}: an answer after {struck.seconds:.1f} s", flush=True)

@@ -1,0 +1,150 @@
+"""Records what the clients of a cluster of real processes see, while its processes are killed and stopped.
+
+All models are recorded at the same time, through Kafka and through the gateway at the same time, so that the order in
+real time is judged between clients that have nothing in common but the cluster. It judges nothing itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from itertools import cycle
+from random import Random
+from typing import Final, Literal, NamedTuple
+
+from proof.cluster.child import ChildFailed
+from proof.cluster.cluster import ClusterUnderTest
+from proof.cluster.services import Service
+from proof.judge.app import entity_of
+from proof.judge.faults import FAULTS
+from proof.judge.record import TRY_AGAIN, record
+from proof.judge.recorded import Recorded
+from proof.judge.workload import MODELS, Model, Workload
+from styx.client.base import Client
+from styx.client.connect import connect
+from styx.testing.patience import PATIENCE_SECONDS
+
+Way = Literal["kafka", "http"]
+WAYS: Final[tuple[Way, ...]] = ("kafka", "http")
+
+STEADY_SECONDS: Final = 2.0
+"""Without a fault, before each of them and after the last."""
+TRANSACTIONS_MAX: Final = 20_000
+"""Of each model; adya's time and memory grow with them."""
+ANSWER_SECONDS_MAX: Final = PATIENCE_SECONDS
+"""How long after a fault was mended replies may stay away."""
+ATTEMPT_SECONDS_MAX: Final = 5.0
+ATTEMPT_PAUSE_SECONDS: Final = 0.1
+NUMBERS_PER_MODEL: Final = 1_000_000
+"""The models have entities of their own: one is never a register and a list."""
+PULSE_NUMBER: Final = NUMBERS_PER_MODEL * len(MODELS)
+"""The entity that is read to see whether a cluster answers; no transaction has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is recorded: for `seconds`, or until all `transactions` are done, and at least until each fault has struck.
+
+    `processes` and `transactions` are each model's. The processes take the ways in turn.
+    """
+
+    models: Sequence[Model] = MODELS
+    ways: Sequence[Way] = WAYS
+    faults: Sequence[str] = tuple(FAULTS)
+    seconds: float = 0.0
+    processes: int = 10
+    transactions: int = TRANSACTIONS_MAX
+    keys: int = 8
+    seed: int = 0
+
+
+class Struck(NamedTuple):
+    """A fault, and the seconds from its begin to the first answer after it was mended."""
+
+    fault: str
+    seconds: float
+
+
+async def record_on_cluster(
+    cluster: ClusterUnderTest, kafka: Service, plan: Plan, tell: Callable[[Struck], None] = lambda struck: None
+) -> list[Recorded]:
+    """Starts the cluster, whose app is `proof.judge.app:app`, and records one history of each model.
+
+    Raises `ChildFailed` if a process ended by itself, or if no answer comes after a fault.
+    """
+    async with AsyncExitStack() as stack:
+        await cluster.start()
+        opened = {way: await stack.enter_async_context(_client(cluster, way)) for way in plan.ways}
+        clients = list(opened.values())
+        enough, loop = asyncio.Event(), asyncio.get_running_loop()
+        began_s = loop.time()
+        async with asyncio.TaskGroup() as tasks:
+            recordings = [
+                tasks.create_task(
+                    record(
+                        clients,
+                        Workload(model, plan.keys, plan.seed, MODELS.index(model) * NUMBERS_PER_MODEL),
+                        processes=plan.processes,
+                        transactions=plan.transactions,
+                        enough=enough,
+                    )
+                )
+                for model in plan.models
+            ]
+            failed: ChildFailed | None = None
+            try:
+                await _strike(cluster, kafka, clients[0], plan, tell)
+                await asyncio.wait(recordings, timeout=max(began_s + plan.seconds - loop.time(), STEADY_SECONDS))
+            except ChildFailed as failure:  # by itself, not in the group that leaves the tasks' block
+                failed = failure
+                for recording in recordings:
+                    recording.cancel()
+            enough.set()
+        if failed is not None:
+            raise failed
+        cluster.check()
+        return [recording.result() for recording in recordings]
+
+
+async def _strike(
+    cluster: ClusterUnderTest, kafka: Service, client: Client, plan: Plan, tell: Callable[[Struck], None]
+) -> None:
+    """All faults, round and round while there is time."""
+    loop, rng = asyncio.get_running_loop(), Random(plan.seed)
+    deadline_s = loop.time() + plan.seconds
+    for number, fault in enumerate(cycle(plan.faults)):
+        if number >= len(plan.faults) and loop.time() + STEADY_SECONDS >= deadline_s:
+            return
+        await asyncio.sleep(STEADY_SECONDS)
+        cluster.check()
+        began_s = loop.time()
+        await FAULTS[fault](cluster, kafka, rng)
+        await _answer(cluster, client, fault)
+        tell(Struck(fault, loop.time() - began_s))
+
+
+async def _answer(cluster: ClusterUnderTest, client: Client, fault: str) -> None:
+    """Waits for an answer to a request sent now. No epoch ends without all processes, so this one needs them all."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS_MAX):
+            while not await _answers(client):
+                cluster.check()
+                await asyncio.sleep(ATTEMPT_PAUSE_SECONDS)
+    except TimeoutError:
+        tails = "".join(child.tail() for child in cluster.children)
+        raise ChildFailed(f"no answer within {ANSWER_SECONDS_MAX:g} s after the fault {fault}.{tails}") from None
+
+
+async def _answers(client: Client) -> bool:
+    operator, key = entity_of(PULSE_NUMBER)
+    try:
+        reply = await client.request(operator, key, "apply", "r", None, timeout=ATTEMPT_SECONDS_MAX)
+    except (TimeoutError, ConnectionError):
+        return False
+    return reply.error is None or reply.error.code not in TRY_AGAIN
+
+
+def _client(cluster: ClusterUnderTest, way: Way) -> Client:
+    return connect(cluster.http_url, cluster.app) if way == "http" else cluster.client()

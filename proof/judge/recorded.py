@@ -1,0 +1,108 @@
+"""A recorded history, in the format of Jepsen and Elle: who began and ended which transaction, in which order.
+
+It only keeps, writes and reads it. Beside the history stands the order that the engine claims: the completions of
+committed transactions, by index, with their position when sorted by (epoch, phase, tid).
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from proof.judge.workload import MODELS, Model
+from styx.errors import ConfigurationError
+
+Step = list[Any]
+"""["r", n, read], ["w", n, value] or ["append", n, value]; what an invocation reads is None."""
+Place = tuple[int, int, int]
+"""(epoch, phase, tid)."""
+
+
+class Op(msgspec.Struct):
+    """One line of a history: `invoke`, or how that ended: `ok`, `fail` (nothing happened) or `info` (not known)."""
+
+    index: int
+    type: Literal["invoke", "ok", "fail", "info"]
+    process: int
+    time: int
+    """Nanoseconds of a clock that never goes back."""
+    value: list[Step]
+    f: str = "txn"
+    error: str | None = None
+
+
+class Recorded(msgspec.Struct):
+    """The history of one workload; `order` is the claimed position of each `ok`, by index."""
+
+    model: Model
+    ops: list[Op] = []
+    order: dict[int, int] = {}
+
+    def count(self, type: str) -> int:
+        """How many lines are of a type."""
+        return sum(op.type == type for op in self.ops)
+
+    def save(self, folder: Path) -> None:
+        """Writes both files into `folder`, which is created."""
+        folder.mkdir(parents=True, exist_ok=True)
+        history, order = files_of(self.model, folder)
+        history.write_bytes(msgspec.json.Encoder().encode_lines(self.ops))
+        order.write_bytes(msgspec.json.encode(self.order))
+
+
+class Recorder:
+    """Writes a history down as it happens, for processes of one event loop."""
+
+    def __init__(self, model: Model) -> None:
+        self._recorded = Recorded(model, [], {})
+        self._places: dict[int, Place] = {}
+
+    def begin(self, process: int, value: list[Step]) -> None:
+        """Must come before the request is sent."""
+        self._add("invoke", process, value, None)
+
+    def commit(self, process: int, value: list[Step], place: Place) -> None:
+        """Must come after the reply is there."""
+        self._places[self._add("ok", process, value, None)] = place
+
+    def fail(self, process: int, value: list[Step], error: str) -> None:
+        """The transaction is known not to have happened."""
+        self._add("fail", process, value, error)
+
+    def lose(self, process: int, value: list[Step], error: str) -> None:
+        """Whether it happened is not known. The process must not be used again."""
+        self._add("info", process, value, error)
+
+    def recorded(self) -> Recorded:
+        """What was recorded so far, with the claimed order."""
+        positions = {place: position for position, place in enumerate(sorted(set(self._places.values())))}
+        self._recorded.order = {index: positions[place] for index, place in self._places.items()}
+        return self._recorded
+
+    def _add(
+        self, type: Literal["invoke", "ok", "fail", "info"], process: int, value: list[Step], error: str | None
+    ) -> int:
+        index = len(self._recorded.ops)
+        self._recorded.ops.append(Op(index, type, process, time.monotonic_ns(), value, error=error))
+        return index
+
+
+def files_of(model: Model, folder: Path) -> tuple[Path, Path]:
+    """The files of the history and of the claimed order."""
+    return folder / f"{model}.history.jsonl", folder / f"{model}.order.json"
+
+
+def load(folder: Path) -> list[Recorded]:
+    """The histories in `folder`. Raises `ConfigurationError` if there is none, and `OSError`."""
+    found = []
+    for model in MODELS:
+        history, order = files_of(model, folder)
+        if history.exists():
+            ops = msgspec.json.Decoder(Op).decode_lines(history.read_bytes())
+            found.append(Recorded(model, ops, msgspec.json.decode(order.read_bytes(), type=dict[int, int])))
+    if not found:
+        raise ConfigurationError(f"{folder} holds no history: record one with `python -m proof.judge run`")
+    return found

@@ -1,0 +1,235 @@
+"""Random requests for the chaos app: which programs are tried, how often, and on how many keys.
+
+Everything comes from the generator that is passed in, so that a seed names a request for good. It only makes requests;
+what the programs do stands in `proof.chaos_app`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from proof.chaos_app import POISONS, PROGRAMMED, account, key_of
+from styx.messages import Request
+
+DEPTH_MAX: Final = 5
+"""Calls below calls in one program."""
+BLOCK_STEPS_MAX: Final = 4
+"""Steps drawn for one block; patterns can add a few."""
+
+Steps = list[Any]
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """What random requests look like; shares are probabilities from 0 to 1.
+
+    `keys`: entities per operator, few for high contention. `calls_max`: calls one program may make, all branches
+    counted. `synchronous`: share of calls that wait. `transfers`: share of requests that are bank transfers.
+    `poisoned`: share of requests that are wrong in themselves or contain a step that misbehaves.
+    """
+
+    keys: int = 4
+    calls_max: int = 12
+    synchronous: float = 0.4
+    transfers: float = 0.15
+    poisoned: float = 0.03
+
+    def __post_init__(self) -> None:
+        if self.keys < 1 or self.calls_max < 0:
+            raise ValueError(f"a profile needs at least one key and no negative number of calls: {self}")
+
+
+CONTENDED: Final = Profile(keys=2)
+MIXED: Final = Profile(keys=8)
+SPREAD: Final = Profile(keys=1_000, calls_max=6)
+PROFILES: Final = (CONTENDED, MIXED, SPREAD)
+
+
+def random_request(rng: Random, profile: Profile = MIXED, request_id: str | None = None) -> Request:
+    """One request for `proof.chaos_app.app`; `request_id` None: 64 random bits."""
+    name = f"{rng.getrandbits(64):016x}" if request_id is None else request_id
+    if rng.random() < profile.transfers:
+        return _transfer(rng, profile, name)
+    index = rng.randrange(len(PROGRAMMED))
+    steps = random_program(rng, profile)
+    request = Request(name, PROGRAMMED[index].name, _plain_key(rng, profile, index), "run", _encode([steps]))
+    if rng.random() >= profile.poisoned:
+        return request
+    if rng.random() < 0.5:
+        return _spoiled(rng, request)
+    steps.insert(rng.randint(0, len(steps)), ["poison", rng.choice(sorted(POISONS))])
+    return msgspec.structs.replace(request, params=_encode([steps]))
+
+
+def random_program(rng: Random, profile: Profile = MIXED) -> Steps:
+    """A program of at most `profile.calls_max` calls."""
+    return _Composer(rng, profile).block(0)
+
+
+def calls_in(steps: Steps) -> int:
+    """How many calls a program makes at most."""
+    total = 0
+    for name, *operands in steps:
+        total += name in ("call", "fresh")
+        if name in ("call", "fresh", "if", "try"):
+            total += sum(calls_in(operand) for operand in operands if _is_program(operand))
+    return total
+
+
+def _is_program(operand: Any) -> bool:
+    return isinstance(operand, list) and all(isinstance(step, list) for step in operand)
+
+
+def _plain_key(rng: Random, profile: Profile, index: int) -> str | int | list[str | int]:
+    key = key_of(index, rng.randrange(profile.keys))
+    return list(key) if isinstance(key, tuple) else key
+
+
+def _transfer(rng: Random, profile: Profile, name: str) -> Request:
+    payer, payee = (f"a{rng.randrange(profile.keys + 1)}" for _ in range(2))
+    return Request(name, account.name, payer, "transfer", _encode([payee, rng.randint(1, 60)]))
+
+
+def _spoiled(rng: Random, request: Request) -> Request:
+    """A request that cannot be run."""
+    changes: list[dict[str, Any]] = [
+        {"operator": "txet"},
+        {"function": "rum"},
+        {"operator": "number", "key": "not a number"},
+        {"operator": "pair", "key": [1]},
+        {"params": _encode([])},
+        {"params": _encode(["not a program"])},
+        {"params": _encode({"programme": []})},
+        {"params": b"\xc1"},
+    ]
+    return msgspec.structs.replace(request, **rng.choice(changes))
+
+
+class _Composer:
+    """Makes one program, and counts its calls down."""
+
+    def __init__(self, rng: Random, profile: Profile) -> None:
+        self.rng = rng
+        self.profile = profile
+        self.calls_left = profile.calls_max
+        self.patterns: list[tuple[int, Callable[[int], Steps]]] = [
+            (30, self._local),
+            (16, self._calls),
+            (6, self._choice),
+            (5, self._diamond),
+            (5, self._order),
+            (5, self._ask_and_follow),
+            (5, self._call_back),
+            (4, self._chase),
+            (3, self._around_a_call),
+            (3, self._caught),
+            (2, self._failing_branch),
+        ]
+
+    def block(self, depth: int) -> Steps:
+        """The program of one invocation."""
+        weights = [weight for weight, _ in self.patterns]
+        steps: Steps = []
+        for _, pattern in self.rng.choices(self.patterns, weights, k=self.rng.randint(1, BLOCK_STEPS_MAX)):
+            steps += pattern(depth)
+        return steps
+
+    def call(self, target: Steps, depth: int, mode: str | None = None, body: Steps | None = None) -> Steps:
+        """One call as a list of steps, empty if there may be no more."""
+        if self.calls_left < 1 or depth >= DEPTH_MAX:
+            return []
+        self.calls_left -= 1
+        return [["call", mode or self.mode(), target, self.block(depth + 1) if body is None else body]]
+
+    def mode(self) -> str:
+        """Wait for the result, or not."""
+        return "sync" if self.rng.random() < self.profile.synchronous else "async"
+
+    def at(self) -> Steps:
+        """Any entity."""
+        return ["at", self.rng.randrange(len(PROGRAMMED)), self.rng.randrange(self.profile.keys)]
+
+    # Patterns: what has broken engines before --------------------------------------------------------------
+
+    def _local(self, depth: int) -> Steps:
+        rng = self.rng
+        choices: list[tuple[int, Steps]] = [
+            (20, ["mix", rng.randint(1, 1_000)]),
+            (10, ["add", rng.randint(-5, 9)]),
+            (10, ["read"]),
+            (5, ["keep"]),
+            (4, ["set", rng.randint(0, 100)]),
+            (4, ["guard", rng.randint(-20, 8)]),
+            (3, ["delete"]),
+            (2, ["random"]),
+            (2, ["uuid"]),
+            (1, ["now"]),
+            (2, ["mutate"]),
+        ]
+        return [rng.choices([step for _, step in choices], [weight for weight, _ in choices])[0]]
+
+    def _calls(self, depth: int) -> Steps:
+        return self.call(self.at(), depth)
+
+    def _choice(self, depth: int) -> Steps:
+        """A call that is made on one path only, decided by a value read."""
+        there, elsewhere = self.call(self.at(), depth), self._local(depth)
+        if self.rng.random() < 0.5:
+            there, elsewhere = elsewhere, there
+        return [["read"], ["if", self.rng.randint(1, 6), there, elsewhere]]
+
+    def _diamond(self, depth: int) -> Steps:
+        """Two branches that meet on one entity."""
+        bottom = self.at()
+        steps: Steps = []
+        for _ in range(2):
+            last = self.call(bottom, depth + 1, body=[*self._local(depth), *self._local(depth)])
+            steps += self.call(self.at(), depth, body=[*self._local(depth), *last])
+        return steps
+
+    def _order(self, depth: int) -> Steps:
+        """A counter names a fresh entity, as order numbers do."""
+        if self.calls_left < 1:
+            return []
+        self.calls_left -= 1
+        return [["fresh", self.mode(), [["mix", self.rng.randint(1, 1_000)], *self._calls(depth + 1)]]]
+
+    def _ask_and_follow(self, depth: int) -> Steps:
+        """A result decides what is written and whom to call next."""
+        question = self.call(self.at(), depth, "sync", [["mix", 3], *self._local(depth)])
+        next_call = self.call(["by", self.rng.randrange(len(PROGRAMMED)), self.profile.keys], depth)
+        return [*question, ["keep"] if self.rng.random() < 0.3 else ["mix", 5], *next_call]
+
+    def _call_back(self, depth: int) -> Steps:
+        """The callee calls its caller's entity, while that waits or after it has returned."""
+        back = self.call(["caller"], depth + 1, body=[*self._local(depth), ["mix", 11]])
+        return [
+            ["mix", 2],
+            *self.call(self.at(), depth, body=[*self._local(depth), *back, *self._local(depth)]),
+            ["mix", 13],
+        ]
+
+    def _chase(self, depth: int) -> Steps:
+        """The target depends on the state."""
+        return [["read"], *self.call(["by", self.rng.randrange(len(PROGRAMMED)), self.profile.keys], depth)]
+
+    def _around_a_call(self, depth: int) -> Steps:
+        """Writes before and after a call, the last one blind now and then; also of the entity by itself."""
+        target = ["self"] if self.rng.random() < 0.3 else self.at()
+        return [*self._local(depth), *self.call(target, depth), *self._local(depth), *self._local(depth)]
+
+    def _caught(self, depth: int) -> Steps:
+        """An own exception that is caught; calls made before it stay made."""
+        return [["try", [*self._calls(depth), self.rng.choice([["raise"], ["guard", 5]])]], ["mix", 17]]
+
+    def _failing_branch(self, depth: int) -> Steps:
+        """A branch that raises on some values, before or after it has called."""
+        condition: Steps = [["read"], ["if", 2, [["raise"]], []]]
+        called = self._calls(depth + 1)
+        body = [*condition, *called] if self.rng.random() < 0.5 else [*called, *condition]
+        return self.call(self.at(), depth, body=body)

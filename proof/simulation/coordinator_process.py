@@ -1,0 +1,228 @@
+"""The simulated coordinator process: the product's host of its core, over a log, a store and links on virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.events import (
+    Event,
+    Expel,
+    NoteAppended,
+    ReleaseLog,
+    StateFound,
+    StopWanted,
+    Tick,
+    WorkerLeaving,
+    WorkerSaid,
+)
+from styx.host.coordinator_host import CoordinatorHost
+from styx.host.ports import Identity, Objects
+from styx.log.base import Stream
+from styx.protocol.messages import LoadFailed, Manifest, ToWorker
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote, encode
+from styx.snapshot import metadata
+
+if TYPE_CHECKING:
+    from proof.simulation.world import World
+
+TICK_S = 0.05
+IDLE_TICK_S = 5.0
+SILENCE_MAX_S = 1.0
+SETTLE_S = 0.1
+COORDINATOR = -1
+"""Its producer; workers have their places."""
+
+T = TypeVar("T")
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class CoordinatorProcess:
+    """One incarnation of the coordinator process."""
+
+    def __init__(
+        self, world: World, incarnation: int, n_slots: int, workers: int | None, snapshot_interval_s: float
+    ) -> None:
+        self.world = world
+        self.name = f"coordinator incarnation {incarnation}"
+        self.alive = True
+        self.refused: str | None = None
+        self.core = Coordinator(n_slots, workers, snapshot_interval_s, SILENCE_MAX_S, settle_s=SETTLE_S)
+        self._behind_a_held_snapshot = world.stopped
+        world.stopped = False
+        self._n_slots = n_slots
+        self._host = CoordinatorHost(self.core, self, self, Objects(world.store.objects, self._submit), self, self.give)
+        self._identity: Identity | None = None
+        self._newest_marker = -1
+        self._stalled: list[Callable[[], None]] | None = None
+        self._asleep: list[Event] | None = None
+        self._read_metadata()
+        world.time.after(0.0, self._tick)
+
+    def crash(self) -> None:
+        """What it had under way may or may not still arrive."""
+        self.alive = False
+        self.world.log.writer_crashed(self.name)
+
+    def give(self, event: Event) -> None:
+        """The event happens to the process, if it is there."""
+        if self.alive and self._asleep is not None:
+            self._asleep.append(event)
+        elif self.alive:
+            self._step(event)
+
+    def _step(self, event: Event) -> None:
+        """Takes one event; what is planned replays nothing, and whoever is let go has nothing."""
+        core = self.core
+        running, replayed = core.phase is Phase.RUNNING, core.replayed
+        self._host.step(event)
+        if running and core.phase is not Phase.RUNNING:
+            self._behind_a_held_snapshot = isinstance(event, NoteAppended | WorkerLeaving | StopWanted)
+        elif isinstance(event, WorkerSaid) and isinstance(event.message, LoadFailed):
+            self._behind_a_held_snapshot = False
+        if core.phase is Phase.RUNNING:
+            assert core.replayed == replayed or not self._behind_a_held_snapshot, "a planned change replays epochs"
+        self.world.stopped |= core.phase is Phase.STOPPED and self.world.coordinator is self
+
+    # A zombie: its store operations get stuck, it may fall asleep, and it goes on when somebody else coordinates ------
+
+    def stall(self) -> None:
+        """What it wants done to store and log is done when it wakes."""
+        self._stalled = []
+
+    def sleep(self) -> None:
+        """What happens to it happens when it wakes."""
+        self._asleep = []
+
+    def wake(self) -> None:
+        """Everything that it is late with."""
+        stalled, self._stalled = self._stalled or [], None
+        asleep, self._asleep = self._asleep or [], None
+        if self.alive:
+            for operation in stalled:
+                operation()
+        for event in asleep:
+            self.give(event)
+
+    def _when_awake(self, operation: Callable[[], None]) -> None:
+        if self._stalled is None:
+            operation()
+        else:
+            self._stalled.append(operation)
+
+    # ---------------------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        if self.alive:
+            self.give(Tick(self.world.time.now_s))
+            self.world.time.after(IDLE_TICK_S if self.world.idle else TICK_S, self._tick)
+
+    def _read_metadata(self) -> None:
+        if not self.alive:
+            return  # a read that failed after the crash is not tried again, and fences nobody
+        log, objects = self.world.log, self.world.store.objects
+        log.fence_writers("coordinator")
+        if self.world.plan.cluster:
+            self._identity = log.take_over(COORDINATOR)
+
+        def answer(read: tuple[list[Manifest], list[str]]) -> None:
+            self.give(metadata.beginning(*read, metadata.read_generations(log.records)))
+            if self.alive:
+                self.world.coordinator_started()
+
+        self.world.store.run(lambda: metadata.read_manifests(objects), answer, self._read_metadata)
+
+    # Members and operators ---------------------------------------------------------------------------------
+
+    def tell(self, worker: int, message: ToWorker) -> None:
+        """As `Members.tell`."""
+        host = self.world.numbered(worker)
+        if host is not None and host.link in (None, self):
+            self.world.network.send(self.name, host.name, host.receive_message, _encode(message))
+
+    def expel(self, effect: Expel) -> None:
+        """As `Members.expel`."""
+        self.world.expelled(self, effect.worker)
+
+    def let_go(self, worker: int) -> None:
+        """As `Members.let_go`."""
+        assert worker not in self.core.membership.members, "a member is let go"
+        self.world.released(self, worker)
+
+    def found(self, effect: StateFound) -> None:
+        """As `Operator.found`."""
+        self.world.versions.found(effect)
+
+    def refuse(self, reason: str) -> None:
+        """As `Operator.refuse`."""
+        self.refused = reason
+
+    # The log -----------------------------------------------------------------------------------------------
+
+    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
+        """As `CoordinatorJournal.mark`."""
+        self._newest_marker = marker.generation
+        if self.world.plan.cluster:
+            self.world.time.after(self.world.rng.random() * self.world.plan.log_delay_s, self._fence, marker, appended)
+        else:
+            self._mark(marker, [], appended)
+
+    def _fence(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
+        """Nobody who appended in an older generation can append any more; then the marker."""
+        if self.alive:
+            producers = [self.world.log.take_over(place) for place in range(self._n_slots)]
+            if marker.generation == self._newest_marker:
+                self._mark(marker, producers, appended)
+
+    def _mark(
+        self, marker: GenerationMarker, producers: list[Identity], appended: Callable[[list[Identity]], None]
+    ) -> None:
+        def marked() -> None:
+            self.world.versions.marked(marker)
+            self.world.log.fence = max(self.world.log.fence, marker.generation)
+            appended(producers)
+
+        self._append(marker, marked)
+
+    def note(self, note: SnapshotNote, appended: Callable[[], None]) -> None:
+        """As `CoordinatorJournal.note`."""
+
+        def noted() -> None:
+            self.world.snapshots += 1
+            appended()
+
+        self._when_awake(lambda: self._append(note, noted))
+
+    def _append(self, entry: GenerationMarker | SnapshotNote, arrived: Callable[[], None]) -> None:
+        if self.alive:
+            self.world.log.append(
+                self.name,
+                entry.generation,
+                Stream.EPOCHS,
+                EPOCHS_PARTITION,
+                [encode(entry)],
+                arrived,
+                self._identity,
+                lambda: self.world.fenced(self),
+            )
+
+    def release_records(self, wanted: ReleaseLog) -> None:
+        """As `CoordinatorJournal.release_records`."""
+        self._when_awake(lambda: self._release(wanted))
+
+    def _release(self, wanted: ReleaseLog) -> None:
+        if not self.world.keep_log:
+            records = self.world.log.records
+            for slot, offset in wanted.requests.items():
+                records.truncate(Stream.REQUESTS, slot, offset)
+            records.truncate(Stream.EPOCHS, EPOCHS_PARTITION, wanted.epochs)
+
+    # The store ---------------------------------------------------------------------------------------------
+
+    def _submit(
+        self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]
+    ) -> None:
+        self._when_awake(lambda: self.world.store.run(run, ended, lambda: gave_up(OSError(what))))

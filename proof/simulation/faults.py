@@ -1,0 +1,171 @@
+"""Faults: what breaks when, and that it heals again. One method a kind; `FAULT_KINDS` lists them."""
+
+from __future__ import annotations
+
+from proof.simulation.plan import Fault
+from proof.simulation.world import World
+from styx.coordinator.coordinator import Phase
+from styx.coordinator.events import DeployWanted, StopWanted, WorkersWanted
+from styx.log.base import Stream
+
+RESTART_S = 0.05
+STOP_S = 1.0
+"""How long a coordinator that is told to end waits for its last snapshot."""
+
+
+class Faults:
+    """Schedules a plan's faults; `done` counts those that happened, by kind."""
+
+    def __init__(self, world: World, faults: tuple[Fault, ...]) -> None:
+        self.done: dict[str, int] = {}
+        self.end_s = 0.0
+        self._world = world
+        actions = {
+            "worker crash": self._worker_crash,
+            "second worker crash during recovery": self._second_crash,
+            "coordinator crash": self._coordinator_crash,
+            "coordinator and worker crash": self._both_crash,
+            "crash of everything": self._everything_crash,
+            "frozen worker": self._frozen,
+            "slow store": self._slow_store,
+            "failing store": self._failing_store,
+            "duplicate delivery": self._duplicates,
+            "garbage in the log": self._garbage,
+            "idle hour": self._idle,
+            "zombie coordinator": self._zombie,
+            "broken peer connection": self._broken_connection,
+            "deployment": self._deployment,
+            "scale": self._scale,
+            "leave": self._leave,
+            "all leave": self._all_leave,
+            "coordinator stop": self._coordinator_stop,
+        }
+        for fault in faults:
+            self.end_s = max(self.end_s, fault.at_s + fault.duration_s)
+            world.time.after(fault.at_s, self._happen, actions[fault.kind], fault)
+
+    def _happen(self, action: object, fault: Fault) -> None:
+        assert callable(action)
+        self.done[fault.kind] = self.done.get(fault.kind, 0) + 1
+        action(fault.duration_s)
+
+    def _worker_crash(self, duration_s: float) -> None:
+        world = self._world
+        worker = world.rng.randrange(world.plan.workers)
+        world.crash_worker(worker)
+        world.time.after(duration_s, world.start_worker, worker)
+
+    def _second_crash(self, duration_s: float) -> None:
+        world = self._world
+        self._worker_crash(RESTART_S)
+        world.time.after(RESTART_S * 2 * world.rng.random(), self._worker_crash, duration_s)
+
+    def _coordinator_crash(self, duration_s: float) -> None:
+        self._world.crash_coordinator()
+        self._world.time.after(duration_s, self._world.start_coordinator)
+
+    def _both_crash(self, duration_s: float) -> None:
+        self._coordinator_crash(duration_s)
+        self._worker_crash(duration_s * self._world.rng.random())
+
+    def _everything_crash(self, duration_s: float) -> None:
+        world = self._world
+        for worker in list(world.workers):
+            world.crash_worker(worker)
+            world.time.after(duration_s * world.rng.random(), world.start_worker, worker)
+        self._coordinator_crash(duration_s)
+
+    def _frozen(self, duration_s: float) -> None:
+        world = self._world
+        host = world.workers.get(world.rng.randrange(world.plan.workers))
+        if host is not None:
+            host.freeze(duration_s)
+
+    def _slow_store(self, duration_s: float) -> None:
+        self._world.store.slow_until_s = self._world.time.now_s + duration_s
+
+    def _failing_store(self, duration_s: float) -> None:
+        self._world.store.failing_until_s = self._world.time.now_s + duration_s
+
+    def _duplicates(self, duration_s: float) -> None:
+        world = self._world
+        world.duplicating = True
+        world.time.after(duration_s, setattr, world, "duplicating", False)
+
+    def _garbage(self, duration_s: float) -> None:
+        world = self._world
+        slot = world.rng.randrange(world.plan.slots)
+        world.log.append_now(Stream.REQUESTS, slot, world.rng.randbytes(world.rng.randrange(40)))
+        world.time.after(duration_s * world.rng.random(), world.feed, slot)
+
+    def _zombie(self, duration_s: float) -> None:
+        """A coordinator gets stuck, another one takes over, and then the first goes on, with its workers or without."""
+        world, coordinator = self._world, self._world.coordinator
+        if coordinator is None or not coordinator.alive or world.zombies:
+            return
+        coordinator.stall()
+
+        def taken_over() -> None:
+            if not coordinator.alive or world.coordinator is not coordinator:
+                coordinator.wake()
+                return
+            if world.rng.random() < 0.5:
+                coordinator.sleep()
+            world.zombies.add(coordinator)
+            stay = world.rng.choice([0.0, 0.5, 1.0])
+            world.replace_coordinator(
+                {p for p in world.workers if world.workers[p].id in coordinator.core.membership.members}
+                if world.rng.random() < stay
+                else set()
+            )
+            world.time.after(duration_s * world.rng.random(), coordinator.wake)
+            world.time.after(duration_s, world.fenced, coordinator)
+
+        world.time.after(world.rng.random() * 0.3, taken_over)
+
+    def _broken_connection(self, duration_s: float) -> None:
+        world = self._world
+        if len(world.workers) > 1:
+            a, b = world.rng.sample(sorted(world.workers), 2)
+            world.links.cut(a, b, duration_s, list(world.workers.values()))
+
+    def _deployment(self, duration_s: float) -> None:
+        world = self._world
+        if world.coordinator is not None and world.coordinator.core.generation >= 0:
+            world.coordinator.give(DeployWanted(world.versions.offer()))
+
+    def _scale(self, duration_s: float) -> None:
+        world = self._world
+        if world.coordinator is not None and not world.plan.auto:
+            wanted = world.rng.randint(1, min(world.plan.workers, world.plan.slots))
+            world.coordinator.give(WorkersWanted(wanted))
+
+    def _leave(self, duration_s: float) -> None:
+        self._world.leave(self._world.rng.randrange(self._world.plan.workers), duration_s)
+
+    def _all_leave(self, duration_s: float) -> None:
+        for worker in list(self._world.workers):
+            self._world.leave(worker, duration_s * self._world.rng.random())
+
+    def _coordinator_stop(self, duration_s: float) -> None:
+        world, coordinator = self._world, self._world.coordinator
+        if coordinator is None or coordinator.core.generation < 0:
+            return
+        coordinator.give(StopWanted())
+        deadline_s = world.time.now_s + STOP_S
+
+        def look() -> None:
+            if coordinator.alive and coordinator.core.phase is not Phase.STOPPED and world.time.now_s < deadline_s:
+                world.time.after(RESTART_S, look)
+            elif world.coordinator is not coordinator:
+                world.fenced(coordinator)
+            elif coordinator.alive:
+                coordinator.crash()
+                world.time.after(duration_s, world.start_coordinator)
+
+        look()
+
+    def _idle(self, duration_s: float) -> None:
+        world = self._world
+        world.idle = True
+        world.time.after(3590.0, setattr, world, "idle", False)

@@ -1,0 +1,160 @@
+"""What one simulation does: its size, its pace and its faults, all drawn from a seed.
+
+A plan is plain data, so that a failing one can be printed, cut down by hand and kept as a regression test.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from proof.random_programs import PROFILES, Profile
+from styx.model.limits import MIB
+
+FAULT_KINDS: Final = (
+    "worker crash",
+    "second worker crash during recovery",
+    "coordinator crash",
+    "coordinator and worker crash",
+    "crash of everything",
+    "frozen worker",
+    "slow store",
+    "failing store",
+    "duplicate delivery",
+    "garbage in the log",
+    "idle hour",
+)
+
+CLUSTER_FAULT_KINDS: Final = (
+    "zombie coordinator",
+    "broken peer connection",
+    "deployment",
+    "scale",
+    "frozen worker",
+    "worker crash",
+    "coordinator crash",
+    "failing store",
+)
+"""What plans of a cluster draw on top of `FAULT_KINDS`."""
+
+PLANNED_KINDS: Final = ("leave", "all leave", "coordinator stop")
+"""What they draw besides: somebody is told to end, is let go, and is started again, as in a rolling restart."""
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """One of `FAULT_KINDS`, `CLUSTER_FAULT_KINDS` or `PLANNED_KINDS` at a time, lasting (a crash: until the restart)
+    `duration_s`.
+    """
+
+    kind: str
+    at_s: float
+    duration_s: float
+
+
+class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
+    `outside`: share of requests that call an outside function; `hidden_errors`: share that hide an error of the
+    engine's now and then; `spins`: share that run too long now and then; `loads`, `reads`: chunks of bulk loads and
+    reads of one entity beside the requests, as a share of them; `halts`: share of the time in which a worker takes up
+    nothing. `call_bytes`: so many bytes of arguments or of a result count as another call (0: more than there are).
+
+    `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
+    an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
+    `wanted` workers then share the slots (0: all), and the others stand by. `auto`: nobody says how many.
+    """
+
+    seed: int
+    workers: int
+    slots: int
+    requests: int
+    duration_s: float
+    bursts: int
+    profile: Profile
+    repeats: float
+    outside: float
+    hidden_errors: float
+    loads: float
+    spins: float
+    reads: float
+    halts: float
+    epoch_transactions_max: int
+    epoch_result_bytes_max: int
+    slice_invocations: int
+    idempotency_keys_max: int
+    invocations_max: int
+    call_bytes: int
+    snapshot_interval_s: float
+    log_delay_s: float
+    slow_messages: float
+    faults: tuple[Fault, ...]
+    cluster: bool = False
+    wanted: int = 0
+    auto: bool = False
+
+
+def random_plan(seed: int, *, workers: int | None = None, faults: bool = True, cluster: bool = False) -> SimulationPlan:
+    """The plan of a seed; `workers` overrides their number, without `faults` nothing fails; `cluster`: of a cluster."""
+    plan = _random_plan(seed, workers, faults)
+    if not cluster:
+        return plan
+    rng = Random(f"cluster {seed}")
+    processes = rng.choice([1, 2, 3, 4, 5]) if workers is None else workers
+    more = [
+        Fault(rng.choice(CLUSTER_FAULT_KINDS), rng.random() * plan.duration_s, rng.choice([0.02, 0.2, 1.0, 4.0]))
+        for _ in range(rng.choice([1, 2, 4, 8]) if faults else 0)
+    ]
+    wanted = rng.randint(1, min(processes, plan.slots))
+    # From generators of their own, so that older seeds keep what else they drew.
+    rng = Random(f"planned {seed}")
+    more += [
+        Fault(rng.choice(PLANNED_KINDS), rng.random() * plan.duration_s, rng.choice([0.0, 0.02, 0.2, 1.0]))
+        for _ in range(rng.choice([0, 1, 2, 4]) if faults else 0)
+    ]
+    return replace(
+        plan,
+        cluster=True,
+        auto=Random(f"auto {seed}").random() < 0.3,
+        workers=processes,
+        wanted=wanted,
+        faults=tuple(sorted([*plan.faults, *more], key=lambda fault: fault.at_s)),
+    )
+
+
+def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan:
+    rng = Random(f"plan {seed}")
+    duration_s = rng.choice([0.3, 1.0, 3.0])
+    drawn = rng.choice([1, 1, 2, 2, 3, 3, 8])
+    planned = [
+        Fault(rng.choice(FAULT_KINDS), rng.random() * duration_s, rng.choice([0.02, 0.2, 1.0, 4.0]))
+        for _ in range(rng.choice([0, 1, 2, 3, 5]))
+    ]
+    return SimulationPlan(
+        seed=seed,
+        workers=drawn if workers is None else workers,
+        slots=rng.choice([1, 2, 4, 4, 8]),
+        requests=rng.choice([20, 60, 150]),
+        duration_s=duration_s,
+        bursts=rng.choice([1, 2, 5, 50]),
+        profile=rng.choice(PROFILES),
+        repeats=rng.choice([0.0, 0.05, 0.3]),
+        # From a generator of its own, so that older seeds keep what else they drew.
+        outside=Random(f"outside {seed}").choice([0.0, 0.0, 0.1, 0.5]),
+        hidden_errors=Random(f"hidden {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
+        spins=Random(f"spins {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
+        loads=Random(f"loads {seed}").choice([0.0, 0.0, 0.1, 0.4]),
+        reads=Random(f"reads {seed}").choice([0.0, 0.0, 0.0, 0.2, 1.0]),
+        halts=Random(f"halts {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.5]),
+        epoch_transactions_max=rng.choice([1, 3, 10, 40, 1000]),
+        epoch_result_bytes_max=Random(f"bytes {seed}").choice([8 * MIB, 8 * MIB, 16, 1, 1]),
+        slice_invocations=rng.choice([1, 2, 5, 64]),
+        idempotency_keys_max=rng.choice([100_000, 100_000, 100_000]),
+        invocations_max=rng.choice([10_000, 10_000, 10_000, 24, 10]),
+        call_bytes=Random(f"bytes {seed}").choice([0, 0, 0, 4, 40]),
+        snapshot_interval_s=rng.choice([0.01, 0.05, 0.3, 2.0]),
+        log_delay_s=rng.choice([0.0005, 0.005, 0.05]),
+        slow_messages=rng.choice([0.0, 0.02, 0.2]),
+        faults=tuple(sorted(planned, key=lambda fault: fault.at_s)) if faults else (),
+    )

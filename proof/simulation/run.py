@@ -1,0 +1,283 @@
+"""One simulation from start to verdict: run the plan, wait for every reply, check the history, recover once more,
+check again.
+
+Raises `SimulationFailure` naming the seed for anything that is not as the guarantees say, an assertion in a core
+included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from proof import chaos_app
+from proof.simulation.clients import Clients
+from proof.simulation.faults import Faults
+from proof.simulation.plan import SimulationPlan
+from proof.simulation.worker_process import WorkerProcess
+from proof.simulation.world import World
+from styx.coordinator.coordinator import Phase
+from styx.errors import FunctionTooLong, StyxError
+from styx.log.base import Stream
+from styx.messages import ReplyRecord, decode_reply
+from styx.model.app import App
+from styx.protocol.frames import decode_outcome
+from styx.sequencer.epoch_record import Verdicts, decode
+from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
+from styx.worker.slot import IDEMPOTENCY_TABLE
+from styx.worker.step import Step
+
+PATIENCE_S = 60.0
+"""Virtual time after the last request and fault in which every request must be answered."""
+SETTLE_S = 0.5
+LOOK_S = 0.05
+
+
+class SimulationFailure(AssertionError):
+    """A guarantee did not hold; the message has the plan and the reason."""
+
+
+class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a simulation did. `faults` by kind; `deployments` by what became of them; `state_hash` of the final state;
+    `replies` as in the replies stream.
+
+    `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
+    that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room.
+    """
+
+    plan: SimulationPlan
+    history: HistoryReport
+    faults: dict[str, int]
+    deployments: dict[str, int]
+    generations: int
+    epochs: int
+    snapshots: int
+    messages: int
+    outside_calls: int
+    cuts: int
+    cut_replies: int
+    unlocked: int
+    passed_over: int
+    virtual_s: float
+    state_hash: str
+    replies: list[ReplyRecord]
+    requests: list[tuple[int, int, bytes]]
+    records: list[bytes]
+
+
+def simulate(
+    plan: SimulationPlan,
+    *,
+    app: App = chaos_app.app,
+    arrival: int = 0,
+    keep_log: bool = False,
+    check: bool = True,
+) -> SimulationReport:
+    """Runs `plan`; `arrival` changes the order in which messages arrive and nothing else."""
+    simulation = Simulation(plan, app, f"world {plan.seed} {arrival}", keep_log)
+    try:
+        return simulation.run(check)
+    except (AssertionError, StyxError, ArithmeticError, LookupError, TypeError, AttributeError, ValueError) as error:
+        raise SimulationFailure(f"seed {plan.seed}: {type(error).__name__}: {error}\n{plan}") from error
+
+
+class Simulation:
+    """A simulation under way; `simulate` is the usual way to run one."""
+
+    def __init__(self, plan: SimulationPlan, app: App, seed: str, keep_log: bool) -> None:
+        self.plan = plan
+        self.world = World(plan, app, seed, keep_log)
+        self.clients = Clients(self.world, plan)
+        self.faults = Faults(self.world, plan.faults)
+
+    def run(self, check: bool) -> SimulationReport:
+        world = self.world
+        self.start()
+        end_s = max(self.clients.end_s, self.faults.end_s)
+        self.run_until(lambda: world.time.now_s >= end_s, end_s + 1)
+        self._heal()
+        self.run_until(self._all_answered, world.time.now_s + PATIENCE_S)
+        self.run_until(lambda: world.time.now_s >= end_s + SETTLE_S and self.quiet(), world.time.now_s + PATIENCE_S)
+        return self.verdict(check)
+
+    def verdict(self, check: bool = True) -> SimulationReport:
+        """Recovers everything once more and checks the history; `check`: also the state, and that all is answered."""
+        before, remembered = self.state(), self._remembered()
+        self._restart_everything()
+        self.run_until(self.quiet, self.world.time.now_s + PATIENCE_S)
+        after = self.state()
+        assert before == after, "the state after a recovery differs from the state before it"
+        assert remembered == self._remembered(), "a recovery would forget other idempotency keys"
+        return self._report(after, check)
+
+    def run_until(self, reached: Callable[[], bool], limit_s: float) -> None:
+        """Lets things happen until `reached()`, looked at every `LOOK_S`; raises when `limit_s` has passed."""
+        world, look_s = self.world, 0.0
+        while True:
+            if world.time.now_s >= look_s:
+                look_s = world.time.now_s + LOOK_S
+                self._look()
+                if reached():
+                    return
+            if world.time.now_s > limit_s:
+                raise AssertionError(f"no progress by {limit_s:.1f} s: {self._stuck()}")
+            if not world.time.next():
+                raise AssertionError("nothing is left to happen")
+
+    def _look(self) -> None:
+        coordinator = self.world.coordinator
+        if coordinator is not None:
+            assert coordinator.refused is None, f"the coordinator refused: {coordinator.refused}"
+
+    def start(self) -> None:
+        """Starts every process that does not live."""
+        self.world.start_coordinator()
+        for worker in range(self.plan.workers):
+            self.world.start_worker(worker)
+
+    def _heal(self) -> None:
+        self.world.idle = self.world.duplicating = False
+        self.start()
+
+    def _restart_everything(self) -> None:
+        world = self.world
+        world.crash_coordinator()
+        for worker in list(world.workers):
+            world.crash_worker(worker)
+        self._heal()
+
+    def _all_answered(self) -> bool:
+        return self.world.log.replies >= self.clients.expected
+
+    def quiet(self) -> bool:
+        """Every worker that takes part is of the newest generation and has nothing to do."""
+        world = self.world
+        if self.plan.cluster:
+            return self._cluster_quiet()
+        generations = {host.core.generation for host in world.workers.values()}
+        return (
+            len(world.workers) == self.plan.workers
+            and world.coordinator is not None
+            and generations == {world.coordinator.core.generation}
+            and len({host.core.epoch for host in world.workers.values()}) == 1
+            and all(
+                host.core.reached is Step.IDLE
+                and not host.core.replaying
+                and not host.core.backlog
+                and not host.core.unfinished
+                for host in world.workers.values()
+            )
+        )
+
+    def _cluster_quiet(self) -> bool:
+        coordinator = self.world.coordinator
+        if coordinator is None or coordinator.core.phase is not Phase.RUNNING:
+            return False
+        if coordinator.core.changing or not coordinator.core.membership.settled:
+            return False
+        members = self.members()
+        return len(members) == len(coordinator.core.membership.members) and all(
+            host.core.generation == coordinator.core.generation
+            and host.core.epoch == coordinator.core.epoch
+            and host.core.reached is Step.IDLE
+            and not host.core.replaying
+            and not host.core.backlog
+            and not host.core.unfinished
+            for host in members
+        )
+
+    def members(self) -> list[WorkerProcess]:
+        """The workers that take part in the present generation."""
+        hosts = list(self.world.workers.values())
+        if not self.plan.cluster:
+            return hosts
+        coordinator = self.world.coordinator
+        members = frozenset() if coordinator is None else coordinator.core.membership.members
+        return [host for host in hosts if host.id in members]
+
+    def state(self) -> dict[tuple[str, Any], bytes]:
+        """All entities' committed state, over all workers."""
+        state: dict[tuple[str, Any], bytes] = {}
+        for host in self.members():
+            for slot in host.core.slots.values():
+                state.update(slot.user_state())
+        return state
+
+    def _remembered(self) -> dict[int, list[Any]]:
+        """Idempotency keys by slot, the next to be forgotten first."""
+        hosts = self.members()
+        return {s.index: list(s.table(IDEMPOTENCY_TABLE)) for host in hosts for s in host.core.slots.values()}
+
+    def _stuck(self) -> str:
+        lines = [f"{self.world.log.replies} of {self.clients.expected} replies"]
+        coordinator = self.world.coordinator
+        if coordinator is not None:
+            lines.append(f"coordinator {coordinator.core.phase.name} generation {coordinator.core.generation}")
+        for host in self.world.workers.values():
+            core = host.core
+            lines.append(
+                f"{host.name}: {core.reached.name} generation {core.generation} epoch {core.epoch} "
+                f"backlog {core.backlog} unfinished {core.unfinished} open roots {core.executor.open_roots}"
+            )
+        return "; ".join(lines)
+
+    def _externals(self) -> dict[bytes, bytes | tuple[str, str]]:
+        """What outside calls gave; nothing may have been run again after a success was logged."""
+        outcomes = {key: decode_outcome(data) for key, data in self.world.outcomes.items()}
+        if not self.plan.faults:
+            again = [key.hex() for key, runs in self.world.outside_runs.items() if runs > 1]
+            assert not again, f"outside calls ran more than once although nothing had failed: {again}"
+        return {key: o.error if o.error is not None else o.value or b"" for key, o in outcomes.items()}
+
+    def _report(self, state: dict[tuple[str, Any], bytes], check: bool) -> SimulationReport:
+        world, plan = self.world, self.plan
+        records = world.log.records
+        replies = [
+            decode_reply(record.payload)
+            for slot in range(plan.slots)
+            for record in records.read(Stream.REPLIES, slot, 0)
+        ]
+        history = check_history(
+            world.app,
+            self.clients.sent,
+            replies,
+            state if check else None,
+            limits=world.limits,
+            n_slots=plan.slots,
+            externals=self._externals(),
+            versions=world.versions.apps() if plan.cluster else None,
+            complete=check,
+        )
+        if plan.profile.transfers and chaos_app.money_made(state):
+            raise SerializabilityViolation("transfers have made or lost money")
+        requests = []
+        if world.keep_log:
+            requests = [
+                (slot, record.timestamp_us, record.payload)
+                for slot in range(plan.slots)
+                for record in records.read(Stream.REQUESTS, slot, 0)
+            ]
+        epochs = [r.payload for r in records.read(Stream.EPOCHS, 0, records.bounds(Stream.EPOCHS, 0)[0])]
+        assert world.coordinator is not None
+        return SimulationReport(
+            plan=plan,
+            history=history,
+            faults=self.faults.done,
+            deployments=world.versions.counts(),
+            generations=world.coordinator.core.generation,
+            epochs=world.coordinator.core.epoch + 1,
+            snapshots=world.snapshots,
+            messages=world.network.messages,
+            outside_calls=len(world.outcomes),
+            cuts=world.cuts,
+            cut_replies=sum(r.error is not None and r.error[1] == FunctionTooLong.__name__ for r in replies),
+            unlocked=sum(len(v.unlocked) for v in map(decode, epochs) if isinstance(v, Verdicts)),
+            passed_over=world.passed_over,
+            virtual_s=world.time.now_s,
+            state_hash=state_hash(state),
+            replies=replies,
+            requests=requests,
+            records=epochs,
+        )

@@ -1,0 +1,408 @@
+"""The simulated worker process: the product's host of its core, over a log, a store and links on virtual time.
+
+What it sends, appends and stores takes its time, and may never arrive.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from proof import spinning
+from proof.simulation.outside_calls import run_external
+from proof.simulation.peer_links import NOTICE_S
+from proof.simulation.shared_log import Identity
+from proof.simulation.versions import version_of_chaos
+from styx.host.ports import LogEnds, Objects
+from styx.host.worker_host import WorkerHost
+from styx.log.base import LogReader, Stream
+from styx.messages import encode_reply
+from styx.model.app import App
+from styx.model.context import Context
+from styx.model.limits import Limits
+from styx.process.patience import CLOSED_PATIENCE
+from styx.protocol.frames import Frame
+from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, ToWorker
+from styx.sequencer.arrival import Arrival
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, decode
+from styx.snapshot.load import Unusable, load_state
+from styx.worker.events import (
+    AppendEpochRecord,
+    AppendVerdicts,
+    CheckFurther,
+    CoordinatorSaid,
+    EmitReplies,
+    Event,
+    FrameArrived,
+    LoadState,
+    NotResumed,
+    Proceed,
+    ReplyDiffers,
+    ReportPoison,
+    RequestsArrived,
+    RunExternal,
+    SendFrame,
+    StateLoaded,
+    StateUnusable,
+    StoreSlots,
+)
+from styx.worker.given_replies import GivenReplies, given_replies
+from styx.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from proof.simulation.coordinator_process import CoordinatorProcess
+    from proof.simulation.world import World
+
+HEARTBEAT_S = 0.2
+HALT_S = 0.01
+CHECK_S = 0.01
+"""How long it leaves a check of its state at most."""
+STORE_ATTEMPTS_MAX = 3
+
+
+T = TypeVar("T")
+_NOBODY = Recover(-1, {}, None)
+_encode = msgspec.msgpack.Encoder().encode
+_decode_frame = msgspec.msgpack.Decoder(Frame).decode
+_decode_message: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
+
+
+class WorkerProcess:
+    """One incarnation of a worker process. `alive` ends with a crash; a restart is another host."""
+
+    def __init__(self, world: World, worker: int, incarnation: int, app: App, n_slots: int, limits: Limits) -> None:
+        self.world = world
+        self.id = worker
+        self.process = worker
+        self.link: CoordinatorProcess | None = None
+        self.links: dict[int, int] = {}
+        self.name = f"worker {worker} incarnation {incarnation}"
+        self.alive = True
+        self.frozen_until_s = 0.0
+        self.let_go: Callable[[], None] = lambda: None
+        """What it does when the coordinator lets it go."""
+        self._inbox: deque[Event] = deque()
+        self.core = Worker(worker, app, n_slots, limits)
+        self._halts = Random(f"{self.name} halts")
+        objects = Objects(world.store.objects, self._submit)
+        self._host = WorkerHost(self, self, objects, self, self, self.give)
+        self.poison: list[ReportPoison] = []
+        self._n_slots = n_slots
+        self._proceeding = False
+        self._checking = False
+        self._fed: dict[int, int] = {}
+        self._emitted = 0
+        self._unacknowledged: dict[int, list[Callable[[], None]]] = {}
+        self._connected = -1
+        self._recovering: Recover | None = None
+        self._epochs_end = 0
+        self._reply_ends: dict[int, int] = {}
+        world.time.after(0.0, self._beat)
+        if world.plan.halts:
+            self._halt()
+
+    def crash(self) -> None:
+        """Nothing it had in memory or under way is there any more; appends on their way may arrive."""
+        self.alive = False
+        self.world.log.writer_crashed(self.name)
+        self.core.end()
+
+    def freeze(self, duration_s: float) -> None:
+        """The process does nothing for a while, then finds everything that came meanwhile."""
+        self.frozen_until_s = max(self.frozen_until_s, self.world.time.now_s + duration_s)
+        self.world.time.after(duration_s, self._thaw)
+
+    def _thaw(self) -> None:
+        while self._inbox and self.world.time.now_s >= self.frozen_until_s:
+            self.give(self._inbox.popleft())
+
+    def give(self, event: Event) -> None:
+        """The event happens to the process, once it is awake."""
+        if not self.alive:
+            return
+        if self.world.time.now_s < self.frozen_until_s:
+            self._inbox.append(event)
+            return
+        if isinstance(event, CoordinatorSaid) and isinstance(event.message, Recover):
+            self._begin(event.message)
+        elif isinstance(event, CoordinatorSaid) and isinstance(event.message, CheckState) and event.message.version:
+            self.core.offer_app(event.message.version, version_of_chaos(event.message.version))
+        spinning.watched_by(self._ends)
+        effects = self.core.step(event)
+        spinning.watched_by(None)
+        for effect in effects:
+            self._host.do(effect)
+        if self.core.runnable and not self._proceeding:
+            self._proceeding = True
+            self.world.time.after(self.world.rng.random() * 0.0005, self._proceed)
+        if self.core.checking and not self._checking:
+            self._checking = True
+            self.world.time.after(self.world.rng.random() * CHECK_S, self._check)
+
+    def _ends(self, context: Context, endless: bool) -> bool:
+        """The watchdog: ends what is endless, and what takes long now and then, but not where it is patient."""
+        running = self.core.executor.running
+        assert running.invocation is context, "a function runs that the engine does not name"
+        if not endless and (self.core.patience == CLOSED_PATIENCE or self.world.rng.random() < 0.5):
+            return False
+        running.cut = True
+        self.world.cuts += 1
+        return True
+
+    def _begin(self, recover: Recover) -> None:
+        if recover.generation > self.core.generation:
+            self._recovering = recover
+            if recover.app_version:
+                self.core.run_app(version_of_chaos(recover.app_version))
+
+    @property
+    def identity(self) -> Identity | None:
+        """What it appends with in its generation."""
+        recover = self._recovering
+        if recover is None or not recover.producers:
+            return None
+        return recover.producers[sorted(recover.addresses).index(self.id)]
+
+    def lost(self, peer: int, reason: str) -> None:
+        """It has noticed that it lost a connection; before its generation is connected, making them fails instead."""
+        if self._connected == self.core.generation and peer in (self._recovering or _NOBODY).addresses:
+            self._broken(self.core.generation, peer, reason)
+
+    def _broken(self, generation: int, peer: int, reason: str) -> None:
+        if self.alive and generation == self.core.generation:
+            message = Broken(generation, peer, reason)
+            self.world.network.send(self.name, "coordinator", self.world.told_by(self), _encode(message))
+
+    def refused(self, generation: int) -> Callable[[], None]:
+        """What to do when the log refuses an append of this generation."""
+        return lambda: self._broken(generation, -1, "the log refuses appends")
+
+    def _proceed(self) -> None:
+        self._proceeding = False
+        self.give(Proceed())
+
+    def _check(self) -> None:
+        self._checking = False
+        self.give(CheckFurther(self.world.rng.randint(1, 20)))
+
+    def _beat(self) -> None:
+        if not self.alive:
+            return
+        if self.world.time.now_s >= self.frozen_until_s:
+            self.world.network.send(self.name, "coordinator", self.world.heard_of(self), b"")
+        self.world.time.after(HEARTBEAT_S, self._beat)
+
+    def _halt(self) -> None:
+        """It takes up nothing for a while, as an embedded engine while its app changes."""
+        pressure = self.core.pressure
+        halted, pressure.halted = pressure.halted, self._halts.random() < self.world.plan.halts
+        if halted and not pressure.halted:
+            self.give(Proceed())
+        if self.alive:
+            self.world.time.after(HALT_S, self._halt)
+
+    def receive_frame(self, data: bytes) -> None:
+        """A peer's frame is here."""
+        self.give(FrameArrived(_decode_frame(data)))
+
+    def receive_message(self, data: bytes) -> None:
+        """The coordinator's message is here."""
+        self.give(CoordinatorSaid(_decode_message.decode(data)))
+
+    # Effects -----------------------------------------------------------------------------------------------
+
+    def tell(self, message: ToCoordinator) -> None:
+        """As `Links.tell`."""
+        self.world.network.send(self.name, "coordinator", self.world.told_by(self), _encode(message))
+
+    def send(self, effect: SendFrame) -> None:
+        """As `Links.send`."""
+        world, peer = self.world, self.world.numbered(effect.peer)
+        if peer is not None and world.plan.cluster:
+            world.links.send(self, peer, _encode(effect.frame))
+        elif peer is not None:
+            world.network.send(self.name, peer.name, peer.receive_frame, _encode(effect.frame))
+
+    def record(self, effect: AppendEpochRecord | AppendVerdicts, durable: Callable[[], None]) -> None:
+        """As `WorkerJournal.record`."""
+        log = self.world.log
+        record = decode(effect.payload)
+        if isinstance(record, EpochRecord):
+            self.world.passed_over += sum(len(batch.passed) for batch in record.batches)
+
+        def arrived() -> None:
+            _, self._epochs_end = log.records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
+            durable()
+
+        log.append(
+            self.name,
+            effect.generation,
+            Stream.EPOCHS,
+            EPOCHS_PARTITION,
+            [effect.payload],
+            arrived,
+            self.identity,
+            self.refused(effect.generation),
+        )
+
+    def emit(self, effect: EmitReplies) -> None:
+        """As `WorkerJournal.emit`."""
+        slot = self._reply_partition(effect.slot)
+        waiting, reply_ends = self._unacknowledged, self._reply_ends
+        self._emitted += 1
+        number = self._emitted
+        waiting[number] = []
+
+        def arrived() -> None:
+            _, reply_ends[slot] = self.world.log.records.bounds(Stream.REPLIES, slot)
+            for then in waiting.pop(number):
+                then()
+
+        payloads = [encode_reply(reply) for reply in effect.replies]
+        generation = self.core.generation
+        self.world.log.append(
+            self.name,
+            generation,
+            Stream.REPLIES,
+            slot,
+            payloads,
+            arrived,
+            self.identity,
+            self.refused(generation),
+        )
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """As `WorkerJournal.when_durable`."""
+        self._when_durable(then, self._emitted)
+
+    def _when_durable(self, then: Callable[[], None], last: int) -> None:
+        if not self.alive:
+            return
+        oldest = min((number for number in self._unacknowledged if number <= last), default=None)
+        if oldest is None:
+            then()
+        else:
+            self._unacknowledged[oldest].append(lambda: self._when_durable(then, last))
+
+    def _reply_partition(self, slot: int) -> int:
+        """Replies of several slots share a partition where clients choose it."""
+        return slot // 2 if self.world.plan.cluster else slot
+
+    def load(self, wanted: LoadState, told: Callable[[StateLoaded | StateUnusable], None]) -> None:
+        """As `Recovery.load`."""
+        world = self.world
+        if wanted.generation != self.core.generation:
+            return
+        self._fed = {}  # a consumer that seeks has nothing left over from before
+        self._unacknowledged = {}  # what an older generation sent has arrived by now, or never will
+
+        def load() -> StateLoaded | StateUnusable:
+            try:
+                scan = self._answered if world.plan.cluster else None
+                return load_state(wanted, self._n_slots, world.log.records, world.store.objects, scan)
+            except Unusable as error:
+                return StateUnusable(wanted.generation, str(error))
+
+        def loaded(answer: StateLoaded | StateUnusable) -> None:
+            if self.alive and wanted.generation == self.core.generation:
+                if not self._connects(wanted.generation):
+                    return
+                records = world.log.records
+                _, self._epochs_end = records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
+                self._reply_ends = {p: records.bounds(Stream.REPLIES, p)[1] for p in range(self._n_slots)}
+                told(answer)
+                if isinstance(answer, StateLoaded):
+                    self._fed = {slot: part.next_offset for slot, part in answer.slots.items()}
+                    for slot in self._fed:
+                        self.feed(slot)
+
+        world.store.run(load, loaded, lambda: self.load(wanted, told) if self.alive else None)
+
+    def _connects(self, generation: int) -> bool:
+        """Whether every member of the generation can be reached; if not, that is told when nobody has dialled."""
+        world, recover = self.world, self._recovering
+        if not world.plan.cluster or recover is None:
+            return True
+        for peer in sorted(recover.addresses.keys() - {self.id}):
+            if not world.links.connect(self, world.numbered(peer)):
+                world.time.after(NOTICE_S, self._broken, generation, peer, "it cannot be reached")
+                return False
+        self._connected = generation
+        return True
+
+    def _answered(self, wanted: LoadState, log: LogReader) -> GivenReplies:
+        parts = (
+            [] if wanted.manifest is None else [s.part for s in wanted.manifest.slots if s.part.slot in wanted.slots]
+        )
+        firsts = [min((part.replies.get(p, 0) for part in parts), default=0) for p in range(self._n_slots)]
+        records = (record for p, first in enumerate(firsts) for record in log.read(Stream.REPLIES, p, first))
+        return given_replies(record.payload for record in records)
+
+    def feed(self, slot: int) -> None:
+        """Delivers a slot's new requests, in pieces, some of them twice."""
+        rng, first = self.world.rng, self._fed.get(slot)
+        if first is None or not self.alive:
+            return
+        if self.world.duplicating and rng.random() < 0.5:
+            lowest, _ = self.world.log.records.bounds(Stream.REQUESTS, slot)
+            first = max(lowest, first - rng.randrange(5))
+        arrivals = [Arrival(*record) for record in self.world.log.records.read(Stream.REQUESTS, slot, first)]
+        if not arrivals:
+            return
+        taken = arrivals[: rng.randint(1, len(arrivals))]
+        self._fed[slot] = max(self._fed[slot], taken[-1].offset + 1)
+        event, fed = RequestsArrived(slot, taken), self._fed
+
+        def deliver(_: bytes) -> None:
+            if self._fed is fed:
+                self.give(event)
+
+        # One consumer's deliveries stay in order.
+        self.world.network.send(f"log {slot}", self.name, deliver, b"")
+        if len(taken) < len(arrivals):
+            self.world.time.after(rng.random() * 0.002, self.feed, slot)
+
+    def differs(self, effect: ReplyDiffers) -> None:
+        """As `Recovery.differs`."""
+        raise AssertionError(f"a replay differs: {effect}")
+
+    def not_resumed(self, effect: NotResumed) -> None:
+        """As `Recovery.not_resumed`."""
+        raise AssertionError(f"a replay does not wait: {effect}")
+
+    def skipped(self, effect: ReportPoison) -> None:
+        """As `Recovery.skipped`."""
+        self.poison.append(effect)
+
+    def run(self, wanted: RunExternal) -> None:
+        """As `Outside.run`."""
+        run_external(self, wanted)
+
+    def ends(self, wanted: StoreSlots) -> LogEnds:
+        """As `WorkerJournal.ends`."""
+        slots, records = [each.slot for each in wanted.slots], self.world.log.records
+        if self.world.plan.cluster:
+            return LogEnds(self._epochs_end, {slot: dict(self._reply_ends) for slot in slots})
+        _, epochs = records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
+        return LogEnds(epochs, {slot: {slot: records.bounds(Stream.REPLIES, slot)[1]} for slot in slots})
+
+    def _submit(
+        self,
+        what: str,
+        run: Callable[[], T],
+        ended: Callable[[T], None],
+        gave_up: Callable[[OSError], None],
+        attempt: int = 1,
+    ) -> None:
+        def failed() -> None:
+            if attempt < STORE_ATTEMPTS_MAX:
+                self._submit(what, run, ended, gave_up, attempt + 1)
+            else:
+                gave_up(OSError(what))
+
+        if self.alive:
+            self.world.store.run(run, ended, failed)

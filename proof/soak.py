@@ -1,0 +1,142 @@
+"""Many simulated seeds, over all processor cores: `python -m proof.soak --seeds 20000`.
+
+Prints what was run, the faults by kind, the transactions checked, and every seed that failed with its plan. Exit
+status 1 if one did; that seed belongs into the project's list of regression seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import msgspec
+
+from proof.simulation import SimulationFailure, SimulationPlan, random_plan, replay_elsewhere, simulate
+
+CHUNK_SEEDS = 20
+ELSEWHERE_EVERY = 20
+"""Of so many seeds one is also replayed from its log on other numbers of workers."""
+
+
+class Tally(msgspec.Struct):
+    """What a number of seeds did; `failures` are the messages of those that failed."""
+
+    seeds: int = 0
+    transactions: int = 0
+    committed: int = 0
+    aborted: int = 0
+    repetitions: int = 0
+    epochs: int = 0
+    generations: int = 0
+    snapshots: int = 0
+    replays_elsewhere: int = 0
+    cut: int = 0
+    unlocked: int = 0
+    deployments: Counter[str] = msgspec.field(default_factory=Counter)
+    faults: Counter[str] = msgspec.field(default_factory=Counter)
+    failures: list[str] = msgspec.field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Sums two tallies."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+def plan_of(seed: int) -> SimulationPlan:
+    """Every other seed is of a cluster."""
+    return random_plan(seed, cluster=seed % 2 == 1)
+
+
+def run_seeds(seeds: Iterable[int]) -> Tally:
+    """Simulates each seed in this process."""
+    tally = Tally()
+    for seed in seeds:
+        elsewhere = seed % ELSEWHERE_EVERY == 0
+        tally.seeds += 1
+        try:
+            report = simulate(plan_of(seed))
+            if elsewhere:
+                compare_elsewhere(seed, arrival=seed)
+                tally.replays_elsewhere += 1
+        except SimulationFailure as failure:
+            tally.failures.append(str(failure))
+            continue
+        tally.transactions += report.history.transactions
+        tally.committed += report.history.committed
+        tally.aborted += report.history.aborted
+        tally.repetitions += report.history.repetitions
+        tally.epochs += report.epochs
+        tally.generations += report.generations
+        tally.snapshots += report.snapshots
+        tally.cut += report.cut_replies
+        tally.unlocked += report.unlocked
+        tally.deployments.update(report.deployments)
+        tally.faults.update(report.faults)
+    return tally
+
+
+def compare_elsewhere(seed: int, arrival: int) -> None:
+    """Checks that the log alone decides: the same requests and epoch records elsewhere give the same history.
+
+    Raises `SimulationFailure` naming the number of workers; `arrival` decides the order in which messages arrive.
+    """
+    report = simulate(random_plan(seed, faults=False), keep_log=True)
+    expected = sorted(report.replies, key=lambda reply: reply.sequence)
+    for workers in (1, 2, 3, 8):
+        replies, state_hash = replay_elsewhere(report, workers=workers, arrival=arrival)
+        if replies != expected or state_hash != report.state_hash:
+            raise SimulationFailure(f"seed {seed}: replayed on {workers} workers the log gives another history")
+
+
+def run_parallel(seeds: range, jobs: int) -> Iterator[Tally]:
+    """Tallies of consecutive chunks of `seeds`, as they are done."""
+    chunks = [seeds[i : i + CHUNK_SEEDS] for i in range(0, len(seeds), CHUNK_SEEDS)]
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(run_seeds, chunks)
+
+
+def describe(tally: Tally) -> str:
+    """The tally as lines for a person."""
+    faults = ", ".join(f"{count} {kind}" for kind, count in sorted(tally.faults.items()))
+    deployments = ", ".join(f"{count} {what}" for what, count in sorted(tally.deployments.items()))
+    return (
+        f"{tally.seeds} seeds, {tally.transactions} transactions checked against serial replay "
+        f"({tally.committed} committed, {tally.aborted} aborted), {tally.repetitions} idempotent repetitions, "
+        f"{tally.epochs} epochs, {tally.generations} generations, {tally.snapshots} snapshots, "
+        f"{tally.replays_elsewhere} logs replayed on other numbers of workers, {tally.cut} transactions ended by the "
+        f"watchdog and {tally.unlocked} taken out of a lock phase\n"
+        f"versions: {deployments or 'none'}\n"
+        f"faults: {faults or 'none'}\n"
+        f"{len(tally.failures)} failed"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m proof.soak", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20_000, help="how many seeds (default 20000)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)")
+    options = parser.parse_args(arguments)
+    started = time.monotonic()
+    total, shown = Tally(), 0.0
+    for tally in run_parallel(range(options.first, options.first + options.seeds), options.jobs):
+        total.add(tally)
+        for failure in tally.failures:
+            print(failure, flush=True)
+        if time.monotonic() - shown > 10:
+            shown = time.monotonic()
+            print(f"… {total.seeds} of {options.seeds} seeds, {len(total.failures)} failed", flush=True)
+    print(describe(total))
+    print(f"{time.monotonic() - started:.0f} s on {options.jobs} processes")
+    return 1 if total.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""The gateway process: hears from the coordinator which app it serves, and follows deployments.
+
+An engine for the HTTP gateway that begins before it knows what to serve, and goes on with what it knows while the
+coordinator is away. Not when that is of a release with another version of the protocol: its workers might misread what
+is sent from here. Requests never pass the coordinator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Iterator
+from functools import partial
+from typing import Final
+
+from prometheus_client.core import Metric
+
+from styx.cluster.gateway.cluster_engine import ClusterEngine
+from styx.cluster.gateway.requester_metrics import collect
+from styx.cluster.reaching import reach_coordinator
+from styx.cluster.wire import GATEWAY, Code, Deployment, Serve, gateway_hears
+from styx.deployment.package import unpack
+from styx.errors import ConfigurationError, NotSent, RequestRejected
+from styx.kafka.address import KafkaAddress
+from styx.messages import ReplyRecord, Request
+from styx.metrics.exposition import Exposition, gauge
+from styx.model.app import App
+from styx.model.limits import Limits
+from styx.model.operator import Operator
+from styx.transport import Connection, Hello, Refused, Security
+from styx.transport.handshake import Refusal
+
+RECONNECT_SECONDS: Final = 0.5
+"""Before another attempt to reach the coordinator or Kafka."""
+INCARNATION_BYTES: Final = 8
+PING_SECONDS: Final = 0.25
+SILENCE_SECONDS: Final = 3.0
+"""A coordinator that is silent for longer is gone, whatever its half of the connection says."""
+STUCK_SECONDS: Final = 60.0
+"""What the coordinator says is acted upon in steps; one that takes longer will not end. Each has shorter timeouts."""
+
+_log = logging.getLogger("styx.gateway")
+
+
+class _NoApp(App):
+    """Stands for the app while the gateway has not heard of it: nothing can be said of any operator."""
+
+    def __init__(self) -> None:
+        super().__init__("unknown", [])
+
+    def operator(self, name: str) -> Operator:
+        raise RequestRejected("unavailable", "the gateway has not heard from the coordinator yet; try again soon")
+
+
+class GatewayProcess:
+    """An `Engine` for `styx.gateway`; `run` follows the coordinator until it is cancelled.
+
+    `connected` says whether the coordinator is there, `version` which version of the app is served, 0 before the first.
+    """
+
+    def __init__(self, name: str, security: Security, coordinator: str, log: KafkaAddress) -> None:
+        self.app: App = _NoApp()
+        self.limits = Limits()
+        self.n_slots = 0
+        self.version = 0
+        self.connected = False
+        self._security = security
+        self._coordinator = coordinator
+        self._log = log
+        self._hello = Hello(
+            cluster=security.cluster, role=GATEWAY, name=name, incarnation=secrets.token_hex(INCARNATION_BYTES)
+        )
+        self._deployment: Deployment | None = None
+        self._engine: ClusterEngine | None = None
+        self._exposition = Exposition(self._collect, with_process=True)
+        self._step_since_s: float | None = None
+        self._other_release: str | None = None
+        self._waits_for: str | None = f"the gateway waits for the coordinator at {coordinator}"
+
+    async def run(self) -> None:
+        """Serves what the coordinator says; raises `ConfigurationError` if that becomes another deployment."""
+        while True:
+            link = await reach_coordinator(
+                self._coordinator, self._security, self._hello, RECONNECT_SECONDS, _log, self._refused
+            )
+            self._other_release = None
+            heard: asyncio.Queue[bytes | None] = asyncio.Queue()
+            link.start(
+                partial(_put, heard),
+                partial(self._lost, heard),
+                ping_seconds=PING_SECONDS,
+                silence_seconds=SILENCE_SECONDS,
+            )
+            self.connected = True
+            try:
+                while (payload := await heard.get()) is not None:
+                    await self._hear(payload)
+                    self._step_since_s = None
+            finally:
+                self._step_since_s = None
+                self.connected = False
+                link.abort("the gateway no longer listens")
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def close(self) -> None:
+        """Disconnects from Kafka; what is under way may still commit."""
+        if self._engine is not None:
+            await self._engine.close()
+
+    @property
+    def ready(self) -> bool:
+        """As `Engine.ready`."""
+        return self._engine is not None and self._engine.ready
+
+    @property
+    def unavailable_reason(self) -> str | None:
+        """As `Engine.unavailable_reason`."""
+        if self._engine is None:
+            return self._waits_for
+        return self._other_release or self._engine.unavailable_reason
+
+    @property
+    def broken_reason(self) -> str | None:
+        """As `Engine.broken_reason`; also: what the coordinator said is still not done."""
+        since_s = self._step_since_s
+        seconds = 0.0 if since_s is None else time.monotonic() - since_s
+        if seconds > STUCK_SECONDS:
+            return f"following the coordinator has made no progress for {seconds:.0f} s"
+        return None if self._engine is None else self._engine.broken_reason
+
+    @property
+    def in_flight(self) -> int:
+        """As `Engine.in_flight`."""
+        return 0 if self._engine is None else self._engine.in_flight
+
+    def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
+        """As `Engine.submit_request`."""
+        if self._engine is None:
+            raise NotSent(f"{self._waits_for}; nothing was sent, try again soon")
+        if self._other_release is not None:
+            raise NotSent(f"{self._other_release}; nothing was sent, try again soon")
+        return self._engine.submit_request(request)
+
+    def metrics(self) -> str:
+        """As `Engine.metrics`."""
+        return self._exposition.text()
+
+    def _collect(self) -> Iterator[Metric]:
+        yield from collect(None if self._engine is None else self._engine.requester)
+        yield gauge("styx_registered", "1 if the coordinator is there.", self.connected)
+        yield gauge("styx_app_version", "Version of the app that is served.", self.version)
+
+    # The coordinator ---------------------------------------------------------------------------------------
+
+    def _refused(self, refused: Refused) -> None:
+        if refused.refusal is Refusal.VERSION:
+            self._other_release = f"the coordinator at {self._coordinator}: {refused}"
+
+    def _lost(self, heard: asyncio.Queue[bytes | None], _: Connection, reason: str) -> None:
+        if self.connected and self._deployment is not None:
+            _log.warning("the connection to the coordinator is lost: %s", reason)
+        heard.put_nowait(None)
+
+    async def _hear(self, payload: bytes) -> None:
+        self._step_since_s = time.monotonic()
+        message = gateway_hears.decode(payload)
+        if isinstance(message, Serve):
+            self._take_deployment(message.deployment)
+        else:
+            await self._take_code(message)
+
+    def _take_deployment(self, deployment: Deployment) -> None:
+        known = self._deployment
+        if known is not None and (known.app, known.n_slots) != (deployment.app, deployment.n_slots):
+            raise ConfigurationError(
+                f"the coordinator at {self._coordinator} now coordinates app {deployment.app!r} with "
+                f"{deployment.n_slots} slots; this gateway serves {known.app!r} with {known.n_slots}: start it anew"
+            )
+        self._deployment = deployment
+        if self._engine is None:
+            self._waits_for = f"no version of app {deployment.app!r} has been deployed yet: styx deploy MODULE:APP"
+
+    async def _take_code(self, code: Code) -> None:
+        assert self._deployment is not None, "the coordinator says what to serve before it sends code"
+        try:
+            app = unpack(code.package, self._security.secret)
+        except Exception as error:  # noqa: BLE001 - other people's code: it can raise anything
+            problem = f"version {code.version} of the app cannot be served here: {type(error).__name__}: {error}"
+            _log.error("%s", problem)
+            if self._engine is None:
+                self._waits_for = problem
+            return
+        if self._engine is None:
+            await self._connect(app)
+        else:
+            self._engine.set_app(app)
+        self.app = app
+        if self.version != code.version:
+            _log.info("serving version %d of app %s", code.version, app.name)
+        self.version = code.version
+
+    async def _connect(self, app: App) -> None:
+        assert self._deployment is not None
+        failures = 0
+        while True:
+            self._step_since_s = time.monotonic()
+            engine = ClusterEngine(app, self._log, self._deployment.limits)
+            try:
+                await engine.start()
+            except (NotSent, ConfigurationError, OSError) as error:
+                # The coordinator has made the topics: what a broker does not know of them yet, it soon will.
+                failures += 1
+                self._waits_for = f"the gateway waits for Kafka: {error}"
+                if failures == 1:
+                    _log.warning("%s", self._waits_for)
+                await asyncio.sleep(RECONNECT_SECONDS)
+                continue
+            self.limits, self.n_slots = self._deployment.limits, engine.n_slots
+            self._engine = engine
+            return
+
+
+def _put(heard: asyncio.Queue[bytes | None], _: Connection, payloads: list[bytes]) -> None:
+    for payload in payloads:
+        heard.put_nowait(payload)

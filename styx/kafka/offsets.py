@@ -1,0 +1,84 @@
+"""Where partitions begin and end, and releasing what lies before an offset, over an open session.
+
+An end is the offset behind the last record that all replicas in sync have; control records of transactions count.
+Repeats nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from aiokafka.protocol.admin import DeleteRecordsRequest
+from aiokafka.protocol.offset import OffsetRequest
+
+from styx.errors import EngineFailed
+from styx.kafka.errors import NO_ERROR, OFFSET_OUT_OF_RANGE, name_of, passes
+from styx.kafka.session import REQUEST_SECONDS, KafkaSession
+
+FIRST: Final = -2
+END: Final = -1
+
+_CONSUMER: Final = -1
+_READ_UNCOMMITTED: Final = 0
+
+
+async def list_offsets(
+    session: KafkaSession, partitions: Iterable[tuple[str, int]], which: int
+) -> dict[tuple[str, int], int]:
+    """The `FIRST` or `END` offset of each (topic, partition).
+
+    Raises `ConnectionError` if one cannot be told now, and `EngineFailed` if the broker refuses.
+    """
+    by_leader = grouped(session, dict.fromkeys(partitions, which))
+    requests = (OffsetRequest(_CONSUMER, _READ_UNCOMMITTED, list(topics.items())) for topics in by_leader.values())
+    found: dict[tuple[str, int], int] = {}
+    answers = await asyncio.gather(*map(session.send, by_leader, requests))
+    for topic, partitions_of_topic in (each for answer in answers for each in answer.topics):
+        for partition, code, _, offset in partitions_of_topic:
+            check(session, topic, partition, code)
+            found[topic, partition] = offset
+    return found
+
+
+async def release(session: KafkaSession, offsets: Mapping[tuple[str, int], int]) -> list[tuple[str, int]]:
+    """Lets Kafka delete records below the offset of each (topic, partition). Returns those that end before it.
+
+    What is released already is no error. Raises as `list_offsets`.
+    """
+    by_leader = grouped(session, offsets)
+    requests = (
+        DeleteRecordsRequest(list(topics.items()), int(REQUEST_SECONDS * 1000)) for topics in by_leader.values()
+    )
+    beyond: list[tuple[str, int]] = []
+    answers = await asyncio.gather(*map(session.send, by_leader, requests))
+    for topic, partitions in (each[:2] for answer in answers for each in answer.topics):
+        for partition, _, code in (each[:3] for each in partitions):
+            if code == OFFSET_OUT_OF_RANGE:
+                beyond.append((topic, partition))
+            else:
+                check(session, topic, partition, code)
+    return beyond
+
+
+def grouped(
+    session: KafkaSession, values: Mapping[tuple[str, int], Any]
+) -> dict[int, dict[str, list[tuple[int, Any]]]]:
+    """By leader and topic, as requests want it. Raises `ConnectionError` if a partition has no leader."""
+    by_leader: defaultdict[int, defaultdict[str, list[tuple[int, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for (topic, partition), value in values.items():
+        leader = session.leader(topic, partition)
+        if leader is None:
+            raise ConnectionError(f"{session}: {topic}, partition {partition} has no leader now, or does not exist")
+        by_leader[leader][topic].append((partition, value))
+    return {leader: dict(topics) for leader, topics in by_leader.items()}
+
+
+def check(session: KafkaSession, topic: str, partition: int, code: int) -> None:
+    """Raises `ConnectionError` for what passes, and `EngineFailed` for what does not."""
+    if code == NO_ERROR:
+        return
+    text = f"{session}: {topic}, partition {partition}: {name_of(code)}"
+    raise ConnectionError(text) if passes(code) else EngineFailed(text)

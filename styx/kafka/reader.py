@@ -1,0 +1,267 @@
+"""Reading the log in Kafka from threads that may block: at recovery, all records that are there, in order (§7.1).
+
+It belongs to no consumer group and stores no offset. Asks for the next records while the last ones are taken apart.
+Waits for a broker that is away, but not for ever. Never repairs anything.
+
+Anybody may append requests. What else the log holds the engine alone has appended, and always within a transaction,
+which is how it is fenced: a record without one is a stranger's, and is passed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from threading import Lock, Thread
+from typing import Any, Final, TypeVar
+
+from styx.kafka.address import KafkaAddress
+from styx.kafka.errors import OFFSET_OUT_OF_RANGE
+from styx.kafka.fetch import Chunk, Damaged, fetch
+from styx.kafka.offsets import END, FIRST, check, grouped, list_offsets
+from styx.kafka.session import RETRY_SECONDS, KafkaSession
+from styx.kafka.topics import TID_HEADER, Topics
+from styx.log.base import LogCorrupt, LogTruncated, Record, Stream
+
+READ_SECONDS_MAX: Final = 60.0
+"""How long one question may stay without an answer, a broker that is away included."""
+FETCH_BYTES_MAX: Final = 8 * 1024 * 1024
+"""One answer; two of them are in memory at once."""
+
+_WAIT_MS: Final = 100
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class KafkaReader:
+    """A `LogReader`. For any thread but one that runs an event loop; connects when first asked.
+
+    `strangers` counts the records that were passed over as not the engine's, each of them once.
+
+    Every method raises `ConnectionError` after `READ_SECONDS_MAX` without an answer, and `EngineFailed` if the broker
+    refuses.
+    """
+
+    def __init__(self, address: KafkaAddress | str, topics: Topics) -> None:
+        self.strangers = 0
+        self._strangers_end: dict[tuple[str, int], int] = {}
+        self._address = address
+        self._topics = topics
+        self._lock = Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: Thread | None = None
+        self._session: KafkaSession | None = None
+        self._connecting = asyncio.Lock()
+
+    def bounds(self, stream: Stream, partition: int) -> tuple[int, int]:
+        """The first retained offset and the one behind the last record."""
+        return self._bounds(self._topics.of(stream), [partition])[partition]
+
+    def bounds_of(self, stream: Stream) -> dict[int, tuple[int, int]]:
+        """`bounds` of every partition, with two requests in all."""
+        return self._bounds(self._topics.of(stream), None)
+
+    def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
+        """The records from `first_offset` on, as of this call, in order and verified. Offsets may have gaps.
+
+        Raises `LogTruncated` if they were released, also while reading, and `LogCorrupt` on a bad checksum or if the
+        partition ends before `first_offset`: whoever knows that offset knows of a record that is gone.
+        """
+        topic = self._topics.of(stream)
+        first, end = self.bounds(stream, partition)
+        if first_offset < first:
+            raise LogTruncated(f"{topic}, partition {partition} begins at offset {first}, not {first_offset}.")
+        self._check_end(stream, partition, first_offset, end)
+        return self._read(stream, partition, first_offset, end)
+
+    def reply_tids(self, partition: int, first_offset: int) -> Iterator[tuple[int, int]]:
+        """(offset, TID) of the replies from `first_offset` on, or from the first retained one; payloads stay undecoded.
+
+        Raises `LogCorrupt` as `read`.
+        """
+        return ((offset, tid) for _, offset, tid in self.reply_tids_of({partition: first_offset}))
+
+    def reply_tids_of(self, first_offsets: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
+        """(partition, offset, TID) as `reply_tids`, of several partitions at once; each in order."""
+        return ((partition, offset, tid) for partition, offset, tid, _ in self.replies_of(first_offsets))
+
+    def replies_of(self, first_offsets: Mapping[int, int]) -> Iterator[tuple[int, int, int, bytes]]:
+        """(partition, offset, TID, record) of replies, as `reply_tids_of`."""
+        bounds = self._bounds(self._topics.replies, list(first_offsets))
+        for partition, first_offset in first_offsets.items():
+            self._check_end(Stream.REPLIES, partition, first_offset, bounds[partition][1])
+        spans = {
+            partition: (max(offset, bounds[partition][0]), bounds[partition][1])
+            for partition, offset in first_offsets.items()
+        }
+        return self._replies(spans)
+
+    def close(self) -> None:
+        """Disconnects. Iterators that are not exhausted fail."""
+        with self._lock:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None:
+            return
+        asyncio.run_coroutine_threadsafe(self._disconnect(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    def _read(self, stream: Stream, partition: int, first_offset: int, end: int) -> Iterator[Record]:
+        for _, position, chunk in self._chunks(stream, {partition: (first_offset, end)}):
+            for record in self._verified(stream, partition, position, chunk):
+                if record.offset >= end:
+                    break
+                yield Record(record.offset, record.timestamp * 1000, record.value or b"")
+
+    def _replies(self, spans: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, int, int, bytes]]:
+        for partition, position, chunk in self._chunks(Stream.REPLIES, spans):
+            end = spans[partition][1]
+            for record in self._verified(Stream.REPLIES, partition, position, chunk):
+                if record.offset >= end:
+                    break
+                for name, value in record.headers:
+                    if name == TID_HEADER:
+                        yield partition, record.offset, int.from_bytes(value, "big"), record.value or b""
+
+    def _verified(self, stream: Stream, partition: int, position: int, chunk: Chunk) -> Iterator[Any]:
+        def stranger(offset: int) -> None:
+            self._pass_over(self._topics.of(stream), partition, offset)
+
+        try:
+            yield from chunk.records(position, None if stream is Stream.REQUESTS else stranger)
+        except Damaged as damage:
+            raise self._corrupt(stream, partition, position, str(damage)) from None
+
+    def _pass_over(self, topic: str, partition: int, offset: int) -> None:
+        place = topic, partition
+        if place not in self._strangers_end:
+            _log.warning(
+                "%s, partition %d, offset %d: a record that is not this app's was passed over; others there are "
+                "counted only. Let nobody but the processes of the cluster write into this topic",
+                topic,
+                partition,
+                offset,
+            )
+        if offset >= self._strangers_end.get(place, 0):
+            self._strangers_end[place] = offset + 1
+            self.strangers += 1
+
+    def _check_end(self, stream: Stream, partition: int, offset: int, end: int) -> None:
+        if offset > end:
+            raise self._corrupt(
+                stream, partition, offset, f"it ends at offset {end}, but records before offset {offset} are known"
+            )
+
+    def _corrupt(self, stream: Stream, partition: int, offset: int, problem: str) -> LogCorrupt:
+        return LogCorrupt(problem, file=self._topics.of(stream), stream=stream, partition=partition, offset=offset)
+
+    def _chunks(self, stream: Stream, spans: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, int, Chunk]]:
+        """(partition, the position it was fetched from, what came), until every span is read."""
+        topic = self._topics.of(stream)
+        positions = {partition: first for partition, (first, end) in spans.items() if first < end}
+        if not positions:
+            return
+        under_way = self._submit(self._fetch(topic, dict(positions)))
+        while positions:
+            chunks = under_way.result()
+            ready = []
+            for partition, chunk in chunks.items():
+                position = positions[partition]
+                if chunk.code == OFFSET_OUT_OF_RANGE:
+                    raise LogTruncated(f"{topic}, partition {partition}: offset {position} was released meanwhile.")
+                if chunk.data:
+                    # At the end of the dictionary: those that had nothing this time come first the next time.
+                    del positions[partition]
+                    following = chunk.next_offset(position)
+                    if following < spans[partition][1]:
+                        positions[partition] = following
+                ready.append((partition, position, chunk))
+            if positions:
+                under_way = self._submit(self._fetch(topic, dict(positions)))
+            yield from ready
+
+    def _bounds(self, topic: str, partitions: list[int] | None) -> dict[int, tuple[int, int]]:
+        bounds: dict[int, tuple[int, int]] = self._submit(self._list_bounds(topic, partitions)).result()
+        return bounds
+
+    async def _list_bounds(self, topic: str, partitions: list[int] | None) -> dict[int, tuple[int, int]]:
+        async def ask(session: KafkaSession) -> dict[int, tuple[int, int]]:
+            keys = [(topic, each) for each in (session.partitions(topic) if partitions is None else partitions)]
+            if not keys:
+                raise ConnectionError(f"{session} has no topic {topic}")
+            firsts, ends = await asyncio.gather(list_offsets(session, keys, FIRST), list_offsets(session, keys, END))
+            return {key[1]: (firsts[key], ends[key]) for key in keys}
+
+        return await self._persistently(ask)
+
+    async def _fetch(self, topic: str, positions: dict[int, int]) -> dict[int, Chunk]:
+        async def ask(session: KafkaSession) -> dict[int, Chunk]:
+            by_leader = grouped(session, {(topic, partition): offset for partition, offset in positions.items()})
+            answers = await asyncio.gather(
+                *(self._fetch_from(session, node, topic, dict(topics[topic])) for node, topics in by_leader.items())
+            )
+            chunks = {partition: chunk for answer in answers for partition, chunk in answer.items()}
+            for partition, chunk in chunks.items():
+                if chunk.code != OFFSET_OUT_OF_RANGE:
+                    check(session, topic, partition, chunk.code)
+            return chunks
+
+        return await self._persistently(ask)
+
+    async def _fetch_from(
+        self, session: KafkaSession, node: int, topic: str, positions: dict[int, int]
+    ) -> dict[int, Chunk]:
+        return await fetch(
+            lambda request: session.send(node, request),
+            topic,
+            positions,
+            wait_ms=_WAIT_MS,
+            bytes_max=FETCH_BYTES_MAX,
+            partition_bytes_max=FETCH_BYTES_MAX,
+        )
+
+    async def _persistently(self, ask: Callable[[KafkaSession], Awaitable[T]]) -> T:
+        deadline = asyncio.get_running_loop().time() + READ_SECONDS_MAX
+        while True:
+            try:
+                return await ask(await self._connected())
+            except ConnectionError:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise
+                await asyncio.sleep(RETRY_SECONDS)
+                if self._session is not None:
+                    await self._session.refresh()
+
+    async def _connected(self) -> KafkaSession:
+        async with self._connecting:
+            if self._session is None:
+                session = KafkaSession(self._address)
+                try:
+                    await session.open(self._topics)
+                except BaseException:
+                    await session.close()
+                    raise
+                self._session = session
+            return self._session
+
+    async def _disconnect(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def _submit(self, question: Coroutine[Any, Any, T]) -> Any:
+        """Runs it on the reader's own loop, which a thread of its own runs."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._connecting = asyncio.Lock()
+                self._thread = Thread(target=self._loop.run_forever, name="styx-kafka-reader", daemon=True)
+                self._thread.start()
+            return asyncio.run_coroutine_threadsafe(question, self._loop)

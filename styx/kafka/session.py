@@ -1,0 +1,175 @@
+"""A connection to Kafka: aiokafka's client, with leaders, coordinators and requests, and errors as `OSError`.
+
+Everything of the log goes through it, so that one place knows the client. Repeats nothing: whoever asks knows whether
+that is safe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final, TypeVar
+
+from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
+from aiokafka.conn import create_conn
+from aiokafka.errors import (
+    AuthenticationFailedError,
+    KafkaConnectionError,
+    KafkaError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+)
+from aiokafka.structs import TopicPartition
+
+from styx.errors import ConfigurationError
+from styx.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, KafkaAddress
+from styx.kafka.client_log import calm
+from styx.kafka.closed_connections import drop_closed_connections
+from styx.kafka.vanished_brokers import notice_vanished_brokers
+
+REQUEST_SECONDS: Final = 15.0
+"""One exchange with a broker; then its connection is given up."""
+RETRY_SECONDS: Final = 0.1
+"""Between two attempts at something that passes by itself."""
+
+CLOSE_SECONDS_MAX: Final = 2.0
+"""How long closing waits for a connection that is being made."""
+
+_UNKNOWN_LEADER: Final = -1
+_NOT_LET_IN: Final = (AuthenticationFailedError, SaslAuthenticationFailed, UnsupportedSaslMechanismError)
+
+T = TypeVar("T")
+
+
+class KafkaSession:
+    """For one event loop. `address` may be a plain HOST:PORT,HOST:PORT."""
+
+    def __init__(self, address: KafkaAddress | str) -> None:
+        calm()
+        self.address = KafkaAddress(address) if isinstance(address, str) else address
+        self._client = AIOKafkaClient(
+            **self.address.options(),
+            client_id="styx",
+            request_timeout_ms=int(REQUEST_SECONDS * 1000),
+            retry_backoff_ms=int(RETRY_SECONDS * 1000),
+        )
+        drop_closed_connections(self._client)
+        notice_vanished_brokers(self._client)
+        self._connecting: set[asyncio.Task[Any]] = set()
+
+    async def open(self, topics: Iterable[str] = ()) -> None:
+        """Connects and learns who leads the partitions of `topics`; to be closed even when it raises.
+
+        Raises `ConnectionError` and `ConfigurationError`.
+        """
+        wanted = list(topics)
+        try:
+            await self._to_its_end(self._client.bootstrap())
+            if wanted:
+                await self._client.set_topics(wanted)
+        except KafkaConnectionError:
+            await self._check_login()
+            # What aiokafka says of that is its own address list over again.
+            why = f"nobody answers there, or nobody who speaks {self.address.protocol}"
+            raise ConnectionError(f"{self} cannot be reached: {why}") from None
+        except KafkaError as error:
+            raise ConnectionError(f"{self} cannot be reached: {error}") from None
+
+    async def close(self) -> None:
+        """Disconnects; what is being asked fails."""
+        if self._connecting:
+            await asyncio.wait(self._connecting, timeout=CLOSE_SECONDS_MAX)
+        await self._client.close()
+
+    def track(self, topic: str) -> None:
+        """Has the leaders of another topic looked up; they are known some time later."""
+        # The answer is awaited by `refresh`.
+        self._client.add_topic(topic)
+
+    async def refresh(self) -> bool:
+        """Asks again who leads what; False if nobody answers."""
+        return bool(await self._client.force_metadata_update())
+
+    def partitions(self, topic: str) -> set[int]:
+        """Of a topic that was named to `open`; empty if there is none."""
+        return self._client.cluster.partitions_for_topic(topic) or set()
+
+    def leader(self, topic: str, partition: int) -> int | None:
+        """The broker to ask about a partition, None while there is none; `refresh` may find one."""
+        node: int | None = self._client.cluster.leader_for_partition(TopicPartition(topic, partition))
+        return None if node == _UNKNOWN_LEADER else node
+
+    async def send(self, node: int, request: Any) -> Any:
+        """The broker's answer. Raises `ConnectionError`; it may have acted on the request all the same."""
+        return await self._send(node, request, ConnectionGroup.DEFAULT)
+
+    async def send_anywhere(self, request: Any) -> Any:
+        """As `send`, to any broker."""
+        return await self.send(self._any_broker(), request)
+
+    async def send_coordinator(self, node: int, request: Any) -> Any:
+        """As `send`, on a connection of its own: a request there does not wait for those on the other one."""
+        return await self._send(node, request, ConnectionGroup.COORDINATION)
+
+    async def transaction_coordinator(self, transactional_id: str) -> int | None:
+        """The broker in charge of it, None while there is none.
+
+        Raises `ConnectionError`, and `ConfigurationError` if the id is not allowed.
+        """
+        self._any_broker()
+        try:
+            node: int = await self._to_its_end(
+                self._client.coordinator_lookup(CoordinationType.TRANSACTION, transactional_id)
+            )
+        except KafkaError as error:
+            if error.retriable:
+                return None
+            raise ConfigurationError(f"{self} refuses the transactional id {transactional_id!r}: {error}") from None
+        return node
+
+    async def _check_login(self) -> None:
+        """Raises `ConfigurationError` if a broker is there and does not let this user in, which aiokafka keeps back."""
+        if not self.address.protocol.startswith("SASL"):
+            return
+        options = self.address.options()
+        del options["bootstrap_servers"]
+        for host, port, _ in self._client.hosts:
+            try:
+                connection = await self._to_its_end(
+                    create_conn(host, port, request_timeout_ms=int(REQUEST_SECONDS * 1000), **options)
+                )
+            except _NOT_LET_IN as error:
+                raise ConfigurationError(
+                    f"{self} does not let the user {self.address.username!r} in: {error}. "
+                    f"Are {USERNAME_VARIABLE} and {PASSWORD_VARIABLE}, and the mechanism, those of the brokers?"
+                ) from None
+            except (OSError, KafkaError):
+                continue
+            await connection.close()
+
+    async def _send(self, node: int, request: Any, group: ConnectionGroup) -> Any:
+        try:
+            connection = self._client._conns.get((node, group))
+            connected = connection is not None and connection.connected()
+            # As a rule it is: then there is nothing to wait for, and no task to be made for it.
+            if not connected and not await self._to_its_end(self._client.ready(node, group=group)):
+                raise ConnectionError(f"{self}, broker {node} cannot be reached")
+            return await self._client.send(node, request, group=group)
+        except KafkaError as error:
+            raise ConnectionError(f"{self}, broker {node}: {error}") from None
+
+    async def _to_its_end(self, connecting: Coroutine[Any, Any, T]) -> T:
+        """aiokafka loses sight of a connection if it is cancelled while it makes it; so only the waiting is."""
+        task = asyncio.create_task(connecting)
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+        return await asyncio.shield(task)
+
+    def _any_broker(self) -> int:
+        node: int | None = self._client.get_random_node()
+        if node is None:
+            raise ConnectionError(f"{self} names no broker")
+        return node
+
+    def __str__(self) -> str:
+        return f"Kafka at {self.address.bootstrap}"

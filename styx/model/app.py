@@ -1,0 +1,68 @@
+"""An app: the set of operators that is deployed together. Declarations only; it never runs anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from styx.errors import ConfigurationError, UnknownOperator
+from styx.model.function_spec import FunctionSpec
+from styx.model.operator import Operator
+from styx.values.codec import shown
+
+
+class App:
+    """A named set of operators.
+
+    `resolved` is what `resolve` has found before, for those who look there first. `logs`: a function has used
+    `ctx.log`; before that nobody has to look for lines.
+
+    Raises `ConfigurationError` if a name stands twice or a function's annotations cannot be converted to.
+    """
+
+    def __init__(self, name: str, operators: Iterable[Operator]) -> None:
+        if not isinstance(name, str) or not name:
+            raise ConfigurationError(f"an app needs a name, got {shown(name)}")
+        self.name = name
+        by_name: dict[str, Operator] = {}
+        for operator in operators:
+            if not isinstance(operator, Operator):
+                raise ConfigurationError(f"app {name!r}: {shown(operator)} is not an Operator")
+            if operator.name in by_name:
+                raise ConfigurationError(f"app {name!r} has two operators named {operator.name!r}; rename one of them")
+            by_name[operator.name] = operator
+            for function in operator.functions.values():
+                _ = function.signature  # resolves annotations now: a wrong one fails here, not at the first request
+        self.operators: Mapping[str, Operator] = MappingProxyType(by_name)
+        self._by_name = by_name
+        self.resolved: dict[tuple[Any, Any], FunctionSpec] = {}
+        self.logs = False
+
+    def operator(self, wanted: Any) -> Operator:
+        """The operator by name or by itself; raises `UnknownOperator` that lists what there is."""
+        name = wanted.name if isinstance(wanted, Operator) else wanted
+        try:
+            operator = self._by_name.get(name)
+        except TypeError:  # not hashable
+            operator = None
+        if operator is None:
+            known = ", ".join(sorted(self.operators)) or "none"
+            raise UnknownOperator(f"app {self.name!r} has no operator {shown(name)}; it has: {known}")
+        return operator
+
+    def resolve(self, operator: Any, function: Any) -> FunctionSpec:
+        """An operator's function, both by name or by themselves; raises `UnknownOperator` or `UnknownFunction`."""
+        try:
+            found = self.resolved.get((operator, function))
+        except TypeError:  # not hashable
+            found = None
+        if found is None:
+            target = self.operator(operator)
+            found = target.function(function)
+            if operator is target or type(operator) is str:  # any number of others may have its name
+                self.resolved[operator, function] = found
+        return found
+
+    def __repr__(self) -> str:
+        return f"App({self.name!r}, operators={list(self.operators)})"

@@ -1,0 +1,478 @@
+"""The context a function gets: its entity's state, calls to other functions, and deterministic time and randomness.
+
+A context is also the invocation's record: what it called, in which order, and how often it used its state. It decides
+nothing about visibility or commit: reads and writes go to a *cell* that the executor gives it, and waiting is a yielded
+object that the executor takes. Paper sections 3 (programming model) and 7.5 (nondeterminism).
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from types import GenericAlias
+from typing import Any, Final
+
+import msgspec
+
+from styx.errors import (
+    CallDepthExceeded,
+    CallLimitExceeded,
+    ContextClosed,
+    ForgottenAwait,
+    OperationLimitExceeded,
+    UnknownFunction,
+    UnsupportedValue,
+    ValueTooLarge,
+)
+from styx.model.app import App
+from styx.model.entity_handle import EntityOfContext, entity_of
+from styx.model.function_log import FunctionLog, Line
+from styx.model.function_spec import FunctionSpec
+from styx.model.limits import CALLS_PER_FUNCTION_MAX
+from styx.model.made_call import MadeCall
+from styx.model.operator import Operator
+from styx.model.partitioning import Key
+from styx.model.signature import NO_ARGUMENTS
+from styx.model.waiting import DONE, ExternalCall, SyncCall, call, call_external, forgotten, function_text
+from styx.native.transaction_limits import TransactionLimits, calls_more
+from styx.values.codec import encode_any, is_scalar, shown
+from styx.values.reading import Reading
+
+_encode = msgspec.msgpack.Encoder().encode
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+PATH_STEP_BYTES = 2
+CLOSED: Final = -1
+OPEN_MAX: Final = 1_000
+"""Coroutines of one context that have not ended, as far as is known, before those that have are forgotten."""
+
+
+class Cell:
+    """One entity's state as one transaction sees it. `chain` is the reader's synchronous chain.
+
+    `put_all` writes many entities of the same operator, whose name is given, on the same slot; it is all that its
+    transaction does. Unless `replace`, it returns the first one that has a state, if there is one, and writes nothing.
+    """
+
+    __slots__ = ()
+
+    def read(self, chain: bytes) -> bytes | None:
+        raise NotImplementedError
+
+    def write(self, chain: bytes, value: bytes | None) -> None:
+        raise NotImplementedError
+
+    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
+        raise NotImplementedError
+
+
+class Environment:
+    """What a context needs to know of its transaction and deployment."""
+
+    __slots__ = ()
+
+    app: App
+    limits: TransactionLimits
+    n_slots: int
+    tid: int
+    timestamp_us: int
+
+    def add_line(self, line: Line) -> None:
+        """Takes what a function said with `ctx.log`; whoever keeps it tells it when the transaction has ended."""
+
+
+def encode_params(function: FunctionSpec, params: Any) -> bytes:
+    """The msgpack of a call's arguments; raises `UnsupportedValue`."""
+    if type(params) is not tuple and type(params) is not list:
+        raise UnsupportedValue(
+            f"params of {function.operator}.{function.name} must be a tuple or list, got {shown(params)}: "
+            f"write ({shown(params)},)"
+        )
+    if not params:
+        return NO_ARGUMENTS
+    for param in params:
+        if not is_scalar(param):
+            break
+    else:
+        try:
+            return _encode(params)
+        except Exception:  # noqa: BLE001 - raised again below, and told in a way that helps
+            pass
+    return encode_any(params, "params of", function.operator, function.name)
+
+
+def call_limit_error(limits: TransactionLimits, data: bytes) -> CallLimitExceeded:
+    """What a call raises that would be one more than `Limits.invocations_max`, the root included, or what its result
+    does; `data` are its arguments, or its result. If these count as calls, they are what is too large.
+    """
+    if calls_more(data, limits):
+        return CallLimitExceeded(
+            f"the transaction's calls have more than {limits.transaction_bytes_max} bytes of arguments and results "
+            f"(Limits.transaction_bytes_max; each call counts as at least {limits.call_bytes}): hand over less, or "
+            "split it over several requests"
+        )
+    return CallLimitExceeded(
+        f"the transaction calls more than {limits.invocations_max} functions (Limits.invocations_max; those with large "
+        "arguments or results count as several: Limits.transaction_bytes_max): an endless recursion? Split it over "
+        "several requests"
+    )
+
+
+def has_ended(begun: Any) -> bool:
+    """What a context's method gave has been awaited to its end, or closed."""
+    return begun.ended if isinstance(begun, Reading) else begun.cr_frame is None
+
+
+class Context(msgspec.Struct, eq=False):
+    """One invocation of one function on one entity; valid until the function ends.
+
+    All methods raise `ContextClosed` afterwards. An error raised by a method dooms the transaction even if the function
+    catches it: a lost write must not look like a success. `_called` counts the functions that the transaction has
+    called so far, this one's calls included, as far as the executor knows (large arguments and results as several);
+    `_left` the operations on state that remain,
+    `CLOSED` once the function has ended. `_begun` is the last coroutine that a method gave, and `_open` are
+    those before it that had not ended when the next one began: whoever awaits them in turn needs no list.
+
+    A Struct, because one is made for every call: its fields from `_chain_id` on are the executor's
+    (`styx.worker.invocation`), so that none has to be set after it is made.
+    """
+
+    _key: Key
+    _env: Environment
+    _spec: FunctionSpec
+    _cell: Cell
+    _path: bytes
+    _chain: bytes
+    _left: int
+    _chain_id: bytes = b""
+    _params: bytes = b""
+    _share: int = 0
+    _called: int = 1
+    _from_slot: int = 0
+    _footprint: Any = None
+    _calls: list[MadeCall] | None = None
+    _doom: BaseException | None = None
+    _begun: Any = None
+    _open: list[Any] | None = None
+    _externals: int = 0
+    _uuids: int = 0
+    _random: random.Random | None = None
+    _caller: Any = None
+    _coroutine: Coroutine[Any, Any, Any] | None = None
+    _below: list[tuple[bytes, MadeCall]] | None = None
+    _results: dict[int, bytes] | None = None
+    _result: bytes | None = None
+    _failed: bool = False
+
+    @classmethod
+    def __class_getitem__(cls, types: Any) -> Any:
+        """`Context[str, Account]`: the type of `ctx.key` and of the state, for type checkers (`styx/typed.pyi`)."""
+        return GenericAlias(cls, types)
+
+    def __repr__(self) -> str:
+        return f"<context of {self._spec.operator}[{shown(self._key)}]>"
+
+    # State -------------------------------------------------------------------------------------------------
+
+    def get(self, default: Any = None) -> Coroutine[Any, Any, Any]:
+        """A fresh copy of the entity's state, or `default` if it has none.
+
+        It is read when this is called, and given to who awaits it. A function that returns and has not awaited it ends
+        the transaction (`ForgottenAwait`).
+        """
+        left = self._left
+        if left <= 0:
+            self._refuse()
+        self._left = left - 1
+        data = self._cell.read(self._chain)
+        if data is not None:
+            unpack = self._spec.unpack_state  # first: `x.f(…)` is quick only if `f` is a method of x's class
+            try:
+                default = unpack(data)
+            except BaseException:  # noqa: BLE001 - the careful way reads what another version stored, or raises it again
+                default = self._decoded(data)
+        reading = Reading(default)
+        if self._begun is not None:
+            self._keep_open()
+        self._begun = reading
+        return reading
+
+    def _decoded(self, data: bytes) -> Any:
+        try:
+            decode = self._spec.decode_state
+            return decode(data)
+        except Exception as error:  # noqa: BLE001 - a state type's own code can run here
+            entity = f"{self._spec.operator}[{shown(self._key)}]"
+            raise self._doomed(
+                UnsupportedValue(f"the stored state of {entity} does not fit its state_type: {error}")
+            ) from None
+        except BaseException as error:  # noqa: BLE001 - as above
+            raise self._doomed(error) from None
+
+    def put(self, value: Any) -> Awaitable[None]:
+        """Replaces the entity's state by a copy of `value`; raises `UnsupportedValue` or `ValueTooLarge`.
+
+        It has happened when this returns; awaiting it is for the sake of how functions read.
+        """
+        left = self._left
+        if left <= 0:
+            self._refuse()
+        self._left = left - 1
+        pack = self._spec.pack_state
+        try:
+            data = pack(value)
+        except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit
+            data = self._encoded(value)
+        if len(data) > self._env.limits.value_bytes_max:
+            raise self._too_large(f"the state of {self._spec.operator}[{shown(self._key)}]", data)
+        self._cell.write(self._chain, data)
+        return DONE
+
+    def _encoded(self, value: Any) -> bytes:
+        try:
+            encode = self._spec.encode_state
+            return encode(value)
+        except UnsupportedValue as error:
+            entity = f"{self._spec.operator}[{shown(self._key)}]"
+            raise self._doomed(UnsupportedValue(f"{entity}{error.path}: {error}")) from None
+        except BaseException as error:  # noqa: BLE001 - a state type's own code can run here: it can raise anything
+            raise self._doomed(error) from None
+
+    def delete(self) -> Awaitable[None]:
+        """Removes the entity's state; `get` gives its default afterwards. As `put`, it has happened on return."""
+        left = self._left
+        if left <= 0:
+            self._refuse()
+        self._left = left - 1
+        self._cell.write(self._chain, None)
+        return DONE
+
+    @property
+    def _made(self) -> Sequence[MadeCall]:
+        """Its calls so far; not to be kept."""
+        return () if self._calls is None else self._calls
+
+    @property
+    def state(self) -> Context:
+        """`ctx.state.get/put/delete` are the same as `ctx.get/put/delete`."""
+        return self
+
+    # Calls -------------------------------------------------------------------------------------------------
+
+    def call_async(self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()) -> None:
+        """Calls a function in the same transaction without waiting for it; it runs after this chain has returned."""
+        call = self._made_call(False, operator, function_name, key, params)
+        if self._calls is None:
+            self._calls = [call]  # not before: most functions make no call
+        else:
+            self._calls.append(call)
+
+    def call(
+        self, operator: Operator | str, function_name: Any, key: Any, params: Any = ()
+    ) -> Coroutine[Any, Any, Any]:
+        """Calls a function in the same transaction and gives its result; its exception ends the transaction.
+
+        The function is called when this is awaited, and it must be: as for `get`.
+        """
+        if self._begun is not None:
+            self._keep_open()
+        self._begun = calling = call(self, operator, function_name, key, params)
+        return calling
+
+    def _keep_open(self) -> None:
+        """Takes note of the last coroutine if it has not ended, since another one begins."""
+        if not has_ended(self._begun):
+            if self._open is None:
+                self._open = []
+            elif len(self._open) >= OPEN_MAX:
+                self._open = [each for each in self._open if not has_ended(each)]
+            self._open.append(self._begun)
+
+    def _sync_call(self, operator: Any, function_name: Any, key: Any, params: Any) -> SyncCall:
+        made = self._made_call(True, operator, function_name, key, params)
+        calls = self._calls
+        if calls is None:
+            calls = []
+        if self._doom is None:
+            # A doomed function ends here, before the call: whatever the callee would do comes after its end.
+            calls.append(made)
+            self._calls = calls
+        return SyncCall(self, len(calls) - 1, made)
+
+    def _made_call(self, synchronous: bool, operator: Any, function_name: Any, key: Any, params: Any) -> MadeCall:
+        if self._left < 0:
+            self._refuse()
+        env = self._env
+        limits = env.limits
+        try:
+            if self._calls is not None and len(self._calls) >= CALLS_PER_FUNCTION_MAX:
+                raise CallLimitExceeded(f"{self._where()} made more than {CALLS_PER_FUNCTION_MAX} calls")
+            if len(self._path) >= limits.call_depth_max * PATH_STEP_BYTES:
+                raise CallDepthExceeded(
+                    f"{self._where()} was called through {limits.call_depth_max} others: an endless recursion?"
+                )
+            try:
+                function = env.app.resolved[operator, function_name]
+            except (KeyError, TypeError):
+                function = self._resolved(operator, function_name, key)
+            keys = function.keys
+            checked = keys.check(key)
+            slot = keys.slot_of(checked, env.n_slots)
+            data = encode_params(function, params)
+            if len(data) > limits.value_bytes_max:
+                raise self._too_large(f"params of {function.operator}.{function.name}", data)
+            called = self._called + 1 + calls_more(data, limits)
+            if called > limits.invocations_max:
+                # Last: while branches run at once nobody knows the sum, and a call that is refused anyway is not in it.
+                raise call_limit_error(limits, data)
+        except BaseException as error:  # noqa: BLE001 - a key's and an argument's own code can run here
+            raise self._doomed(error) from None
+        self._called = called
+        return MadeCall(synchronous, slot, function, checked, data)
+
+    def at(self, operator: Any, key: Any = None) -> EntityOfContext:
+        """Another entity: `await ctx.at(account, "bob").call(credit, 5)` is a `call`, and so is `call_async`.
+
+        `ctx.at(account["bob"])` is the same one. Arguments may be given by name.
+        """
+        return EntityOfContext(self, *entity_of(operator, key))
+
+    def _resolved(self, operator: Any, function_name: Any, key: Any) -> FunctionSpec:
+        app = self._env.app
+        try:
+            return app.resolve(operator, function_name)
+        except UnknownFunction as error:
+            if not app.operator(operator).has(key):
+                raise
+            raise UnknownFunction(
+                f"{error}. Here the function comes before the key: ctx.call(operator, function, key, params)"
+            ) from None
+
+    def call_external(self, function: Callable[..., Any], *args: Any) -> Coroutine[Any, Any, Any]:
+        """Runs `function(*args)`, which may have outside effects, once per success; replays use the logged result.
+
+        `function` may be a plain function (run on a thread) or an `async def`. If it has a parameter named
+        `idempotency_key`, it gets the logged key there, to pass on to the outside service. The transaction leaves its
+        epoch while it waits and re-runs with the result, so what it read before may have changed by then: a call whose
+        arguments changed is another call. An exception is logged as well, and aborts the
+        transaction: who wants another attempt sends another request. It must be awaited, as `call`.
+        """
+        if self._begun is not None:
+            self._keep_open()
+        self._begun = calling = call_external(self, function, args)
+        return calling
+
+    def _external_call(self, function: Any, args: tuple[Any, ...]) -> ExternalCall:
+        if self._left < 0:
+            self._refuse()
+        self._externals += 1
+        if not callable(function):
+            raise self._doomed(
+                TypeError(
+                    f"ctx.call_external takes a function and its arguments, got {shown(function)}: write "
+                    "ctx.call_external(function, …)"
+                )
+            )
+        name = function_text(function)
+        try:
+            data = encode_any(args, f"arguments of {name}")
+            identity = encode_any((self._env.tid, self._path, self._externals, name, data), name)
+        except BaseException as error:  # noqa: BLE001 - an argument's own code can run here
+            raise self._doomed(error) from None
+        return ExternalCall(self, blake2b(identity, digest_size=16).digest(), function, args)
+
+    # Deterministic facts -----------------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        """The time at which the request entered the log, in UTC, the same in every execution."""
+        return _EPOCH + timedelta(microseconds=self._env.timestamp_us)
+
+    def random(self) -> random.Random:
+        """This invocation's generator, seeded by transaction id and call path; the same object at every call."""
+        if self._random is None:
+            self._random = random.Random(self._seed(b"random"))  # noqa: S311 - deterministic on purpose
+        return self._random
+
+    def uuid(self) -> uuid.UUID:
+        """The invocation's next version-4 shaped UUID, derived from transaction id and call path."""
+        self._uuids += 1
+        return uuid.UUID(bytes=self._seed(b"uuid%d" % self._uuids), version=4)
+
+    def _seed(self, purpose: bytes) -> bytes:
+        return blake2b(self._path, digest_size=16, salt=self._env.tid.to_bytes(8, "big"), person=purpose[:16]).digest()
+
+    @property
+    def log(self) -> FunctionLog:
+        """`ctx.log("paid", amount=5)`: told once, when the transaction ends; never of a run that does not count."""
+        if self._left < 0:
+            self._refuse()
+        return FunctionLog(self)
+
+    @property
+    def transaction_id(self) -> int:
+        """The transaction's TID."""
+        return self._env.tid
+
+    @property
+    def key(self) -> Any:
+        """The entity's key, of the operator's key type: a type checker lets a tuple be taken apart."""
+        return self._key
+
+    @property
+    def operator(self) -> str:
+        """Name of the entity's operator."""
+        return self._spec.operator
+
+    @property
+    def partition(self) -> int:
+        """Index of the entity's partition within its operator."""
+        return self._spec.keys.partition_of(self._key, self._env.n_slots)
+
+    # Refusals ----------------------------------------------------------------------------------------------
+
+    def _where(self) -> str:
+        return f"{self._spec.operator}.{self._spec.name} on {shown(self._key)}"
+
+    def _doomed(self, error: BaseException) -> BaseException:
+        if self._doom is None:
+            self._doom = error
+        return error
+
+    def _forgotten(self) -> ForgottenAwait | None:
+        """What a function ends with that has returned and not awaited all that it began, which is closed."""
+        unfinished = [each for each in [*(self._open or ()), self._begun] if not has_ended(each)]
+        if not unfinished:
+            return None
+        error = ForgottenAwait(f"{self._where()} {forgotten(unfinished[0])}")
+        self._end_begun()
+        return error
+
+    def _end_begun(self) -> None:
+        """Closes what was begun and not awaited, or Python warns of it as well."""
+        for each in [*(self._open or ()), self._begun]:
+            if each is not None:
+                each.close()
+
+    def _too_large(self, what: str, data: bytes) -> BaseException:
+        limit = self._env.limits.value_bytes_max
+        return self._doomed(
+            ValueTooLarge(f"{what} has {len(data)} bytes; the limit is {limit}: split it over several entities")
+        )
+
+    def _close(self) -> None:
+        """Everything is refused from here on."""
+        self._left = CLOSED
+
+    def _refuse(self) -> None:
+        if self._left < 0:
+            raise ContextClosed(
+                f"the context of {self._where()} was used after the function had ended; "
+                "do not keep it, and await everything you start"
+            )
+        raise self._doomed(
+            OperationLimitExceeded(
+                f"{self._where()} used its state more than {self._env.limits.operations_max} times: an endless loop?"
+            )
+        )

@@ -1,0 +1,330 @@
+"""What every executor of functions must decide alike, to the letter: how a request is resolved, how a
+function starts, how its result is encoded, and which error a transaction ends with.
+
+The engine and the serial replay checker share this file, so that replies can be compared byte by byte. It
+holds decisions about one invocation only: it never runs a function, touches state or knows an order. Paper
+section 3.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from collections.abc import Callable, Coroutine, Iterable
+from types import CodeType, CoroutineType, FrameType, GeneratorType, TracebackType
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from styx.errors import (
+    BadArguments,
+    CallLimitExceeded,
+    InTransactionError,
+    NondeterministicFunction,
+    RequestSetAside,
+    UnsupportedValue,
+    ValueTooLarge,
+    code_of,
+    describe,
+)
+from styx.messages import Request
+from styx.model.app import App
+from styx.model.bulk_load import load_function
+from styx.model.context import Context, has_ended
+from styx.model.entity_read import read_function
+from styx.model.function_spec import LOAD_FUNCTION, READ_FUNCTION, FunctionSpec
+from styx.model.limits import Limits
+from styx.model.partitioning import Key
+from styx.model.waiting import ExternalCall, SyncCall
+from styx.native.transaction_limits import TransactionLimits
+from styx.values.codec import encode_any, is_scalar
+
+ErrorTriple = tuple[str, str, str]
+"""(code, type, message) as a reply record carries it."""
+
+SET_ASIDE: Final = "\0set aside"
+"""The function of a request that an operator has set aside; no operator can have it."""
+CLOSE_ATTEMPTS_MAX: Final = 16
+"""How often a coroutine that catches GeneratorExit and awaits again is closed before it is given up."""
+FRAMES_MAX: Final = 1_000
+"""Frames looked at to find the line of a foreign await."""
+
+_STANDARD_LIBRARY = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
+_CONTEXT_MODULES = ("styx.model.context", "styx.model.waiting")
+_CLIENTS = "styx.client."
+_INSTALLED = ("site-packages", "dist-packages")
+_encode = msgspec.msgpack.Encoder().encode
+_AWAITED_NONE = ("object NoneType can't be used in 'await' expression", "'NoneType' object can't be awaited")
+_NO_TASK = ("cannot determine the parent task", "should be used inside a task")
+_NO_LOOP = ("no running event loop", "no current event loop")
+
+
+class Outcome(NamedTuple):
+    """How a transaction ended: the root's encoded result, or the error of its reply. Exactly one is None."""
+
+    result: bytes | None
+    error: ErrorTriple | None
+
+
+class Target(msgspec.Struct, eq=False, frozen=True):
+    """A request's root, resolved against the app. `slot` is the index of the slot that owns the key."""
+
+    function: FunctionSpec
+    key: Key
+    slot: int
+
+
+# Starting --------------------------------------------------------------------------------------------------
+
+
+def resolve_request(
+    app: App,
+    request: Request,
+    limits: Limits,
+    n_slots: int,
+    slot_of: Callable[[FunctionSpec, Key], int] | None = None,
+) -> Target:
+    """The function and entity that `request` names.
+
+    Raises `UnknownOperator`, `UnknownFunction`, `BadKey` or `ValueTooLarge`; `rejection` makes the reply.
+    Arguments are left encoded: each execution decodes its own copy, in `start`. `slot_of` runs the app's own
+    `partition_key`, if it is given.
+    """
+    name = request.function
+    if name == SET_ASIDE:
+        raise RequestSetAside(
+            f"the engine failed at this request of {request.operator}, and an operator has set it aside: it was not run"
+        )
+    operator = app.operator(request.operator)
+    loads = name == LOAD_FUNCTION
+    if loads:
+        function = load_function(operator)
+    elif name == READ_FUNCTION:
+        function = read_function(operator)
+    else:
+        function = operator.function(name)
+    key = operator.check_key(request.key)
+    if slot_of is None or operator.key_space.partition_key is None:
+        slot = operator.slot_of(key, n_slots)
+    else:
+        slot = slot_of(function, key)
+    # A load's pairs are values by themselves; together they are bounded by the size of a request.
+    if len(request.params) > limits.value_bytes_max and not loads:
+        raise _too_large(
+            f"params of {operator.name}.{function.name}", request.params, limits.value_bytes_max, "send less"
+        )
+    return Target(function, key, slot)
+
+
+def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[Any, Any, Any]:
+    """The invocation's coroutine, not yet run, with its own copy of the arguments; raises `BadArguments`."""
+    try:
+        func = function.func  # as a variable: `function.func(…)` is taken for a method, and looked up the slow way
+        decode = function.usual.get(params[0]) if params else None
+        if decode is not None:
+            try:
+                arguments = decode(params)
+            except Exception:  # noqa: BLE001 - `function.decode` below raises it anew, and says what does not fit
+                pass
+            else:
+                return func(*((context,) + arguments))  # noqa: RUF005 - a list less than with a second star
+        positional, named = function.decode(params)
+        return func(context, *positional, **named) if named else func(context, *positional)
+    except InTransactionError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a Struct's __post_init__ is user code: it can raise anything
+        kind, message = describe(error)
+        raise BadArguments(
+            f"{function.operator}.{function.name}: the arguments do not fit: {kind}: {message}"
+        ) from None
+
+
+def external_limit_error(limits: TransactionLimits) -> CallLimitExceeded:
+    """What ends a transaction that would make one more outside call than `Limits.external_calls_max`."""
+    return CallLimitExceeded(
+        f"the transaction made {limits.external_calls_max} outside calls (Limits.external_calls_max), those of earlier "
+        "attempts included: make their arguments depend on less that others change"
+    )
+
+
+# Ending ----------------------------------------------------------------------------------------------------
+
+
+def encode_result(function: FunctionSpec, value: Any, limits: TransactionLimits) -> bytes:
+    """The msgpack of a root's or synchronous callee's result; what asynchronous calls return is not encoded.
+
+    Raises `UnsupportedValue` or `ValueTooLarge`, which count as raised by the function itself.
+    """
+    try:
+        data = _encode(value) if is_scalar(value) else _encoded(function, value)
+    except BaseException:  # noqa: BLE001 - the careful way raises it again, and says what does not fit
+        data = _encoded(function, value)
+    if len(data) > limits.value_bytes_max:
+        raise _too_large(
+            f"the result of {function.operator}.{function.name}", data, limits.value_bytes_max, "return less"
+        )
+    return data
+
+
+def _encoded(function: FunctionSpec, value: Any) -> bytes:
+    try:
+        return encode_any(value, "the result of", function.operator, function.name)
+    except InTransactionError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - an object's own code can run here
+        kind, message = describe(error)
+        what = f"the result of {function.operator}.{function.name}"
+        raise UnsupportedValue(f"{what} cannot be encoded: {kind}: {message}") from None
+
+
+def failure_of(context: Context, raised: BaseException) -> BaseException:
+    """What an invocation that raised failed with: an error of its context that it swallowed wins."""
+    if context._begun is not None:
+        context._end_begun()  # of what it did not await, nobody is to warn: that it failed is told
+    return context._doom if context._doom is not None else raised
+
+
+def unfinished(context: Context) -> BaseException | None:
+    """What an invocation that returned failed with, if so: an error that it swallowed, or what it did not await."""
+    if context._doom is not None:
+        return context._doom
+    begun = context._begun
+    if begun is None:
+        return None
+    if context._open is None and has_ended(begun):
+        context._begun = None  # nearly always; it is not kept as long as the context
+        return None
+    return context._forgotten()
+
+
+def aborted(error: BaseException) -> ErrorTriple:
+    """The reply's error for whatever a function raised, engine errors and `SystemExit` included."""
+    return ("aborted", *describe(_foreign(error) or _explained(error) or error))
+
+
+def rejection(error: InTransactionError) -> ErrorTriple:
+    """The reply's error for a request that `resolve_request` or its root's `start` refused with `error`."""
+    return (code_of(error), *describe(error))
+
+
+def close_quietly(coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Ends a coroutine, whatever its `finally` blocks raise. Close its context first: then it is harmless."""
+    for _ in range(CLOSE_ATTEMPTS_MAX):
+        try:
+            coroutine.close()
+        except BaseException:  # noqa: BLE001 - raised in a `finally`, or still suspended: close again
+            continue
+        return
+
+
+def _too_large(what: str, data: bytes, limit: int, advice: str) -> ValueTooLarge:
+    return ValueTooLarge(f"{what} has {len(data)} bytes; the limit is {limit}: {advice}")
+
+
+# Foreign awaits --------------------------------------------------------------------------------------------
+
+
+def foreign_await_error(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> NondeterministicFunction:
+    """The error for a coroutine that yielded what its own context did not; names its line and what it awaits.
+
+    A `SyncCall` or `ExternalCall` is foreign as well if its `context` is another invocation's.
+    """
+    kind = type(yielded)  # `isinstance` asks for `__class__`, which is the foreign object's code, and no guard is here
+    if yielded is None:
+        what = "a bare yield"
+    elif kind is SyncCall or kind is ExternalCall:
+        what = "the context of another invocation"
+    else:
+        what = _name_of(kind)
+    return _nondeterministic(_suspended_lines(coroutine), what)
+
+
+def _name_of(kind: type) -> str:
+    try:
+        return f"{kind.__module__}.{kind.__qualname__}"
+    except BaseException:  # noqa: BLE001 - a metaclass is the app's code: it can raise anything
+        return "an unnamed object"
+
+
+def _foreign(error: BaseException) -> NondeterministicFunction | None:
+    """`asyncio` refuses to wait where no loop or task runs: the same mistake as where one runs, so the same error."""
+    if type(error) is not RuntimeError or len(error.args) != 1 or type(error.args[0]) is not str:
+        return None
+    what = "an event loop" if error.args[0] in _NO_LOOP else "a task" if error.args[0].endswith(_NO_TASK) else ""
+    lines = list(_traceback_lines(error.__traceback__)) if what else []
+    return _nondeterministic(lines, what) if lines else None
+
+
+def _explained(error: BaseException) -> BaseException | None:
+    """What Python says of a wrong `await`, with what to do about it; the same in every version of Python."""
+    if type(error) not in (RuntimeError, TypeError) or len(error.args) != 1 or type(error.args[0]) is not str:
+        return None
+    if error.args[0] == "cannot reuse already awaited coroutine":
+        return RuntimeError(f"{error.args[0]}: await each ctx.get(), ctx.call(…) and function once")
+    if error.args[0] in _AWAITED_NONE:
+        return TypeError(
+            "None was awaited; ctx.call_async has no result to await: drop the `await`, or write `await ctx.call(…)`"
+        )
+    return None
+
+
+def _suspended_lines(coroutine: Any) -> list[tuple[FrameType, int]]:
+    lines: list[tuple[FrameType, int]] = []
+    at = coroutine
+    while len(lines) < FRAMES_MAX:
+        if isinstance(at, CoroutineType):
+            frame, below = at.cr_frame, at.cr_await
+        elif isinstance(at, GeneratorType):
+            frame, below = at.gi_frame, at.gi_yieldfrom
+        else:
+            break
+        if frame is None:
+            break
+        lines.append((frame, frame.f_lineno))
+        at = below
+    return lines
+
+
+def _traceback_lines(traceback: TracebackType | None) -> Iterable[tuple[FrameType, int]]:
+    count = 0
+    while traceback is not None and count < FRAMES_MAX:
+        yield traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+        count += 1
+
+
+def _nondeterministic(lines: list[tuple[FrameType, int]], what: str) -> NondeterministicFunction:
+    """Names the deepest line outside the standard library and our clients, and the function of those that it awaits."""
+    lines = [line for line in lines if line[0].f_globals.get("__name__") not in _CONTEXT_MODULES]
+    depth = max((i for i, (frame, _) in enumerate(lines) if not _is_library(frame)), default=0)
+    advice = "use ctx.call_external for outside effects and ctx.now() for time"
+    if depth + 1 < len(lines):
+        below = lines[depth + 1][0]
+        what = f"{below.f_globals.get('__name__', '?')}.{below.f_code.co_qualname}"
+        if what.startswith(_CLIENTS):
+            advice = (
+                "to call a function use ctx.call. The request has been sent, and stays though this transaction aborts"
+            )
+    where = "the function"
+    if lines:
+        frame, line = lines[depth]
+        # The file's name without its directory: a reply must not depend on where the app is installed.
+        where = f"{os.path.basename(frame.f_code.co_filename)}:{line} in {frame.f_code.co_qualname}"
+    error = NondeterministicFunction(
+        f"{where} awaits {what}; a function may await only its context's methods, because time, I/O and "
+        f"tasks differ between executions: {advice}"
+    )
+    error.lines = tuple((frame.f_code.co_filename, line, frame.f_code.co_qualname) for frame, line in lines)
+    return error
+
+
+def _is_library(frame: FrameType) -> bool:
+    return _is_standard(frame.f_code) or str(frame.f_globals.get("__name__", "")).startswith(_CLIENTS)
+
+
+def _is_standard(code: CodeType) -> bool:
+    file = code.co_filename
+    if file.startswith("<frozen"):
+        return True
+    file = os.path.realpath(file)
+    return file.startswith(_STANDARD_LIBRARY) and not any(part in file for part in _INSTALLED)

@@ -1,0 +1,106 @@
+"""One function of an operator, as the app declares it and as the engine uses it. Never runs it. Paper section 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import msgspec
+
+from styx.model.key_space import KeySpace
+from styx.model.signature import Signature
+from styx.values.codec import decode_plain, ext_hook
+from styx.values.custom_types import dec_hook
+
+UserFunction = Callable[..., Coroutine[Any, Any, Any]]
+LOAD_FUNCTION: Final = "<load>"
+"""The built-in function behind `client.load`; no registered function can have its name."""
+READ_FUNCTION: Final = "<read>"
+"""The built-in function behind `client.entity`; likewise."""
+BUILT_IN: Final = frozenset({LOAD_FUNCTION, READ_FUNCTION})
+
+
+class FunctionSpec:
+    """One registered function: its name, its code and its signature (resolved when the app is built).
+
+    `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
+    needs them. `loads`: it is the engine's own function that loads many entities. `decode` makes (positional, keyword)
+    arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists,
+    by their first byte; they raise what msgspec raises.
+    """
+
+    __slots__ = (
+        "_decode_result",
+        "_signature",
+        "decode",
+        "decode_state",
+        "encode_state",
+        "func",
+        "keys",
+        "loads",
+        "name",
+        "operator",
+        "pack_state",
+        "unpack_state",
+        "usual",
+    )
+
+    def __init__(
+        self,
+        keys: KeySpace,
+        name: str,
+        func: UserFunction,
+        encode_state: Callable[[Any], bytes],
+        decode_state: Callable[[bytes], Any],
+        pack_state: Callable[[Any], bytes],
+        unpack_state: Callable[[bytes], Any],
+    ) -> None:
+        self.operator = keys.operator
+        self.keys = keys
+        self.name = name
+        self.func = func
+        self.loads = name == LOAD_FUNCTION
+        self.encode_state = encode_state
+        self.decode_state = decode_state
+        self.pack_state = pack_state
+        self.unpack_state = unpack_state
+        self._signature: Signature | None = None
+        self._decode_result: Callable[[bytes], Any] = decode_plain
+        self.decode: Callable[[bytes], tuple[Any, dict[str, Any]]] = self._decode_first
+        self.usual: dict[int, Callable[[bytes], Any]] = {}
+
+    @property
+    def signature(self) -> Signature:
+        """Resolved at first use, so that annotations may name types defined further down in the module."""
+        if self._signature is None:
+            signature = Signature(f"{self.operator}.{self.name}", self.func)
+            self._decode_result = _result_decoder(signature.result_type)
+            self._signature = signature
+            self.decode = signature.decode
+            self.usual = signature.usual
+        return self._signature
+
+    def _decode_first(self, data: bytes) -> tuple[Any, dict[str, Any]]:
+        return self.signature.decode(data)
+
+    def decode_result(self, data: bytes) -> Any:
+        """A synchronous call's result as the caller gets it: converted to the return annotation if it fits."""
+        return self._decode_result(data)
+
+
+def _result_decoder(annotation: Any) -> Callable[[bytes], Any]:
+    if annotation is Any or annotation is None:
+        return decode_plain
+    try:
+        typed = msgspec.msgpack.Decoder(annotation, ext_hook=ext_hook, dec_hook=dec_hook).decode
+    except Exception:  # noqa: BLE001 - an annotation that msgspec has no decoder for is no error
+        return decode_plain
+
+    def decode(data: bytes) -> Any:
+        try:
+            return typed(data)
+        except Exception:  # noqa: BLE001 - a type's own code can run here
+            # An annotation is a wish, not a check, on results: a function annotated `-> int` may return None.
+            return decode_plain(data)
+
+    return decode

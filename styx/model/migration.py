@@ -1,0 +1,66 @@
+"""An operator's `migrate=`: a function from the state that an earlier version stored to the one that the code wants.
+
+Checks how it is declared, and decodes what it gets. It never decides for which entities it is called: see
+`styx.deployment.state_reading`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any, Final
+
+from styx.errors import ConfigurationError
+from styx.values.codec import TypedState, decode_plain, shown
+
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_ADVICE: Final = "write `def migrate(old): return …`, which gets the stored value and returns the new one"
+
+
+class Migration:
+    """`function`, and how what it gets is decoded: by its parameter's annotation, or (none, or Any) as plain data.
+
+    `annotations` are the function's, resolved. Raises `ConfigurationError` for what could only fail later.
+    """
+
+    __slots__ = ("annotations", "decode", "function")
+
+    def __init__(self, operator: str, function: Callable[[Any], Any]) -> None:
+        what = f"operator {operator!r}: migrate={shown(getattr(function, '__name__', function))}"
+        if not callable(function) or inspect.isclass(function):
+            raise ConfigurationError(f"{what} is not a function: {_ADVICE}")
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise ConfigurationError(f"{what} must be a plain function, which calls nobody and waits for nothing")
+        parameter = _only_parameter(what, function)
+        self.function = function
+        self.annotations = _resolved(what, function)
+        self.decode: Callable[[bytes], Any] = decode_plain
+        old_type = self.annotations.get(parameter, Any)
+        if old_type is not Any and old_type is not object:
+            try:
+                self.decode = TypedState(old_type).decode
+            except Exception as error:  # noqa: BLE001 - whatever msgspec says is the declaration's fault
+                raise ConfigurationError(f"{what} takes {shown(old_type)}: {error}") from None
+
+
+def _only_parameter(what: str, function: Callable[[Any], Any]) -> str:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"{what} has no signature: {_ADVICE}") from None
+    required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if not parameters or parameters[0].kind not in _POSITIONAL or required[1:]:
+        raise ConfigurationError(f"{what} must take one argument: {_ADVICE}")
+    return parameters[0].name
+
+
+def _resolved(what: str, function: Callable[[Any], Any]) -> dict[str, Any]:
+    if not getattr(function, "__annotations__", None):
+        return {}
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except Exception as error:  # noqa: BLE001 - evaluating an annotation can raise anything
+        raise ConfigurationError(
+            f"{what}: its annotations cannot be resolved: {error}. Define the types above it, in the module"
+        ) from None

@@ -1,0 +1,186 @@
+"""The programming model's unit: an operator, a partitioned set of entities and the functions that run on them.
+
+An operator holds declarations only (names, types, functions). It never holds state and never knows where it runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from types import GenericAlias
+from typing import Any, TypeVar
+
+from styx.errors import ConfigurationError, UnknownFunction
+from styx.model.entity_handle import EntityReference
+from styx.model.function_spec import BUILT_IN, FunctionSpec, UserFunction
+from styx.model.key_space import KeySpace
+from styx.model.limits import NAME_CHARS_MAX
+from styx.model.migration import Migration
+from styx.model.partitioning import Key, KeyType
+from styx.model.placement import check_partition_key
+from styx.values.codec import TypedState, decode_plain, encode_strict, pack_strict, shown
+from styx.values.declared_types import check_declared
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*+")
+PARTITIONS_MAX = 65_536
+
+F = TypeVar("F", bound=UserFunction)
+
+
+class Operator:
+    """A partitioned set of entities, each with its own state and the same functions.
+
+    Parameters
+    ----------
+    name: unique in its app; letters, digits, `_`, `.` and `-`.
+    n_partitions: number of partitions its keys are spread over; None: one for each slot of the deployment.
+    key_type: `str`, `int`, or a tuple of them such as `(int, int)` for composite keys.
+    state_type: a type msgspec can convert; `get` returns it and `put` checks it. None: plain msgpack values.
+    partition_key: a function of the key; keys for which it returns the same value share a partition.
+    migrate: a plain, deterministic function that makes a state of `state_type` of one that an earlier version stored,
+    and that `state_type` does not read whole. It gets plain data, or what its parameter is annotated with, and is
+    called when a version is deployed: once for each such entity.
+
+    Raises `ConfigurationError` at once for anything that could only fail later.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        n_partitions: int | None = None,
+        *,
+        key_type: Any = str,
+        state_type: Any = None,
+        partition_key: Callable[[Any], Any] | None = None,
+        migrate: Callable[[Any], Any] | None = None,
+    ) -> None:
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > NAME_CHARS_MAX:
+            raise ConfigurationError(
+                f"an operator's name is letters, digits, '_', '.' and '-', at most {NAME_CHARS_MAX} characters, "
+                f"and starts with a letter or '_': got {shown(name)}"
+            )
+        if n_partitions is not None and (type(n_partitions) is not int or not 0 < n_partitions <= PARTITIONS_MAX):
+            raise ConfigurationError(
+                f"operator {name!r}: n_partitions must be a number from 1 to {PARTITIONS_MAX}, "
+                f"got {shown(n_partitions)}"
+            )
+        if partition_key is not None and not callable(partition_key):
+            raise ConfigurationError(f"operator {name!r}: partition_key must be a function of the key")
+        self.name = name
+        self.n_partitions = n_partitions
+        self.key_type = KeyType(key_type)
+        if partition_key is not None:
+            check_partition_key(name, self.key_type, partition_key)
+        self.state_type = state_type
+        self.functions: dict[str, FunctionSpec] = {}
+        self._by_callable: dict[Any, FunctionSpec] = {}
+        self.key_space = KeySpace(name, self.key_type, n_partitions, partition_key)
+        self.encode_state: Callable[[Any], bytes] = encode_strict
+        self.pack_state: Callable[[Any], bytes] = pack_strict
+        self.decode_state: Callable[[bytes], Any] = decode_plain
+        self.unpack_state: Callable[[bytes], Any] = decode_plain
+        self.typed_state: TypedState | None = None
+        self.migration: Migration | None = None
+        if migrate is not None and state_type is None:
+            raise ConfigurationError(
+                f"operator {name!r}: migrate= needs a state_type=, which says what state has to be converted"
+            )
+        if state_type is not None:
+            try:
+                check_declared(state_type)
+                typed = TypedState(state_type)
+            except Exception as error:  # noqa: BLE001 - whatever msgspec says is the declaration's fault
+                raise ConfigurationError(f"operator {name!r}: state_type {shown(state_type)}: {error}") from None
+            self.encode_state = self.pack_state = typed.encode
+            self.decode_state, self.unpack_state = typed.decode, typed.unpack
+            self.typed_state = typed
+            self.migration = None if migrate is None else Migration(name, migrate)
+
+    def __class_getitem__(cls, types: Any) -> Any:
+        """`Operator[str, Account]`: the type of its keys and of its states, for type checkers (`styx/typed.pyi`)."""
+        return GenericAlias(cls, types)
+
+    def __getitem__(self, key: Any) -> EntityReference[Any, Any]:
+        """An entity, to be given to `ctx.at` or `client.at`."""
+        return EntityReference(self, key)
+
+    def register(self, func: F) -> F:
+        """Registers `func` under its own name and returns it unchanged.
+
+        Raises `ConfigurationError` for a plain `def`, a missing context parameter, or a name registered before.
+        """
+        name = getattr(func, "__name__", None)
+        if inspect.isasyncgenfunction(func):
+            raise ConfigurationError(
+                f"{self.name}.{name} has a `yield`: a function returns one result; return a list of what it yields"
+            )
+        if not inspect.iscoroutinefunction(func) or name is None:
+            raise ConfigurationError(
+                f"operator {self.name!r}: {shown(func)} is not an `async def` function; "
+                f"write `async def {name or 'f'}(ctx, …)`"
+            )
+        parameters = list(inspect.signature(func).parameters.values())
+        if not parameters or parameters[0].kind not in (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        ):
+            raise ConfigurationError(
+                f"{self.name}.{name} lacks the context: its first parameter must take it, as in `async def {name}(ctx)`"
+            )
+        if name in BUILT_IN:
+            raise ConfigurationError(
+                f"operator {self.name!r}: the name {name!r} is the engine's own; rename the function"
+            )
+        if name in self.functions:
+            raise ConfigurationError(f"operator {self.name!r} has a function {name!r} already; rename one of them")
+        self.functions[name] = self._by_callable[func] = self.spec(name, func)
+        return func
+
+    def spec(self, name: str, func: UserFunction) -> FunctionSpec:
+        """What the engine knows of a function of this operator, registered or its own."""
+        return FunctionSpec(
+            self.key_space, name, func, self.encode_state, self.decode_state, self.pack_state, self.unpack_state
+        )
+
+    def function(self, wanted: Any) -> FunctionSpec:
+        """The registered function by name or by itself; raises `UnknownFunction` that lists what there is."""
+        try:
+            spec = self.functions.get(wanted) or self._by_callable.get(wanted)
+        except TypeError:  # not hashable
+            spec = None
+        if spec is None:
+            known = ", ".join(sorted(self.functions)) or "none"
+            raise UnknownFunction(f"operator {self.name!r} has no function {_name_of(wanted)}; it has: {known}")
+        return spec
+
+    def has(self, wanted: Any) -> bool:
+        """Whether it has this function, given by name or by itself."""
+        try:
+            return wanted in self.functions or wanted in self._by_callable
+        except TypeError:  # not hashable
+            return False
+
+    def check_key(self, key: Any) -> Key:
+        """`key` if it is of the key type, else `BadKey`."""
+        checked: Key = self.key_space.check(key)
+        return checked
+
+    def partition_of(self, key: Key, n_slots: int) -> int:
+        """Partition index of a checked key: `hash(partition_key(key)) % n_partitions`, None meaning `n_slots`."""
+        return self.key_space.partition_of(key, n_slots)
+
+    def slot_of(self, key: Key, n_slots: int) -> int:
+        """The slot of a checked key: that of its partition, `partition_of(key) % n_slots`. Raises as `partition_of`."""
+        return self.key_space.slot_of(key, n_slots)
+
+    def slots_of(self, keys: Sequence[Key], n_slots: int) -> list[int]:
+        """The slot of each checked key, at a smaller cost than key by key; raises as `partition_of`."""
+        return self.key_space.slots_of(keys, n_slots)
+
+    def __repr__(self) -> str:
+        return f"Operator({self.name!r})"
+
+
+def _name_of(wanted: Any) -> str:
+    return shown(wanted) if isinstance(wanted, str) else shown(getattr(wanted, "__name__", wanted))

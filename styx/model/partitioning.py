@@ -1,0 +1,133 @@
+"""Keys and where they live: key types, their check, and the stable hash that decides an entity's partition.
+
+The hash is CRC-32 of the key's msgpack encoding: the same in every process, on every Python build and easy
+to compute in any other language. Python's own `hash` is never used, since it differs between processes.
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Callable
+from typing import Any, Final
+from zlib import crc32
+
+import msgspec
+
+from styx.errors import BadKey, ConfigurationError
+from styx.model.limits import KEY_BYTES_MAX
+from styx.values.codec import shown
+
+Key = str | int | tuple[str | int, ...]
+
+_DECIMAL = re.compile(r"-?+[0-9]++", re.ASCII)
+_INT_MIN: Final = -(2**63)
+_INT_MAX: Final = 2**63 - 1
+SHORT_TEXT_CHARS: Final = KEY_BYTES_MAX // 4
+"""So few fit whatever they are."""
+_encode = msgspec.msgpack.Encoder().encode
+encode_part = msgspec.msgpack.Encoder(order="deterministic").encode
+"""What a `partition_key` gives, as bytes: of a set the same ones in every process."""
+
+
+def stable_hash(value: Any) -> int:
+    """32-bit hash of a key or a partition key, the same everywhere."""
+    return crc32(_encode(value))
+
+
+class KeyType:
+    """What keys an operator takes: `str`, `int`, or a fixed-length tuple of them."""
+
+    __slots__ = ("check", "name", "parts", "scalar")
+
+    def __init__(self, declared: Any) -> None:
+        self.scalar: type | None = None
+        self.parts: tuple[type, ...] = ()
+        # `list[int]` and `int | str` have arguments too, but no keys.
+        parts = typing.get_args(declared) if typing.get_origin(declared) is tuple else declared
+        if declared in (str, int):
+            self.scalar = declared
+            self.name = declared.__name__
+            self.check: Callable[[Any, str], Key] = self._check_int if declared is int else self._check_str
+        elif isinstance(parts, tuple) and parts and all(part in (str, int) for part in parts):
+            self.parts = tuple(parts)
+            self.name = "(" + ", ".join(part.__name__ for part in parts) + ")"
+            self.check = self._check_tuple
+        else:
+            raise ConfigurationError(
+                f"key_type must be str, int or a tuple of them such as (int, str), not {shown(declared)}"
+            )
+
+    # `check(key, operator)` is the one of these that fits: it gives `key` as the engine holds it (a list becomes a
+    # tuple), or raises `BadKey`, which names operator and key.
+
+    def _check_int(self, key: Any, operator: str) -> Key:
+        if type(key) is int:
+            if _INT_MIN <= key <= _INT_MAX:
+                return key
+            raise BadKey(f"the key of operator {operator!r} must fit 64 bits, got {shown(key)}")
+        raise self._another_type(key, operator)
+
+    def _check_str(self, key: Any, operator: str) -> Key:
+        if type(key) is str:
+            if len(key) <= SHORT_TEXT_CHARS and key.isascii():
+                return key
+            return self._checked_text(key, operator)
+        raise self._another_type(key, operator)
+
+    def _check_tuple(self, key: Any, operator: str) -> Key:
+        if type(key) in (tuple, list) and len(key) == len(self.parts) and tuple(map(type, key)) == self.parts:
+            return self._checked_tuple(tuple(key), operator)
+        raise self._another_type(key, operator)
+
+    def _another_type(self, key: Any, operator: str) -> BadKey:
+        return BadKey(
+            f"operator {operator!r} has keys of type {self.name}, got {shown(key)} of type {type(key).__name__}"
+        )
+
+    def _checked_text(self, key: str, operator: str) -> str:
+        try:
+            size = len(key.encode())
+        except UnicodeEncodeError:
+            raise BadKey(f"the key of operator {operator!r} is not valid Unicode: {shown(key)}") from None
+        if size > KEY_BYTES_MAX:
+            raise BadKey(f"a key of operator {operator!r} has {size} bytes; the limit is {KEY_BYTES_MAX}")
+        return key
+
+    def _checked_tuple(self, key: tuple[str | int, ...], operator: str) -> Key:
+        for part in key:
+            if type(part) is str:
+                self._checked_text(part, operator)
+            elif not _INT_MIN <= typing.cast(int, part) <= _INT_MAX:
+                raise BadKey(f"the key of operator {operator!r} must fit 64 bits, got {shown(key)}")
+        return key
+
+    def parse(self, text: str, operator: str) -> Key:
+        """The key from its text form in a URL or on a command line: decimal `int`, JSON array for a tuple."""
+        if self.scalar is str:
+            return self.check(text, operator)
+        try:
+            key = msgspec.json.decode(text) if self.scalar is None else _decimal(text)
+        except (ValueError, RecursionError):
+            form = "a decimal number" if self.scalar is int else "a JSON array such as [1,2]"
+            raise BadKey(f"the key of operator {operator!r} must be {form}, got {shown(text)}") from None
+        return self.check(key, operator)
+
+
+def _decimal(text: str) -> int:
+    # int() also takes blanks, underscores and other scripts' digits; those are typing errors in an address.
+    # Its time is quadratic in the digits, so there is a limit, which leaves room for zeros in front.
+    if len(text) > KEY_BYTES_MAX or _DECIMAL.fullmatch(text) is None:
+        raise ValueError
+    return int(text, 10)
+
+
+def partition_function(partition_key: Callable[[Any], Any] | None) -> Callable[[Any], int]:
+    """The function from a checked key to its 32-bit partition hash."""
+    if partition_key is None:
+        return stable_hash
+
+    def by_partition_key(key: Any) -> int:
+        return crc32(encode_part(partition_key(key)))
+
+    return by_partition_key

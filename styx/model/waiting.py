@@ -1,0 +1,96 @@
+"""What a function awaits: the coroutines of its context's methods, and the objects that they yield to whoever runs it.
+
+Apart from the context, so that they stay the interpreter's own coroutines where the context is compiled: what is done
+to them wrongly is then told alike everywhere. Decides nothing.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Generator
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from styx.model.made_call import MadeCall
+from styx.values.codec import decode_plain, shown
+from styx.values.reading import Reading
+
+if TYPE_CHECKING:
+    from styx.model.context import Context
+
+
+class SyncCall(NamedTuple):
+    """Yielded to the executor: run call `number` of this context and resume me with its encoded result."""
+
+    context: Context
+    number: int
+    call: MadeCall
+
+
+class ExternalCall(NamedTuple):
+    """Yielded to the executor: resume me with this outside function's encoded result."""
+
+    context: Context
+    key: bytes
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
+@types.coroutine
+def suspend(request: SyncCall | ExternalCall) -> Generator[SyncCall | ExternalCall, bytes, bytes]:
+    return (yield request)
+
+
+@types.coroutine
+def _nothing() -> Generator[Any, Any, None]:
+    return
+    yield
+
+
+async def call(context: Context, operator: Any, function: Any, key: Any, params: Any) -> Any:
+    """What `Context.call` gives."""
+    request = context._sync_call(operator, function, key, params)
+    data = await suspend(request)
+    return request.call.function.decode_result(data)
+
+
+async def call_external(context: Context, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """What `Context.call_external` gives."""
+    data = await suspend(context._external_call(function, args))
+    return decode_plain(data)
+
+
+for _coroutine in (call, call_external):
+    _coroutine.__qualname__ = f"Context.{_coroutine.__name__}"  # what Python calls a coroutine in its messages
+
+
+def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
+    """What a function did that returned and never awaited this one, or not to its end, and what to write instead."""
+    if isinstance(coroutine, Reading):
+        return "did not await its ctx.get: write `await ctx.get()`"
+    frame = coroutine.cr_frame
+    assert frame is not None, "it has ended"
+    begun = frame.f_locals
+    if coroutine.cr_code is call.__code__:
+        operator = getattr(begun["operator"], "name", begun["operator"])
+        called = f"{_name(operator)}.{_name(begun['function'])}"
+        return f"made a call to {called} and did not await it: write `await ctx.call(…)`, or ctx.call_async"
+    called = function_text(begun["function"])
+    return f"made an outside call to {called} and did not await it: write `await ctx.call_external(…)`"
+
+
+def function_text(function: Any) -> str:
+    """An outside function's name, with its module's."""
+    return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(type(function)))}"
+
+
+def _name(wanted: Any) -> str:
+    name = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", None)
+    return name if isinstance(name, str) else shown(wanted)
+
+
+DONE: Final = _nothing()
+"""What `put` and `delete` return. A generator that has ended gives None to everybody who awaits it, at once and without
+an object for each; anything else that can be awaited costs several times as much.
+"""
+next(DONE, None)

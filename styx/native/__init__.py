@@ -1,0 +1,1 @@
+"""What exists for the compiled form alone: the same behaviour in the plain form, at another price."""

@@ -1,0 +1,1 @@
+"""What workers and the coordinator tell each other, and what a snapshot's manifest says. Data only."""

@@ -1,0 +1,305 @@
+"""Messages between workers and the coordinator, and what a snapshot manifest says. Plain msgpack arrays.
+
+Every message carries its generation; one of another generation is void. Data only, no decisions.
+Paper sections 5.3 (barriers), 6 (commit) and 7.1 (snapshots).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from styx.deployment.state_findings import StateFindings
+from styx.protocol.frames import Failure
+
+
+class ObjectRef(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """`size` bytes of a stored object from `start` on, and their BLAKE2b digest: what one slot has in it."""
+
+    name: str
+    size: int
+    digest: bytes
+    start: int = 0
+
+
+class PendingTransaction(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A transaction that a snapshot finds sequenced but not ended: the input offset has moved past it.
+
+    `parked`: it waits for an outside function, and takes part in no epoch until a record resumes it.
+    """
+
+    tid: int
+    offset: int
+    timestamp_us: int
+    payload: bytes
+    sequential: bool
+    parked: bool
+    externals: dict[bytes, bytes] | None
+    repeats: list[tuple[str, int, int]]
+
+
+class PassedOver(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Requests of these offsets wait for an epoch with room; the others of their slot before `sequenced` do not."""
+
+    sequenced: int
+    offsets: list[int]
+
+
+class SlotPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A slot's part of a snapshot: where its input goes on, what is pending, and where the logs must be read from.
+
+    `replies` has, for each partition of the replies stream that later replies of the slot may stand in, an offset
+    before all of them. `stored` holds its changes since the last snapshot, or (`whole`) everything; None if that is
+    nothing. Requests before `next_offset` are sequenced, and of those behind it what `passed_over` says.
+    """
+
+    slot: int
+    next_offset: int
+    pending: list[PendingTransaction]
+    epochs_offset: int
+    replies: dict[int, int]
+    stored: ObjectRef | None
+    whole: bool = False
+    passed_over: PassedOver | None = None
+
+    @property
+    def sequenced(self) -> int:
+        """The last request that is sequenced stands before this offset."""
+        return self.next_offset if self.passed_over is None else self.passed_over.sequenced
+
+    def has_taken(self, offset: int) -> bool:
+        """The request that stands there is sequenced."""
+        return offset < self.sequenced and (self.passed_over is None or offset not in self.passed_over.offsets)
+
+
+class SlotManifest(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A slot in a manifest: its part, and all the objects that make its state, oldest first."""
+
+    part: SlotPart
+    objects: list[ObjectRef]
+
+
+class Manifest(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A complete snapshot: the state after `epoch`; `counter` is where every slot's TID counter stood then.
+
+    `app_version` is the version of the app that made it.
+    """
+
+    generation: int
+    epoch: int
+    counter: int
+    slots: list[SlotManifest]
+    app_version: int = 0
+
+
+# Worker to coordinator -----------------------------------------------------------------------------------------
+
+
+class Loaded(msgspec.Struct, array_like=True, tag=1, gc=False):
+    """The worker has its slots' state and knows the epochs to replay, up to `replay_until` (-1: none).
+
+    `converted`: some of it is not as the snapshot has it, since the app's version converts what it finds there.
+    `answered`: (epoch, phase) of the last reply that it has found in the log.
+    """
+
+    generation: int
+    replay_until: int
+    converted: bool = False
+    answered: tuple[int, int] = (-1, 0)
+
+
+class LoadFailed(msgspec.Struct, array_like=True, tag=2, gc=False):
+    """The snapshot cannot be used: an object is missing or damaged."""
+
+    generation: int
+    reason: str
+
+
+class EpochStarted(msgspec.Struct, array_like=True, tag=3, gc=False):
+    """The worker has work and has begun the epoch, without having been told to `Join` it."""
+
+    generation: int
+    epoch: int
+
+
+class Done(msgspec.Struct, array_like=True, tag=4, gc=False):
+    """Barrier 1: every own transaction has its full share.
+
+    `new_max` is the largest number of new requests of one slot; the TID lists are of own transactions: logically
+    aborted, with colliding branches, leaving the epoch, and too large to grow when run again.
+    """
+
+    generation: int
+    epoch: int
+    new_max: int
+    aborted: list[int]
+    collided: list[int]
+    deferred: list[int]
+    large: list[int]
+
+
+class Conflicts(msgspec.Struct, array_like=True, tag=5, gc=False):
+    """Barrier 2: the transactions in conflict on the worker's slots; and the own epoch record is durable."""
+
+    generation: int
+    epoch: int
+    tids: list[int]
+
+
+class LockReport(msgspec.Struct, array_like=True, tag=6, gc=False):
+    """A lock-phase round is over here: failures of transactions that other slots take part in.
+
+    Of those in `cut` a function was ended by the watchdog, and it is recorded that they take no part.
+    """
+
+    generation: int
+    epoch: int
+    round: int
+    failures: list[tuple[int, Failure]]
+    cut: list[int] = []
+
+
+class SlotsStored(msgspec.Struct, array_like=True, tag=7, gc=False):
+    """The parts of all the worker's slots of the snapshot are durable in the store, or (None) could not be stored."""
+
+    generation: int
+    epoch: int
+    parts: list[SlotPart] | None
+
+
+class Broken(msgspec.Struct, array_like=True, tag=8, gc=False):
+    """The worker cannot go on in this generation: it has lost its connection to `peer`, or (-1) to the log."""
+
+    generation: int
+    peer: int
+    reason: str
+
+
+class StateChecked(msgspec.Struct, array_like=True, tag=9, gc=False):
+    """What another version of the app makes of the worker's state: of all of it (`epoch` -1), or of what was changed
+    since up to the held snapshot of `epoch`.
+    """
+
+    generation: int
+    version: int
+    epoch: int
+    findings: StateFindings
+
+
+ToCoordinator = Loaded | LoadFailed | EpochStarted | Done | Conflicts | LockReport | SlotsStored | Broken | StateChecked
+
+
+# Coordinator to worker -----------------------------------------------------------------------------------------
+
+
+class Recover(msgspec.Struct, array_like=True, tag=1, gc=False):
+    """A new generation: drop everything, load the snapshot (None: start from nothing) and report.
+
+    `owners` maps slots to workers, `addresses` workers to where their peers reach them; `app_version` is what runs.
+    `producers` are the identities to append with, by the worker's place among the members, where the log fences.
+    """
+
+    generation: int
+    owners: dict[int, int]
+    manifest: Manifest | None
+    addresses: dict[int, str] = {}
+    app_version: int = 0
+    producers: list[tuple[int, int]] = []
+
+
+class Resume(msgspec.Struct, array_like=True, tag=2, gc=False):
+    """All workers are loaded: replay what is recorded, then go on.
+
+    `answered` is the furthest of what they have found: what is recorded up to there is decided, on every worker.
+    """
+
+    generation: int
+    answered: tuple[int, int] = (-1, 0)
+
+
+class Join(msgspec.Struct, array_like=True, tag=3, gc=False):
+    """Another worker has begun this epoch: begin it with whatever there is."""
+
+    generation: int
+    epoch: int
+
+
+class Validate(msgspec.Struct, array_like=True, tag=4, gc=False):
+    """Barrier 1 passed: the union of what the workers reported.
+
+    Not sent to a worker that is the only one: it knows all of that (`all_done`), and has gone on.
+    """
+
+    generation: int
+    epoch: int
+    new_max: int
+    aborted: list[int]
+    collided: list[int]
+    deferred: list[int]
+    large: list[int]
+
+
+class Commit(msgspec.Struct, array_like=True, tag=5, gc=False):
+    """Barrier 2 passed: everything not in `locked` (conflicts and collisions) commits.
+
+    An empty `locked` ends the epoch; `snapshot` then asks for one, for everything that the slots in `whole` have, and
+    `hold` for no further epoch before its end.
+    """
+
+    generation: int
+    epoch: int
+    locked: list[int]
+    snapshot: bool
+    hold: bool = False
+    whole: list[int] = []
+
+
+class LockDecision(msgspec.Struct, array_like=True, tag=6, gc=False):
+    """A lock-phase round is decided: these transactions are out, with their final exception or (None) carried.
+
+    `final`: nothing failed, everything else commits and the epoch ends; what is said of a snapshot is as in `Commit`.
+    `anew`: the lock phase begins from its start without them; what earlier rounds decided is void.
+    """
+
+    generation: int
+    epoch: int
+    round: int
+    excluded: list[tuple[int, Failure | None]]
+    final: bool
+    snapshot: bool
+    hold: bool = False
+    whole: list[int] = []
+    anew: bool = False
+
+
+class SnapshotEnded(msgspec.Struct, array_like=True, tag=7, gc=False):
+    """The snapshot of `epoch` is complete (its manifest is stored), or not part of anything."""
+
+    generation: int
+    epoch: int
+    complete: bool
+
+
+class CheckState(msgspec.Struct, array_like=True, tag=8, gc=False):
+    """Look, beside what is served, whether this version of the app can use all state; None: no longer."""
+
+    generation: int
+    version: int | None
+
+
+ToWorker = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | CheckState
+
+
+def all_done(reports: Collection[Done]) -> Validate:
+    """What barrier 1 tells everybody; `reports` are those of all workers."""
+    first = next(iter(reports))
+    return Validate(
+        first.generation,
+        first.epoch,
+        max(report.new_max for report in reports),
+        sorted(t for report in reports for t in report.aborted),
+        sorted(t for report in reports for t in report.collided),
+        sorted(t for report in reports for t in report.deferred),
+        sorted(t for report in reports for t in report.large),
+    )

@@ -1,0 +1,111 @@
+"""The judge on clusters of real processes: with faults it finds nothing; workers that overlook conflicts are caught."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
+from proof.judge import adya
+from proof.judge.__main__ import judge, main
+from proof.judge.claimed_order import problems
+from proof.judge.cluster_command import APP
+from proof.judge.faults import FAULTS
+from proof.judge.on_cluster import Plan, Struck, record_on_cluster
+from proof.judge.recorded import Recorded
+from proof.judge.workload import MODELS
+from tests.plain_form import plain_form
+from tests.real_services import RealKafka, RealMinio
+
+OVERLOOKING = "tests.proof.judge.overlooking_worker"
+
+
+def recorded_on(
+    kafka: RealKafka, minio: RealMinio, folder: Path, plan: Plan, **options: Any
+) -> tuple[list[Recorded], list[Struck]]:
+    name = f"judge-{uuid4().hex}"
+    cluster_options = ClusterOptions(
+        app=APP,
+        name=name,
+        kafka=kafka.bootstrap,
+        store=name,
+        s3_endpoint=f"http://{minio.endpoint}",
+        directory=folder / "cluster",
+        **options,
+    )
+    struck: list[Struck] = []
+
+    async def run() -> list[Recorded]:
+        async with ClusterUnderTest(cluster_options) as cluster:
+            return await record_on_cluster(cluster, kafka, plan, struck.append)
+
+    recorded = asyncio.run(run())
+    for each in recorded:
+        each.save(folder)
+    return recorded, struck
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("judge")
+def test_a_cluster_is_strictly_serializable_in_the_order_that_it_claims_while_processes_die(
+    kafka: RealKafka, minio: RealMinio, tmp_path: Path
+) -> None:
+    recorded, struck = recorded_on(kafka, minio, tmp_path, Plan())
+    assert [each.fault for each in struck] == list(FAULTS)
+    assert [each.model for each in recorded] == list(MODELS)
+    for each in recorded:
+        assert each.count("ok") > 100
+        verdict = adya.check(each, tmp_path)
+        assert (verdict.valid, verdict.anomalies) == (True, {})
+        assert problems(each) == []
+
+
+@plain_form
+@pytest.mark.slow
+@pytest.mark.usefixtures("judge")
+def test_workers_that_overlook_conflicts_are_caught(kafka: RealKafka, minio: RealMinio, tmp_path: Path) -> None:
+    plan = Plan(faults=(), seconds=200, transactions=500, keys=4)
+    recorded, _ = recorded_on(kafka, minio, tmp_path, plan, worker_module=OVERLOOKING)
+    for each in recorded:
+        verdict = adya.check(each, tmp_path)
+        assert verdict.valid is False
+        assert verdict.anomalies
+        assert problems(each)
+        assert judge(each, tmp_path) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("judge")
+def test_the_command_uses_a_broker_that_it_is_given(
+    kafka: RealKafka, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--kafka", kafka.bootstrap, "--faults", "worker", "--seconds", "1", "--model", "list-append"]
+    assert main(["cluster", *words, "--client", "http", "--workers", "1", "--out", str(tmp_path)]) == 0
+    logs, struck, verdict = capsys.readouterr().out.splitlines()
+    assert "logs are in" in logs
+    assert struck.startswith("worker: an answer after ")
+    assert verdict.startswith("list-append: ")
+    assert verdict.endswith(": strictly serializable; 0 problems with the claimed order")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--faults", "worker,flood"],
+            "there is no fault 'flood': choose of worker, coordinator, stop, kafka; or none",
+        ),
+        (["--kafka", "127.0.0.1:1"], "the fault kafka needs a broker of its own"),
+        (["--s3-endpoint", "http://127.0.0.1:1"], "--s3-endpoint goes with --kafka"),
+    ],
+)
+def test_what_the_command_cannot_do_is_told(
+    words: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(adya, "find_adya", lambda: Path("adya"))
+    assert main(["cluster", *words]) == 2
+    assert message in capsys.readouterr().err

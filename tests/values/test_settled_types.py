@@ -1,0 +1,333 @@
+"""What is encoded after a look at its types alone is taken, or refused, exactly as what is decoded and compared."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import itertools
+import random
+import uuid
+import zoneinfo
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+
+import msgspec
+import pytest
+
+from styx.errors import UnsupportedValue
+from styx.values.codec import TypedState
+from styx.values.settled_types import settled
+
+T = TypeVar("T")
+UTC = datetime.UTC
+SUMMER = datetime.timezone(datetime.timedelta(hours=2))
+BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
+DOUBTFUL = datetime.datetime(2026, 10, 25, 2, 30)  # noqa: DTZ001 - there are two of them in Berlin
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Word(enum.StrEnum):
+    RED = "red"
+
+
+class Text(str):
+    pass
+
+
+class Number(int):
+    pass
+
+
+class Moment(datetime.datetime):
+    pass
+
+
+class Zone(datetime.tzinfo):
+    def utcoffset(self, _: Any) -> datetime.timedelta:
+        raise LookupError("no offset")
+
+    def dst(self, _: Any) -> None:
+        return None
+
+    def tzname(self, _: Any) -> str:
+        return "?"
+
+
+class Flat(msgspec.Struct):
+    number: int = 0
+    name: str = ""
+
+
+class Deep(Flat):
+    rate: float = 0.0
+
+
+class Checked(msgspec.Struct):
+    number: int
+
+    def __post_init__(self) -> None:
+        if type(self.number) is int and self.number < 0:
+            raise ValueError("negative")
+
+
+class Doubled(msgspec.Struct):
+    number: int
+
+    def __post_init__(self) -> None:
+        self.number *= 2
+
+
+class Unequal(msgspec.Struct):  # noqa: PLW1641 - nobody hashes it
+    number: int
+
+    def __eq__(self, other: object) -> bool:
+        raise LookupError("no equality")
+
+
+class Model(msgspec.Struct, eq=False):
+    model_fields: ClassVar[dict[str, Any]] = {}
+    number: float
+
+
+class Hidden(msgspec.Struct):
+    number: int
+
+    def __getattribute__(self, name: str) -> Any:
+        return 7 if name == "number" else super().__getattribute__(name)
+
+
+class Generally(msgspec.Struct, Generic[T]):
+    item: T
+
+
+class Linked(msgspec.Struct):
+    next: Linked | None = None
+
+
+class Placed(Flat):
+    number = property(lambda _: 7, lambda _, value: None, lambda _: None)
+
+
+SETTLED: list[Any] = [
+    int,
+    str,
+    bool,
+    float,
+    bytes,
+    Flat,
+    Deep,
+    *(
+        msgspec.defstruct("One", [("item", kind)], **options)
+        for kind in (
+            int,
+            str,
+            bool,
+            float,
+            bytes,
+            datetime.datetime,
+            None,
+            int | None,
+            str | None,
+            float | None,
+            datetime.datetime | None,
+            int | float,
+            bool | int,
+            bytes | None,
+        )
+        for options in ({}, {"array_like": True}, {"tag": "one", "frozen": True}, {"eq": False}, {"rename": "upper"})
+    ),
+    msgspec.defstruct("Sparing", [("item", int, 1), ("name", str, "x")], omit_defaults=True),
+    msgspec.defstruct("Strict", [("item", float, 1.0), ("name", str, "x")], forbid_unknown_fields=True, tag=7),
+    msgspec.defstruct("Wrong", [("item", int, "no number"), ("name", str | None, 5)], omit_defaults=True),
+    msgspec.defstruct("Made", [("item", int, msgspec.field(default_factory=lambda: 3))], omit_defaults=True),
+    msgspec.defstruct("Loose", [("item", str, "")], dict=True, weakref=True, kw_only=True),
+]
+UNSETTLED: list[Any] = [
+    Checked,
+    Doubled,
+    Unequal,
+    Model,
+    Hidden,
+    Linked,
+    Placed,
+    Generally[int],
+    datetime.datetime,
+    dict[str, int],
+    Flat | None,
+    Annotated[int, msgspec.Meta(ge=0)],
+    *(
+        msgspec.defstruct("One", [("item", kind)])
+        for kind in (
+            Any,
+            Annotated[int, msgspec.Meta(ge=0)],
+            Annotated[str, msgspec.Meta(max_length=3)],
+            Annotated[datetime.datetime, msgspec.Meta(tz=True)],
+            Literal[1, "a"],
+            Level,
+            Word | None,
+            Decimal | None,
+            Flat,
+            list[int],
+            set[str],
+            int | str | None,
+            datetime.date,
+            uuid.UUID,
+        )
+    ),
+]
+NUMBERS = (
+    0,
+    -1,
+    1,
+    2**53 + 1,
+    -(2**63),
+    2**63,
+    2**64 - 1,
+    2**64,
+    -(2**63) - 1,
+    10**30,
+    True,
+    False,
+    Level.LOW,
+    Number(5),
+)
+FLOATS = (0.0, -0.0, 1.0, 1.5, 1e300, float("inf"), float("nan"), Decimal("1.5"), Decimal("sNaN"), Decimal(1))
+TEXTS = (
+    "",
+    "a",
+    "ö\0",
+    "\ud800",
+    "2026-01-02T03:04:05",
+    "2026-01-02",
+    Text("a"),
+    Word.RED,
+    b"",
+    b"\xff",
+    bytearray(b"a"),
+)
+TIMES = (
+    datetime.datetime.min,  # noqa: DTZ901
+    datetime.datetime.max,  # noqa: DTZ901
+    datetime.datetime.min.replace(tzinfo=UTC),
+    datetime.datetime.max.replace(tzinfo=UTC),
+    datetime.datetime.min.replace(tzinfo=SUMMER),
+    datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC),
+    datetime.datetime(2026, 1, 2, 3, 4, 5, 678_901, SUMMER),
+    datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=Zone()),
+    DOUBTFUL,
+    DOUBTFUL.replace(fold=1),
+    DOUBTFUL.replace(tzinfo=BERLIN),
+    DOUBTFUL.replace(tzinfo=BERLIN, fold=1),
+    DOUBTFUL.replace(tzinfo=datetime.timezone(datetime.timedelta(0), "Z")),
+    Moment(2026, 1, 2),
+    datetime.date(2026, 1, 2),
+)
+OTHERS: tuple[Any, ...] = (
+    None,
+    [],
+    [1],
+    (1,),
+    {},
+    {"number": 1},
+    {"item": 1},
+    {"x": 1},
+    set(),
+    object(),
+    1j,
+    msgspec.UNSET,
+    int,
+)
+OTHERS += (Flat(), Deep(1, "a", 1.0), Flat("a"), Checked(1), Linked(Linked()), uuid.UUID(int=1))  # type: ignore[arg-type]
+VALUES: tuple[Any, ...] = (*NUMBERS, *FLOATS, *TEXTS, *TIMES, *OTHERS)
+
+
+def numbered(kinds: list[Any]) -> list[Any]:
+    return [pytest.param(kind, id=f"{number}-{kind}") for number, kind in enumerate(kinds)]
+
+
+def outcome(encode: Any, value: Any) -> Any:
+    try:
+        return encode(value)
+    except UnsupportedValue as error:
+        return error.path, str(error)
+    except BaseException as error:  # noqa: BLE001 - an odd value's own
+        return type(error), str(error)
+
+
+def made_of(kind: Any, values: list[Any]) -> Any:
+    """A struct as a user can leave one, whatever its fields say: constructors and attributes check nothing."""
+    kind = getattr(kind, "__origin__", kind)
+    names = kind.__struct_fields__
+    made = kind(**dict.fromkeys(names, 0))
+    for name, value in zip(names, values, strict=True):
+        msgspec.structs.force_setattr(made, name, value)
+    return made
+
+
+def unset(kind: Any) -> Any:
+    made = made_of(kind, [1] * fields_of(kind))
+    if not kind.__struct_config__.frozen:
+        delattr(made, kind.__struct_fields__[0])
+    return made
+
+
+def fields_of(kind: Any) -> int:
+    return len(getattr(getattr(kind, "__origin__", kind), "__struct_fields__", ()))
+
+
+def all_values(kind: Any) -> list[Any]:
+    values = list(VALUES)
+    count = fields_of(kind)
+    if count == 1:
+        values += [made_of(kind, [value]) for value in VALUES]
+    elif count:
+        rng = random.Random(7)
+        some = rng.choices(VALUES, k=40)
+        values += [made_of(kind, list(each)) for each in itertools.islice(itertools.product(some, repeat=count), 1_600)]
+        values += [made_of(kind, rng.choices((0, "a", 1.5), k=count)) for _ in range(50)]
+    if count:
+        actual = getattr(kind, "__origin__", kind)
+        values.append(unset(actual))
+        extended = msgspec.defstruct("Below", [("more", int, 1)], bases=(actual,), kw_only=True)
+        values.append(made_of(extended, [*[1] * count, 1]))
+    return values
+
+
+@pytest.mark.parametrize("declared", numbered(SETTLED + UNSETTLED))
+def test_it_is_taken_or_refused_as_if_it_were_decoded_and_compared(declared: Any) -> None:
+    typed = TypedState(declared)
+    for value in all_values(declared):
+        assert outcome(typed.encode, value) == outcome(typed._encoded, value)
+
+
+@pytest.mark.parametrize("declared", numbered(SETTLED))
+def test_usual_values_are_settled_by_their_types(declared: Any) -> None:
+    certain = settled(declared)
+    assert certain is not None
+    usual = {int: 1, str: "a", bool: True, float: 1.5, bytes: b"a", datetime.datetime: DOUBTFUL, type(None): None}
+    if certain.fields is None:
+        values = [usual[certain.kind]]
+    else:
+        values = [made_of(declared, [usual[kinds[at]] for kinds in certain.fields]) for at in (0, 1)]
+    typed = TypedState(declared)
+    for value in values:
+        assert typed._is_settled(value)
+        assert typed.encode(value) == typed._encoded(value)
+
+
+@pytest.mark.parametrize("declared", numbered(UNSETTLED))
+def test_other_types_are_decoded_and_compared(declared: Any) -> None:
+    assert settled(declared) is None
+
+
+def test_a_value_that_changes_while_it_is_encoded_is_not_trusted() -> None:
+    class Sly(enum.Enum):
+        A = 1
+
+    flat = Flat(Sly.A, "a")  # type: ignore[arg-type]
+    typed = TypedState(Flat)
+    assert not typed._is_settled(flat)
+    assert outcome(typed.encode, flat) == outcome(typed._encoded, flat)
