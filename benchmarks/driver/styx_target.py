@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, cast
 from benchmarks.driver.target import Target
 from benchmarks.driver.workload import Planned
 from styx.client.base import Client
-from styx.kafka_requests.waiters import Receiver
+from styx.client.kafka.waiters import Receiver
 from styx.messages import Reply
 from styx.model.limits import Limits
 
 if TYPE_CHECKING:
-    from styx.client.kafka import KafkaClient
+    from styx.client.kafka.client import KafkaClient
 
 
 class ClientTarget:
@@ -71,7 +71,7 @@ class KafkaTargets:
     app_name: str
 
     def __call__(self, timeout_s: float, in_flight_max: int) -> Target:
-        from styx.client.kafka import KafkaClient
+        from styx.client.kafka.client import KafkaClient
 
         # One more: what the driver lets in must not be refused here.
         limits = Limits(in_flight_max=in_flight_max + 1)

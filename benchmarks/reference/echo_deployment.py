@@ -21,11 +21,11 @@ from benchmarks.driver.styx_target import KafkaTargets
 from benchmarks.reference.echo_process import READY
 from proof.cluster.child import ChildFailed, ChildProcess
 from proof.cluster.services import LocalServices
-from styx.client.kafka import KafkaClient
+from styx.client.kafka.client import KafkaClient
+from styx.client.kafka.directory import publish_routing_table
 from styx.deployment.description import describe, routing_table
 from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import REPLY_PARTITIONS_DEFAULT, ensure_topics, topics_of
-from styx.kafka_requests.directory import publish_routing_table
 from styx.model.app import App
 
 ROLE: Final = "echo"

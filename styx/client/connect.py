@@ -84,7 +84,7 @@ def _kafka(url: str, app: App | str | None, *_: object) -> RemoteClient:
     if app is None:
         raise ConfigurationError(f"connecting to {shown(url)} needs the app or its name: connect(url, app=...)")
     try:
-        from styx.client.kafka import KafkaClient
+        from styx.client.kafka.client import KafkaClient
     except ImportError as error:
         raise ConfigurationError(lacking("the Kafka client", error.name, "kafka")) from None
     return KafkaClient(url, app)

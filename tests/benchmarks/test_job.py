@@ -162,7 +162,7 @@ for lacking in sys.argv[1:]:
     sys.modules[lacking] = None
 from importlib import import_module
 import benchmarks.job, examples.bank_audit.__main__
-import benchmarks.driver.client_process, styx.client.http, styx.client.kafka
+import benchmarks.driver.client_process, styx.client.http, styx.client.kafka.client
 for name in benchmarks.job.DEFAULTS:
     import_module(f"benchmarks.{name}.options")
 """

@@ -8,7 +8,7 @@ import pytest
 import styx
 from styx import App, ConfigurationError
 from styx.client.http import HttpClient
-from styx.client.kafka import KafkaClient
+from styx.client.kafka.client import KafkaClient
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8080", "https://example.test/prefix/", "http://[::1]:80"])
@@ -61,8 +61,7 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch, connect: Any, module: st
 
 
 def test_missing_kafka_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "styx.client.kafka")
-    for name in [name for name in sys.modules if name.startswith("styx.kafka_requests")]:
+    for name in [name for name in sys.modules if name.startswith("styx.client.kafka")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "aiokafka", None)
     with pytest.raises(ConfigurationError, match=r"Kafka client lacks aiokafka: pip install 'styx-dataflow\[kafka\]'"):

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from styx.client.kafka.directory import read_routing_table
 from styx.errors import ConfigurationError
 from styx.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, KafkaAddress, parse_kafka_url
 from styx.kafka.appender import Appender
 from styx.kafka.reader import KafkaReader
 from styx.kafka.session import KafkaSession
 from styx.kafka.topics import ensure_topics, topics_of
-from styx.kafka_requests.directory import read_routing_table
 from styx.log.base import Stream
 from tests.kafka.blocking import in_thread, numbers, read_all, records
 from tests.kafka.login_broker import login_broker

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
+from styx.client.kafka.requester import Requester
+from styx.client.kafka.routing import AppRouter
 from styx.cluster.gateway.requester_metrics import collect
 from styx.errors import NotSent
 from styx.kafka.address import KafkaAddress
-from styx.kafka_requests.requester import Requester
-from styx.kafka_requests.routing import AppRouter
 from styx.messages import ReplyRecord, Request
 from styx.metrics.exposition import Exposition
 from styx.model.app import App

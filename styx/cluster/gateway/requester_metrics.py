@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from prometheus_client.core import Metric
 
-from styx.kafka_requests.counters import RequestCounters
-from styx.kafka_requests.requester import Requester
+from styx.client.kafka.counters import RequestCounters
+from styx.client.kafka.requester import Requester
 from styx.metrics.exposition import counter, counters, gauge, histogram
 
 

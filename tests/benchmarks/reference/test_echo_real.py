@@ -15,7 +15,7 @@ from benchmarks.reference.__main__ import main
 from benchmarks.reference.echo_deployment import ROLE, echo_on
 from benchmarks.ycsbt.bank import account
 from proof.cluster.child import ChildFailed
-from styx.client.kafka import KafkaClient
+from styx.client.kafka.client import KafkaClient
 from styx.model.app import App
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka

@@ -8,8 +8,8 @@ from typing import Any, Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
+from styx.client.kafka.directory import stop_consumer
 from styx.kafka.topics import ensure_topics, topics_of
-from styx.kafka_requests.directory import stop_consumer
 from styx.messages import ReplyRecord, Request, decode_request, encode_reply
 
 REPLY_PARTITIONS = 4

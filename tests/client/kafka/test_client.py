@@ -8,10 +8,10 @@ import pytest
 import styx
 from styx import App, ConfigurationError, Operator, RequestRejected, TransactionAborted
 from styx.client.base import Client
-from styx.client.kafka import KafkaClient
+from styx.client.kafka.client import KafkaClient
+from styx.client.kafka.directory import publish_routing_table
 from styx.deployment.description import describe, routing_table
 from styx.kafka.address import KafkaAddress
-from styx.kafka_requests.directory import publish_routing_table
 from styx.messages import Reply
 from tests.client.kafka.fake_worker import FakeWorker
 from tests.real_services import RealKafka

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
+from styx.client.kafka.requester import Requester
 from styx.errors import NotSent
 from styx.kafka.address import KafkaAddress
-from styx.kafka_requests.requester import Requester
 from styx.messages import Request
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_worker import FakeWorker

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
+from styx.client.kafka import producer as producer_module
+from styx.client.kafka.pacing import PAUSE_SECONDS_MAX
+from styx.client.kafka.producer import RequestProducer
 from styx.kafka.session import KafkaSession
-from styx.kafka_requests import producer as producer_module
-from styx.kafka_requests.pacing import PAUSE_SECONDS_MAX
-from styx.kafka_requests.producer import RequestProducer
 from tests.client.kafka.fake_session import FakeSession, turns, waiter
 
 pytestmark = pytest.mark.anyio

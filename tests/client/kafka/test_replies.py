@@ -8,12 +8,12 @@ import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
 
+from styx.client.kafka import replies as replies_module
+from styx.client.kafka.damage import offset_behind
+from styx.client.kafka.replies import ReplyReader
 from styx.errors import NotSent
 from styx.kafka.fetch import Chunk
 from styx.kafka.session import KafkaSession
-from styx.kafka_requests import replies as replies_module
-from styx.kafka_requests.damage import offset_behind
-from styx.kafka_requests.replies import ReplyReader
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_session import FakeSession, turns
 

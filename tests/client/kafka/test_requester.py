@@ -7,10 +7,10 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from styx import Limits
+from styx.client.kafka.requester import Requester
 from styx.errors import ConfigurationError, NotSent, OutcomeUnknown, RequestRejected
 from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import topics_of
-from styx.kafka_requests.requester import Requester
 from styx.messages import Reply, Request
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_worker import REPLY_PARTITIONS, FakeWorker

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from styx import App, Operator
+from styx.client.kafka.routing import AppRouter, Router, TableRouter
 from styx.deployment.description import describe, routing_table
 from styx.errors import BadArguments, BadKey
-from styx.kafka_requests.routing import AppRouter, Router, TableRouter
 
 shelf = Operator("shelf")
 few = Operator("few", n_partitions=3, key_type=int)

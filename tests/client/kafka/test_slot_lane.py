@@ -3,9 +3,9 @@
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
 
+from styx.client.kafka import slot_lane
+from styx.client.kafka.slot_lane import SlotLane
 from styx.kafka.transaction import ProducerIdentity
-from styx.kafka_requests import slot_lane
-from styx.kafka_requests.slot_lane import SlotLane
 from tests.client.kafka.fake_session import future_of, waiter
 
 pytestmark = pytest.mark.anyio

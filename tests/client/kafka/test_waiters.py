@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from styx.client.kafka import waiters as waiters_module
+from styx.client.kafka.waiters import Waiter, Waiters
 from styx.errors import RequestRejected, StyxError
-from styx.kafka_requests import waiters as waiters_module
-from styx.kafka_requests.waiters import Waiter, Waiters
 from styx.messages import Reply, ReplyRecord
 from tests.client.kafka.fake_session import future_of
 

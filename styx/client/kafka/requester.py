@@ -19,14 +19,14 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
+from styx.client.kafka.counters import RequestCounters
+from styx.client.kafka.producer import RequestProducer
+from styx.client.kafka.replies import ReplyReader
+from styx.client.kafka.waiters import Receiver, Waiter, Waiters
 from styx.errors import BadArguments, ConfigurationError, EngineFailed, NotSent, OutcomeUnknown, RequestRejected
 from styx.kafka.address import KafkaAddress
 from styx.kafka.session import KafkaSession
 from styx.kafka.topics import topics_of
-from styx.kafka_requests.counters import RequestCounters
-from styx.kafka_requests.producer import RequestProducer
-from styx.kafka_requests.replies import ReplyReader
-from styx.kafka_requests.waiters import Receiver, Waiter, Waiters
 from styx.messages import ReplyRecord, Request, decode_reply, encode_request
 from styx.model.limits import Limits
 
@@ -36,7 +36,7 @@ CONNECT_SECONDS: Final = 10.0
 """How long each step of connecting may take."""
 _PARTITION_AT_END: Final = re.compile(r"partition ([0-9]{1,9}+)\Z", re.ASCII)
 
-_log = logging.getLogger("styx.kafka_requests")
+_log = logging.getLogger("styx.client.kafka")
 
 
 class Requester:

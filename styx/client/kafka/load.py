@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from styx.client.base import check_key
+from styx.client.kafka.requester import Requester
+from styx.client.kafka.routing import Router
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair, unfit
 from styx.errors import UnsupportedValue
-from styx.kafka_requests.requester import Requester
-from styx.kafka_requests.routing import Router
 from styx.model.bulk_load import encode_pair, load_request
 from styx.model.operator import Operator
 from styx.model.partitioning import Key

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Any, Final
 
+from styx.client.kafka.damage import offset_behind
 from styx.errors import EngineFailed, NotSent
 from styx.kafka.errors import OFFSET_OUT_OF_RANGE
 from styx.kafka.fetch import Chunk, fetch
 from styx.kafka.offsets import END, FIRST, check, list_offsets
 from styx.kafka.session import RETRY_SECONDS, KafkaSession
-from styx.kafka_requests.damage import offset_behind
 
 REPLIES_BATCH_MAX: Final = 1_000
 """Replies handled between two turns of the event loop."""
@@ -31,7 +31,7 @@ AWAY_SECONDS_MAX: Final = 1.0
 STUCK_SECONDS: Final = 120.0
 """A turn of reading that takes longer will not end. The longest one asks each known broker, one after the other."""
 
-_log = logging.getLogger("styx.kafka_requests")
+_log = logging.getLogger("styx.client.kafka")
 
 Deliver = Callable[[list[Any]], None]
 

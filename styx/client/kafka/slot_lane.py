@@ -12,8 +12,8 @@ from typing import Final
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
+from styx.client.kafka.waiters import Waiter
 from styx.kafka.transaction import ProducerIdentity
-from styx.kafka_requests.waiters import Waiter
 
 BATCH_BYTES_MAX: Final = 512 * 1024
 """One batch, unless a single request is larger: half of what brokers take by default."""

@@ -26,15 +26,15 @@ from styx.client.base import (
     rejected,
 )
 from styx.client.home import Home
-from styx.client.kafka_load import KafkaLoadTarget
+from styx.client.kafka.directory import read_routing_table
+from styx.client.kafka.load import KafkaLoadTarget
+from styx.client.kafka.requester import Requester
+from styx.client.kafka.routing import AppRouter, Router, TableRouter, place
+from styx.client.kafka.waiters import Receiver, fail
 from styx.client.load import LoadTarget
 from styx.errors import BadArguments, InTransactionError, RequestRejected, UnsupportedValue
 from styx.kafka.address import parse_kafka_url
 from styx.kafka.topics import topics_of
-from styx.kafka_requests.directory import read_routing_table
-from styx.kafka_requests.requester import Requester
-from styx.kafka_requests.routing import AppRouter, Router, TableRouter, place
-from styx.kafka_requests.waiters import Receiver, fail
 from styx.messages import Reply, Request
 from styx.model.app import App
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits

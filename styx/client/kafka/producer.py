@@ -18,14 +18,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from styx.client.kafka.pacing import Pacing
+from styx.client.kafka.slot_lane import SlotLane
+from styx.client.kafka.waiters import Waiter
 from styx.errors import EngineFailed
 from styx.kafka.errors import NO_ERROR, name_of, passes
 from styx.kafka.session import REQUEST_SECONDS, RETRY_SECONDS, KafkaSession
 from styx.kafka.transaction import ProducerIdentity, initialize
 from styx.kafka.wire import Produce
-from styx.kafka_requests.pacing import Pacing
-from styx.kafka_requests.slot_lane import SlotLane
-from styx.kafka_requests.waiters import Waiter
 
 AWAY_SECONDS: Final = 2.0
 """How long Kafka may be silent before new requests are refused."""
@@ -40,7 +40,7 @@ _ALL_REPLICAS: Final = -1
 _DUPLICATE: Final = 46
 _NO_TRANSACTION: Final[str | None] = None
 
-_log = logging.getLogger("styx.kafka_requests")
+_log = logging.getLogger("styx.client.kafka")
 
 
 class RequestProducer:
