@@ -35,7 +35,7 @@ DECLARED_BUILTINS: Final = (ValueError, LookupError, PermissionError)
 _HERE: Final = str(Path(__file__).parents[1]) + os.sep
 _COMPILED: Final = "styx/"
 """Compiled modules of this package give their file like this."""
-_APPS_OF_OURS: Final = (os.path.join(_HERE, "testing", ""), os.path.join(_HERE, "cli", "demo", ""))
+_APP_OF_OURS: Final = os.path.join(_HERE, "cli", "demo", "")
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python3.")
 _OF_PYTHON: Final = tuple(sys.prefix + os.sep + part for part in ("lib", "bin" + os.sep))
 """Libraries, and the scripts that start commands such as `styx`."""
@@ -205,8 +205,8 @@ def _handled_within(error: BaseException) -> BaseException | None:
 
 
 def is_of_engine(file: str) -> bool:
-    """The file is one of this package's, other than the apps in it."""
-    return (file.startswith(_HERE) and not file.startswith(_APPS_OF_OURS)) or file.startswith(_COMPILED)
+    """The file is one of this package's, other than the demo's app."""
+    return (file.startswith(_HERE) and not file.startswith(_APP_OF_OURS)) or file.startswith(_COMPILED)
 
 
 def _is_own(file: str) -> bool:

@@ -15,7 +15,12 @@ from styx.process import ports
 from styx.process.ports import NoFreePort, free_port
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can hold a port for a server to come")
-CHOOSE = "from styx import ports; ports.TRIES_MAX = 1; ports.PORTS = range({0}, {0} + 1); print(ports.free_port())"
+CHOOSE = """
+from styx.process import ports
+ports.TRIES_MAX = 1
+ports.PORTS = range({0}, {0} + 1)
+print(ports.free_port())
+"""
 
 
 @pytest.fixture
