@@ -1,0 +1,60 @@
+"""The way of one request: how long it may be, and that it can be followed in a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from proof.way import Way, ways_in_cluster
+from styx.compiled import PLAIN_VARIABLE
+from tests.plain_form import plain_form
+from tests.real_services import RealKafka
+
+ROOT: Final = Path(__file__).parents[2]
+FILES_MAX: Final = {"deposit": 66, "transfer": 67}
+"""What a request passes, embedded and in memory. These only fall: a rise says that the way has become longer."""
+FUNCTIONS_MAX: Final = {"deposit": 224, "transfer": 230}
+CALLS_MAX: Final = {"deposit": 421, "transfer": 448}
+
+
+@pytest.fixture(scope="module")
+def ways() -> dict[str, Way]:
+    """In a process of their own, in the plain form."""
+    command = [sys.executable, "-m", "proof.way", "--json"]
+    environment = {**os.environ, PLAIN_VARIABLE: "1"}
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return {name: Way(map(tuple, passed)) for name, passed in json.loads(done.stdout).items()}
+
+
+@pytest.mark.parametrize("name", FILES_MAX)
+def test_how_long_it_is(ways: dict[str, Way], name: str) -> None:
+    way = ways[name]
+    limits = f"{FILES_MAX[name]} files, {FUNCTIONS_MAX[name]} functions, {CALLS_MAX[name]} calls"
+    assert len(way.files) <= FILES_MAX[name], f"{limits}; now {way.counts()}"
+    assert way.functions <= FUNCTIONS_MAX[name], f"{limits}; now {way.counts()}"
+    assert len(way.passed) <= CALLS_MAX[name], f"{limits}; now {way.counts()}"
+
+
+def test_what_is_counted() -> None:
+    way = Way([("a/one", "f"), ("a/two", "g"), ("a/two", "g"), ("b/one", "h"), ("a/two", "f")])
+    assert way.files == {"a/one": ["f"], "a/two": ["g", "f"], "b/one": ["h"]}
+    assert way.counts() == "3 files, 4 functions, 5 calls, 3 changes of file, 2 of folder"
+
+
+@plain_form
+@pytest.mark.slow
+def test_in_a_cluster(kafka: RealKafka) -> None:
+    found = asyncio.run(ways_in_cluster(kafka.bootstrap))
+    assert found.keys() == FILES_MAX.keys()
+    for way in found.values():
+        files = list(way.files)
+        assert files[0] == "styx/gateway/app.py"
+        assert {"styx/kafka/appender.py", "styx/worker/validation.py", "styx/coordinator/barrier.py"} <= set(files)
