@@ -28,8 +28,8 @@ from proof.cluster.load import LoadOptions, SteadyLoad, chaos_requests
 from proof.cluster.recorded import snapshot_state, whole_stream
 from proof.cluster.services import local_services
 from styx.client.connect import connect
-from styx.cluster.coordinator.versions import store_version
 from styx.deployment.package import pack
+from styx.deployment.versions import store_version
 from styx.kafka.topics import Topics, settings
 from styx.log.base import Record, Stream
 from styx.messages import ReplyRecord

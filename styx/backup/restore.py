@@ -18,9 +18,9 @@ from styx.backup.parts import check_object, parts_of
 from styx.backup.restored import restored_manifest
 from styx.cluster.coordinator.claim import NAME as CLAIM_NAME
 from styx.cluster.coordinator.claim import Claim, decode_claim, encode_claim, read_claim
-from styx.cluster.coordinator.versions import PREFIX as VERSIONS_PREFIX
-from styx.cluster.coordinator.versions import note_running, version_name
 from styx.deployment.package_format import PackageHeader, PackageRefused, seal, unseal
+from styx.deployment.versions import PREFIX as VERSIONS_PREFIX
+from styx.deployment.versions import note_running, version_name
 from styx.errors import ConfigurationError
 from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import existing_topics, topics_of

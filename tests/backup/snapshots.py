@@ -7,9 +7,9 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from styx.cluster.coordinator.claim import NAME, Claim, encode_claim
-from styx.cluster.coordinator.versions import note_running, store_version
 from styx.deployment.description import AppDescription
 from styx.deployment.package_format import PackageHeader, seal
+from styx.deployment.versions import note_running, store_version
 from styx.model.limits import Limits
 from styx.protocol.messages import Manifest, ObjectRef, PendingTransaction, SlotManifest, SlotPart
 from styx.snapshot.load import read_tables

@@ -13,9 +13,9 @@ from styx.backup.restore import Backup, check_store, restore, verify
 from styx.backup.restored import restored_manifest
 from styx.backup.take import take_backup
 from styx.cluster.coordinator.claim import claim, read_claim
-from styx.cluster.coordinator.versions import load_version, load_version_before, versions
 from styx.cluster.wire import Deployment
 from styx.deployment.package_format import unseal
+from styx.deployment.versions import load_version, load_version_before, versions
 from styx.errors import ConfigurationError
 from styx.model.limits import Limits
 from styx.snapshot.metadata import MANIFEST_PREFIX, read_manifests

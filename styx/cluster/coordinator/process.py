@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Final
 
 from styx.cluster.background import Background
-from styx.cluster.coordinator import versions
 from styx.cluster.coordinator.claim import claim
 from styx.cluster.coordinator.counters import Counters
 from styx.cluster.coordinator.journal import ClusterJournal
@@ -30,6 +29,7 @@ from styx.cluster.options import (
 )
 from styx.cluster.wire import COORDINATOR, Deployment
 from styx.coordinator.events import Started
+from styx.deployment import versions
 from styx.deployment.description import routing_table
 from styx.deployment.package import pack, read_header
 from styx.deployment.package_format import PackageHeader, PackageRefused

@@ -18,7 +18,6 @@ from typing import Final, NoReturn
 import msgspec
 
 from styx.cluster.background import Background
-from styx.cluster.coordinator import versions
 from styx.cluster.coordinator.counters import Counters, moment
 from styx.cluster.coordinator.departures import Departures
 from styx.cluster.coordinator.deploying import Answering, Awaited, Deploying, Stage, settled
@@ -70,6 +69,7 @@ from styx.coordinator.events import (
     WorkerSaid,
     WorkersWanted,
 )
+from styx.deployment import versions
 from styx.deployment.package import read_header
 from styx.deployment.package_format import PackageHeader, PackageRefused
 from styx.errors import EngineFailed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from styx.cluster.coordinator.versions import load_version, load_version_before, note_running, store_version, versions
+from styx.deployment.versions import load_version, load_version_before, note_running, store_version, versions
 from styx.store import MemoryStore
 
 
