@@ -192,7 +192,7 @@ class Epoch:
             return
         self._locks = LockRounds(slots, locked, set(barrier.large), self._executor.running, self._unlocked, self._notes)
         self.step = Step.LOCKING
-        self._watch.locks(len(locked & self._executor.roots.keys()))
+        self._watch.locks(len(self._executor.roots.keys() & locked))
         self._begin_round()
         # Nobody has to wait for the lock phase whose end is known before it.
         self._effects.extend(generation.replies.take())
