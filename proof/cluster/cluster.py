@@ -254,6 +254,8 @@ class ClusterUnderTest:
     def open_store(self) -> Store:
         """Its store. Blocks, and raises `OSError` if it is out of reach."""
         options = self.options
+        if options.s3_endpoint is None:
+            return open_store(self._store_url)
         return open_store(
             self._store_url,
             endpoint=options.s3_endpoint,

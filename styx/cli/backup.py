@@ -6,18 +6,20 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.backup_options import S3Endpoint, S3Region, StoreUrl
+from styx.cli.store_options import NO_OPTIONS, StoreOptions, StoreWord, ToOptions, secrets_help
+from styx.store.stores import USAGE
 
-EXAMPLES: Final = """\
+EXAMPLES: Final = f"""\
 Examples:
   styx backup --store file:///var/lib/bank --to file:///mnt/backups/bank
   styx backup --store s3://styx/bank --s3-endpoint http://s3.internal:9000 \\
       --to s3://backups/bank --to-s3-endpoint https://s3.elsewhere --keep 14
 
 In the environment only:
-  STYX_S3_ACCESS_KEY, STYX_S3_SECRET_KEY    of --store, if it is s3://; they
-      need not be allowed to write
-  STYX_TO_S3_ACCESS_KEY, STYX_TO_S3_SECRET_KEY    of --to, if not the same
+{secrets_help("--store")}
+{secrets_help("--to", "to")}
+      Those of --store need not be allowed to write. --to has those of --store
+      if it has none of its own.
   STYX_SECRET, or STYX_SECRET_FILE    the cluster's secret; not needed, but with
       it the app's signature is checked
 
@@ -31,18 +33,10 @@ Exit codes:
 
 def backup(
     *,
-    store: StoreUrl,
-    s3_endpoint: S3Endpoint = None,
-    s3_region: S3Region = None,
-    to: Annotated[
-        str, Parameter(help="Where backups go: s3://BUCKET/PREFIX or file:///PATH.", env_var="STYX_BACKUP_TO")
-    ],
-    to_s3_endpoint: Annotated[
-        str | None, Parameter(help="The S3 server of --to, if not --s3-endpoint.", env_var="STYX_TO_S3_ENDPOINT")
-    ] = None,
-    to_s3_region: Annotated[
-        str | None, Parameter(help="The region of that bucket.", env_var="STYX_TO_S3_REGION")
-    ] = None,
+    store: StoreWord,
+    store_options: StoreOptions = NO_OPTIONS,
+    to: Annotated[str, Parameter(help=f"Where backups go: {USAGE}.", env_var="STYX_BACKUP_TO")],
+    to_options: ToOptions = NO_OPTIONS,
     keep: Annotated[
         int | None,
         Parameter(
@@ -71,15 +65,15 @@ def backup(
 
     from styx.backup.places import keep_newest
     from styx.backup.take import take_backup
-    from styx.cli.backup_options import Place, beside
     from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, secret_of
+    from styx.cli.store_options import StorePlace
 
     has_secret = os.environ.get(SECRET_VARIABLE) or os.environ.get(SECRET_FILE_VARIABLE)
     secret = secret_of(os.environ) if has_secret else None
-    source = Place(store, s3_endpoint, s3_region)
+    source = StorePlace(store, store_options)
     began_s = time.monotonic()
     reader = source.open_to_read()
-    target = beside(source, to, to_s3_endpoint, to_s3_region, "to").open()
+    target = StorePlace(to, to_options, "to", source).open()
     taken = take_backup(reader, target, datetime.now(UTC), secret, progress)
     index = taken.index
     print(f"backup {taken.name} of app {index.app}: epoch {index.epoch}, version {index.app_version} of the app")

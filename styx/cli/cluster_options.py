@@ -6,16 +6,19 @@ them. `styx.cli.cluster_setup` reads those from the environment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from styx.cli.store_options import StoreOptions, secrets_help
+from styx.store.stores import USAGE
+
 COORDINATOR_DEFAULT: Final = "127.0.0.1:7070"
-SECRETS_HELP: Final = """\
+SECRETS_HELP: Final = f"""\
 In the environment only:
   STYX_SECRET, or STYX_SECRET_FILE    the cluster's secret, the same everywhere
-  STYX_S3_ACCESS_KEY, STYX_S3_SECRET_KEY    of the store, if it is s3://
+{secrets_help("the store")}
   STYX_KAFKA_USERNAME, STYX_KAFKA_PASSWORD    of the log, if it asks for them
   STYX_TLS_CERTIFICATE, STYX_TLS_KEY, STYX_TLS_AUTHORITY    PEM files, for TLS
 """
@@ -36,10 +39,5 @@ class DataOptions:
     """Where log and store are."""
 
     log: LogUrl
-    store: Annotated[str, Parameter(help="The store: s3://BUCKET/PREFIX or file:///PATH.", env_var="STYX_STORE")]
-    s3_endpoint: Annotated[
-        str | None, Parameter(help="The S3 server, http://HOST:PORT or https://HOST.", env_var="STYX_S3_ENDPOINT")
-    ] = None
-    s3_region: Annotated[
-        str | None, Parameter(help="The bucket's region, if the server does not tell.", env_var="STYX_S3_REGION")
-    ] = None
+    store: Annotated[str, Parameter(help=f"The store: {USAGE}.", env_var="STYX_STORE")]
+    options: StoreOptions = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """From options and the environment to what a process of a cluster is made with: its security, its log, its store.
 
-The one place of the command line that reads secrets. Connects to nothing; what is wrong is said before anything starts.
+The one place of the command line that reads secrets, with `styx.cli.store_options`, which reads those of stores.
+Connects to nothing; what is wrong is said before anything starts.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from styx.cli.cluster_options import DataOptions
+from styx.cli.store_options import StorePlace
 from styx.cluster.facts_access import tokens_for
 from styx.cluster.facts_server import FactsAddress
 from styx.cluster.options import ProcessOptions
 from styx.errors import ConfigurationError
 from styx.kafka.address import parse_kafka_url
-from styx.store.base import Store
-from styx.store.open_store import open_store
 from styx.transport import Security, TlsFiles
 from styx.transport.address import parse_address
 
@@ -82,35 +82,18 @@ def process_options(
     """What any process of a cluster is told. Raises `ConfigurationError`."""
     if coordinator:
         parse_address(coordinator)
-    _check_s3(data, environment)
-
-    def opened() -> Store:
-        return open_store(
-            data.store,
-            endpoint=data.s3_endpoint,
-            access_key=environment.get("STYX_S3_ACCESS_KEY"),
-            secret_key=environment.get("STYX_S3_SECRET_KEY"),
-            region=data.s3_region,
-        )
-
+    place = StorePlace(data.store, data.options)
+    place.settings(environment)
     return ProcessOptions(
         name=name or default_name(),
         security=security,
         coordinator=coordinator,
         log=parse_kafka_url(data.log, environment),
-        open_store=opened,
+        open_store=lambda: place.open(environment),
         host=host,
         port=port,
         advertise=advertise,
     )
-
-
-def _check_s3(data: DataOptions, environment: Mapping[str, str]) -> None:
-    keys = ("STYX_S3_ACCESS_KEY", "STYX_S3_SECRET_KEY")
-    missing = [] if data.s3_endpoint else ["--s3-endpoint, or STYX_S3_ENDPOINT in the environment"]
-    missing += [f"{name} in the environment" for name in keys if not environment.get(name)]
-    if data.store.startswith("s3:") and missing:
-        raise ConfigurationError(f"the store {data.store} needs {'; '.join(missing)}")
 
 
 def default_name() -> str:

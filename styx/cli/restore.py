@@ -6,10 +6,10 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.backup_options import S3Endpoint, S3Region, StoreUrl
 from styx.cli.cluster_options import LogUrl
+from styx.cli.store_options import NO_OPTIONS, FromOptions, StoreOptions, StoreWord, secrets_help
 
-EXAMPLES: Final = """\
+EXAMPLES: Final = f"""\
 Examples:
   styx restore --from file:///mnt/backups/bank \\
       --store file:///var/lib/bank --log kafka://127.0.0.1:9092
@@ -21,9 +21,10 @@ Examples:
 In the environment only:
   STYX_SECRET, or STYX_SECRET_FILE    the new cluster's secret; the app is
       signed with it anew
-  STYX_S3_ACCESS_KEY, STYX_S3_SECRET_KEY    of --store, if it is s3://
-  STYX_FROM_S3_ACCESS_KEY, STYX_FROM_S3_SECRET_KEY    of --from, if not the
-      same; they need not be allowed to write
+{secrets_help("--store")}
+{secrets_help("--from", "from")}
+      Those of --from need not be allowed to write. --from has those of --store
+      if it has none of its own.
   STYX_KAFKA_USERNAME, STYX_KAFKA_PASSWORD    of the log, if it asks for them
 
 Exit codes:
@@ -37,12 +38,7 @@ Exit codes:
 def restore(
     *,
     from_: Annotated[str, Parameter(name="--from", help="The --to of styx backup.", env_var="STYX_RESTORE_FROM")],
-    from_s3_endpoint: Annotated[
-        str | None, Parameter(help="The S3 server of --from, if not --s3-endpoint.", env_var="STYX_FROM_S3_ENDPOINT")
-    ] = None,
-    from_s3_region: Annotated[
-        str | None, Parameter(help="The region of that bucket.", env_var="STYX_FROM_S3_REGION")
-    ] = None,
+    from_options: FromOptions = NO_OPTIONS,
     backup: Annotated[
         str, Parameter(help="Which backup; the newest by default.", env_var="STYX_RESTORE_BACKUP", show_default=False)
     ] = "",
@@ -58,9 +54,8 @@ def restore(
             env_var="STYX_RESTORE_IF_EMPTY",
         ),
     ] = False,
-    store: StoreUrl,
-    s3_endpoint: S3Endpoint = None,
-    s3_region: S3Region = None,
+    store: StoreWord,
+    store_options: StoreOptions = NO_OPTIONS,
     log: LogUrl,
 ) -> None:
     """Make a store for a new cluster out of a backup.
@@ -82,20 +77,20 @@ def restore(
     from styx.backup.restore import app_of, check_log, check_store, verify
     from styx.backup.restore import restore as restore_into
     from styx.cli.backup import progress
-    from styx.cli.backup_options import Place, beside
     from styx.cli.cluster_setup import secret_of
+    from styx.cli.store_options import StorePlace
     from styx.kafka.address import parse_kafka_url
 
     began_s = time.monotonic()
     secret = secret_of(os.environ)
     old_secret = secret if from_secret_file is None else old_secret_of(from_secret_file)
     address = parse_kafka_url(log)
-    target = Place(store, s3_endpoint, s3_region)
+    target = StorePlace(store, store_options)
     opened = target.open()
     if if_empty and (app := app_of(opened)):
         print(f"the store has the data of app {app} already; nothing was restored")
         return
-    reader = beside(target, from_, from_s3_endpoint, from_s3_region, "from").open_to_read()
+    reader = StorePlace(from_, from_options, "from", target).open_to_read()
     name, index = read_index(reader, backup)
     check_store(opened, name)
     asyncio.run(check_log(address, index.app))

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.backup_options import Place, S3Endpoint, S3Region
 from styx.cli.operator_options import ANSWER_SECONDS_DEFAULT, AnswerTimeout, ClusterOrLocal, check_timeout_option
+from styx.cli.store_options import NO_OPTIONS, StoreOptions, StorePlace
 
 EXAMPLES: Final = """\
 Examples:
@@ -49,8 +49,7 @@ def set_aside(
         str | None, Parameter(help="A stopped cluster's store, together with --log.", env_var="STYX_STORE")
     ] = None,
     log: Annotated[str | None, Parameter(help="Its log: kafka://HOST:PORT[,HOST:PORT].", env_var="STYX_LOG")] = None,
-    s3_endpoint: S3Endpoint = None,
-    s3_region: S3Region = None,
+    store_options: StoreOptions = NO_OPTIONS,
     dry_run: Annotated[bool, Parameter(negative=(), help="Only say what it is, and whether it can be.")] = False,
     timeout: AnswerTimeout = ANSWER_SECONDS_DEFAULT,
 ) -> None:
@@ -68,7 +67,7 @@ def set_aside(
     if coordinator is not None:
         print(_of_running_cluster(place, coordinator, cluster, dry_run, timeout))
     elif store is not None:
-        print(_of_stopped_cluster(place, log, Place(store, s3_endpoint, s3_region), dry_run))
+        print(_of_stopped_cluster(place, log, StorePlace(store, store_options), dry_run))
     else:
         print(_of_embedded(place, data_dir, dry_run))
 
@@ -88,7 +87,7 @@ def _of_running_cluster(place: str | None, coordinator: str, cluster: str | None
     return answer.text
 
 
-def _of_stopped_cluster(place: str | None, log: str | None, store: Place, dry_run: bool) -> str:
+def _of_stopped_cluster(place: str | None, log: str | None, store: StorePlace, dry_run: bool) -> str:
     from styx.cli.exit_codes import usage_error
     from styx.cluster.asides import put_aside
     from styx.kafka.address import parse_kafka_url

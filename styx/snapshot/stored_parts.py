@@ -18,5 +18,5 @@ def check_stored(store: StoreReader, manifest: Manifest) -> None:
         except NotFound as error:
             raise OSError(
                 f"{error}, although a worker says that it has stored it: do all workers use the coordinator's store? "
-                "See STYX_STORE and STYX_S3_ENDPOINT"
+                "See STYX_STORE and the options of the store"
             ) from None

@@ -9,15 +9,17 @@ from __future__ import annotations
 import builtins
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO, Final
 from uuid import uuid4
 
+from styx.errors import ConfigurationError
 from styx.process.fsync import fsync_directory, fsync_file, make_directory
 from styx.store.base import NotFound, can_begin_a_name, check_name
+from styx.store.url import StoreUrl
 
 ATTEMPTS_MAX: Final = 10
 """How often a temporary file or a folder is created again when another process removes it just then."""
@@ -148,6 +150,18 @@ class DirectoryStore:
                 return
             self._synced.discard(folder)
             folder = folder.parent
+
+
+def open_at(url: StoreUrl, options: Mapping[str, str], to_read: bool) -> DirectoryStore:
+    """The store at `file:///PATH`; it has no options. Raises `ConfigurationError` and `OSError`."""
+    if url.host not in ("", "localhost") or not url.path.startswith("/") or "\0" in url.path:
+        raise ConfigurationError(
+            f"{url.text!r} names no directory of this machine: it has three slashes, as in file:///data"
+        )
+    try:
+        return DirectoryStore(url.path, to_read)
+    except (FileNotFoundError, NotADirectoryError):
+        raise ConfigurationError(f"{url.text!r} names no directory that there is") from None
 
 
 def _lasting_file(folder: Path) -> tuple[Path, BinaryIO]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from logging import getLogger
 from threading import Lock
@@ -26,6 +26,7 @@ from urllib3.exceptions import HTTPError
 from styx.errors import ConfigurationError
 from styx.store.base import NotFound, can_begin_a_name, check_name, is_name
 from styx.store.s3_errors import StoreUnreachable, described, status_of
+from styx.store.url import StoreUrl, split_url
 
 CONNECT_TIMEOUT_S: Final = 2.0
 """How long an attempt waits for a connection."""
@@ -221,6 +222,24 @@ class S3Store:
         # The library raises the last two for an answer that is not S3's.
         except (MinioException, HTTPError, ParseError, ValueError) as error:
             raise described(error, action, self._where) from error
+
+
+def open_at(url: StoreUrl, options: Mapping[str, str], to_read: bool) -> S3Store:
+    """The store at `s3://BUCKET/PREFIX`. Raises `ConfigurationError` and `OSError`."""
+    bucket, prefix = url.bucket_and_prefix()
+    host, secure = _host(options["endpoint"])
+    return S3Store(
+        host, bucket, prefix, options["access_key"], options["secret_key"], secure, options.get("region"), to_read
+    )
+
+
+def _host(endpoint: str) -> tuple[str, bool]:
+    """(`HOST` or `HOST:PORT`, whether over TLS)."""
+    problem, usage = f"{endpoint!r} is not the endpoint of an S3 server", "It is http://HOST:PORT or https://HOST."
+    parts = split_url(endpoint, problem, usage)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
+        raise ConfigurationError(f"{problem}. {usage}")
+    return parts.netloc, parts.scheme == "https"
 
 
 def _connections(secure: bool) -> PoolManager:

@@ -8,7 +8,7 @@ import pytest
 
 from styx.backup.places import backups, read_index
 from styx.backup.restore import restore, verify
-from styx.cli.backup_options import Place, beside
+from styx.cli.store_options import StorePlace
 from styx.errors import ConfigurationError
 from styx.store import DirectoryStore, MemoryStore
 from tests.backup.snapshots import SECRET, Cluster
@@ -141,13 +141,16 @@ def test_what_is_checked_in_which_order(
 
 
 def test_a_place_without_a_server_of_its_own_is_on_the_store_s() -> None:
-    store = Place("s3://b/x", "http://h:1", "r")
-    same = beside(store, "s3://c/y", None, None, "to")
-    assert (same.endpoint, same.region) == ("http://h:1", "r")
-    other = beside(store, "s3://c/y", "http://h:2", None, "to")
-    assert (other.endpoint, other.region) == ("http://h:2", None)
+    keys = {"access_key": "a", "secret_key": "b"}
+    store = StorePlace("s3://b/x", {"s3_endpoint": "http://h:1", "s3_region": "r"})
+    same = StorePlace("s3://c/y", {}, "to", store)
+    assert same.settings(KEYS) == {"endpoint": "http://h:1", "region": "r", **keys}
+    other = StorePlace("s3://c/y", {"s3_endpoint": "http://h:2"}, "to", store)
+    assert other.settings(KEYS) == {"endpoint": "http://h:2", **keys}
+    elsewhere = StorePlace("s3://c/y", {"s3_region": "q"}, "to", store)
+    assert elsewhere.settings(KEYS) == {"endpoint": "http://h:1", "region": "q", **keys}
     with fake_s3() as s3:
-        place = beside(store, "s3://bucket/y", f"http://{s3.endpoint}", "here", "to")
+        place = StorePlace("s3://bucket/y", {"s3_endpoint": f"http://{s3.endpoint}", "s3_region": "here"}, "to", store)
         place.open(KEYS).put("a", b"1")
         own = {"STYX_TO_S3_ACCESS_KEY": "c"}
         with pytest.raises(ConfigurationError, match=r"s3://bucket/y needs STYX_TO_S3_SECRET_KEY in the environment"):
@@ -157,4 +160,4 @@ def test_a_place_without_a_server_of_its_own_is_on_the_store_s() -> None:
         assert (reader.list(""), reader.get("a")) == (["a"], b"1")
         assert {request.partition(" ")[0] for request in s3.requests} == {"GET"}
     with pytest.raises(ConfigurationError, match=r"needs --from-s3-endpoint, or STYX_FROM_S3_ENDPOINT"):
-        beside(Place("file:///x", None, None), "s3://c/y", None, None, "from").open_to_read(KEYS)
+        StorePlace("s3://c/y", {}, "from", StorePlace("file:///x")).open_to_read(KEYS)

@@ -68,10 +68,16 @@ def test_wrong_addresses_are_told_before_anything_starts(coordinator: str, log: 
 
 
 def test_keys_of_the_store_come_from_the_environment() -> None:
-    data = DataOptions(log="kafka://h", store="s3://b/p", s3_endpoint="http://h:1")
+    data = DataOptions(log="kafka://h", store="s3://b/p", options={"s3_endpoint": "http://h:1"})
     security = Security(SECRET.encode(), "x")
     with pytest.raises(ConfigurationError, match=r"s3://b/p needs STYX_S3_SECRET_KEY in the environment\Z"):
         process_options("w", security, "h:1", data, "h", 0, environment={"STYX_S3_ACCESS_KEY": "a"})
     data = DataOptions(log="kafka://h", store="s3://b/p")
     with pytest.raises(ConfigurationError, match="needs --s3-endpoint, or STYX_S3_ENDPOINT in the environment"):
         process_options("w", security, "h:1", data, "h", 0, environment={})
+
+
+def test_a_url_of_no_store_is_told_before_anything_starts() -> None:
+    data = DataOptions(log="kafka://h", store="ftp://b/p")
+    with pytest.raises(ConfigurationError, match=r"'ftp://b/p' is not the URL of a store. Use s3://BUCKET/PREFIX or"):
+        process_options("w", Security(SECRET.encode(), "x"), "h:1", data, "h", 0, environment={})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from styx.errors import ConfigurationError
 from styx.store import DirectoryStore, open_reader, open_store
 from styx.store.s3 import S3Store
+from styx.store.stores import STORES
 from tests.store.fake_s3 import fake_s3
 
 
@@ -58,7 +60,7 @@ def test_a_bad_url_is_refused_with_a_reason(url: str, problem: str) -> None:
 @pytest.mark.parametrize("value", [None, ""])
 def test_what_s3_needs_is_named(missing: str, value: str | None) -> None:
     options = {"endpoint": "http://127.0.0.1:9", "access_key": "a", "secret_key": "b", missing: value}
-    with pytest.raises(ConfigurationError, match=f"'s3://bucket' needs the {missing.replace('_', ' ')} of"):
+    with pytest.raises(ConfigurationError, match=f"the store s3://bucket needs the {missing.replace('_', ' ')} of"):
         open_store("s3://bucket", **options)
 
 
@@ -94,3 +96,18 @@ def test_a_reader_makes_nothing(tmp_path: Path) -> None:
                 "s3://bucket/a", endpoint=f"http://{s3.endpoint}", access_key="a", secret_key="b", region="here"
             )
         assert [request.partition(" ")[0] for request in s3.requests] == ["GET"]
+
+
+def test_an_option_that_no_store_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no store has an option 'endpont'"):
+        open_store(tmp_path.as_uri(), endpont="http://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("scheme", STORES)
+def test_a_registered_store_has_what_the_registry_says(scheme: str) -> None:
+    kind = STORES[scheme]
+    assert kind.usage.startswith(f"{scheme}://")
+    assert callable(kind.opener(kind.usage))
+    assert kind.extra in ("", *metadata("styx-dataflow").get_all("Provides-Extra", []))
+    plain = [option for option in kind.options if not option.secret]
+    assert all(option.help.endswith(".") for option in plain)

@@ -11,10 +11,11 @@ from typing import Final
 from styx.cli.cluster_options import DataOptions
 from styx.cli.cluster_setup import ANY_ADDRESS, SECRET_FILE_VARIABLE, SECRET_VARIABLE
 from styx.cli.front_options import FrontOptions
+from styx.cli.store_options import INHERITED, words_of
 from styx.transport.address import format_address
 
 KEPT: Final = (
-    "STYX_S3_",
+    *INHERITED,
     "STYX_KAFKA_",
     "STYX_TLS_",
     "STYX_DEBUG",
@@ -94,12 +95,7 @@ class UpPlan:
         return [*words, *self.front.words(), *self._member()]
 
     def _data(self) -> list[str]:
-        words = ["--log", self.data.log, "--store", self.data.store]
-        if self.data.s3_endpoint:
-            words += ["--s3-endpoint", self.data.s3_endpoint]
-        if self.data.s3_region:
-            words += ["--s3-region", self.data.s3_region]
-        return words
+        return ["--log", self.data.log, "--store", self.data.store, *words_of(self.data.options)]
 
     def _member(self) -> list[str]:
         return ["--coordinator", self.coordinator, "--cluster", self.cluster]

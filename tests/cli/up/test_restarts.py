@@ -72,7 +72,7 @@ def plan(host: str) -> UpPlan:
         app="bank",
         cluster="c",
         workers=2,
-        data=DataOptions(log="kafka://h", store="s3://b/p", s3_endpoint="http://h:1"),
+        data=DataOptions(log="kafka://h", store="s3://b/p", options={"s3_endpoint": "http://h:1"}),
         host=host,
         front=FrontOptions(allow_host=("shop.example.com", "*.internal"), allow_origin=("https://shop.example.com",)),
         gateway_ports=[8080, 8081],
