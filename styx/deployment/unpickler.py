@@ -15,8 +15,11 @@ from importlib.util import resolve_name
 from io import BytesIO
 from typing import Any
 
+import cloudpickle
+
 from styx.deployment.classes import set_attributes
 from styx.deployment.declaration import Declaration, declare
+from styx.deployment.moved_names import present_name, with_moved
 from styx.deployment.package_format import PackageRefused
 from styx.deployment.rebuilding import LateDecoder
 from styx.deployment.user_code import is_user_code
@@ -79,13 +82,15 @@ class AppUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str, /) -> Any:
         """What is installed under a name; raises `UnpicklingError` for the app's own, which only this process has."""
+        module = present_name(module)
         self.named_modules.add(module)
         loaded = sys.modules.get(module)
         if loaded is not None and is_user_code(loaded):
             raise pickle.UnpicklingError(
                 f"{module}.{name} has been pickled by its name, and only this process could find it"
             )
-        return super().find_class(module, name)
+        found = super().find_class(module, name)
+        return _import_module if found is cloudpickle.subimport else found
 
     def _new_module(self, name: str, package: str | None) -> types.ModuleType:
         module = types.ModuleType(name)
@@ -109,6 +114,11 @@ class AppUnpickler(pickle.Unpickler):
                     vars(module)[name] = value.decoder()
 
 
+def _import_module(name: str) -> types.ModuleType:
+    """The installed module that an object refers to: cloudpickle's `subimport`, for names of earlier releases too."""
+    return with_moved(cloudpickle.subimport(present_name(name)))
+
+
 class _Importer:
     """`__import__` of one package's functions: its own modules first, then the installed ones."""
 
@@ -126,6 +136,6 @@ class _Importer:
         package = str((globals or {}).get("__package__") or "")
         absolute = resolve_name("." * level + name, package) if level else name
         module = self._shipped.get(absolute)
-        if module is None:
-            return builtins.__import__(name, globals, locals, fromlist or (), level)
-        return module if fromlist else self._shipped[absolute.partition(".")[0]]
+        if module is not None:
+            return module if fromlist else self._shipped[absolute.partition(".")[0]]
+        return with_moved(builtins.__import__(present_name(name), globals, locals, fromlist or (), level))

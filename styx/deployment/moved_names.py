@@ -1,0 +1,45 @@
+"""Where a module stands whose name an earlier release wrote into a package.
+
+A stored package names what it takes from styx by module, and outlives the release that packed it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
+
+import styx
+
+_ROOMS: Final = {
+    "styx.model": (
+        "app bulk_load call_spec context entity_handle entity_read execution function_log function_spec key_space "
+        "limits made_call migration operator own_generators partitioning placement signature user_frames waiting"
+    ),
+    "styx.values": "codec custom_types declared_types reading round_trip sets settled_types steady_text",
+    "styx.native": "plain_stores transaction_limits",
+    "styx.process": "allocator extras fsync garbage patience ports runtime",
+    "styx.embedded_engine": "data_directory",
+}
+"""What release 0.1.0 had directly in `styx`, by the folder that it is in now."""
+MOVED: Final = {f"styx.{name}": f"{room}.{name}" for room, names in _ROOMS.items() for name in names.split()}
+"""The present name of each module that has moved, by its earlier one."""
+
+
+def present_name(module: str) -> str:
+    """The module's name in this release."""
+    return MOVED.get(module, module)
+
+
+def with_moved(module: ModuleType) -> ModuleType:
+    """`module`; for `styx` a module that also has, as attributes, the modules that were in it."""
+    return _STYX if module is styx else module
+
+
+def _attribute(name: str) -> Any:
+    earlier = f"styx.{name}"
+    return import_module(MOVED[earlier]) if earlier in MOVED else getattr(styx, name)
+
+
+_STYX: Final = ModuleType("styx")
+vars(_STYX).update(__getattr__=_attribute, __package__="styx")

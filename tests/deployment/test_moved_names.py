@@ -1,0 +1,117 @@
+"""Packages that name modules of styx as an earlier release had them."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+import styx
+from styx import App, errors
+from styx.deployment import moved_names
+from styx.deployment.moved_names import MOVED, present_name, with_moved
+from styx.deployment.package import pack, unpack
+from styx.deployment.package_format import PackageRefused, seal, unseal
+from tests.deployment.conftest import Load
+from tests.deployment.earlier_release import as_before, names_in
+
+SECRET = b"a secret of this test"
+USER = """
+import styx
+from styx import App, Operator
+from styx.model import limits as own_limits
+from styx.model.context import Context
+from styx.model.limits import Limits
+
+LIMITS = Limits(request_bytes_max=1000)
+thing = Operator("thing")
+
+def kind_of(ctx: Context) -> str:
+    return Context.__name__
+
+@thing.register
+async def at_the_top(ctx: Context) -> list[object]:
+    return [kind_of(ctx), LIMITS.request_bytes_max, own_limits.MIB, isinstance(LIMITS, Limits)]
+
+@thing.register
+async def by_attribute(ctx: Context) -> str:
+    return styx.settled_types.__name__
+
+@thing.register
+async def inside(ctx: Context) -> list[str]:
+    import styx.model.placement
+    import styx.model.key_space as key_space
+    from styx.model import signature
+    from styx.model.partitioning import KeyType
+    return [styx.model.placement.__name__, key_space.__name__, signature.__name__, KeyType.__module__]
+
+app = App("user", [thing])
+"""
+EXPECTED = [
+    ["Context", 1000, 2**20, True],
+    "styx.values.settled_types",
+    ["styx.model.placement", "styx.model.key_space", "styx.model.signature", "styx.model.partitioning"],
+]
+OLDER = """
+from styx import App, Operator
+thing = Operator("thing")
+
+@thing.register
+async def inside(ctx):
+    import styx.placement
+    import styx.key_space as key_space
+    from styx import signature, limits as own_limits
+    from styx.partitioning import KeyType
+    return [styx.placement.__name__, key_space.__name__, signature.__name__, KeyType.__module__]
+
+app = App("older", [thing])
+"""
+
+
+def answers(app: App, *functions: str) -> list[Any]:
+    async def ask() -> list[Any]:
+        async with styx.embedded(app) as client:
+            return [await client.call("thing", "k", function) for function in functions]
+
+    return asyncio.run(ask())
+
+
+def earlier_package(app: App) -> bytes:
+    header, payload = unseal(pack(app, SECRET), SECRET)
+    return seal(header, as_before(payload), SECRET)
+
+
+@pytest.mark.parametrize("earlier", MOVED)
+def test_each_module_is_where_the_table_says(earlier: str) -> None:
+    assert find_spec(earlier) is None
+    assert import_module(present_name(earlier)).__name__ == MOVED[earlier]
+
+
+def test_names_that_nothing_has_moved_from_stay() -> None:
+    assert present_name("styx.errors") == "styx.errors"
+    assert with_moved(errors) is errors
+
+
+def test_a_package_of_an_earlier_release_runs(load: Load) -> None:
+    package = earlier_package(load({"user.py": USER}, "user").app)
+    texts = names_in(unseal(package, SECRET)[1])
+    assert {"styx.context", "styx.limits"} <= texts
+    assert not texts & set(MOVED.values())
+    assert answers(unpack(package, SECRET), "at_the_top", "by_attribute") == EXPECTED[:2]
+
+
+def test_without_the_table_it_does_not(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = earlier_package(load({"user.py": USER}, "user").app)
+    monkeypatch.setattr(moved_names, "MOVED", {})
+    with pytest.raises(PackageRefused, match=r"No module named 'styx\.\w+'"):
+        unpack(package, SECRET)
+
+
+@pytest.mark.parametrize("name", ["user", "older"])
+def test_imports_that_its_functions_make(load: Load, name: str) -> None:
+    app = load({"user.py": USER, "older.py": OLDER}, name).app
+    assert answers(unpack(pack(app, SECRET), SECRET), "inside") == EXPECTED[2:]
+    assert answers(unpack(earlier_package(app), SECRET), "inside") == EXPECTED[2:]
