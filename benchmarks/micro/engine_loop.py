@@ -142,8 +142,11 @@ class _CoordinatorWorld:
     def let_go(self, worker: int) -> NoReturn:
         raise AssertionError("the only worker is let go")
 
-    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
-        appended([])
+    def fence(self, generation: int, fenced: Callable[[list[Identity]], None]) -> None:
+        fenced([])
+
+    def mark(self, marker: GenerationMarker, appended: Callable[[], None]) -> None:
+        appended()
 
     def note(self, note: SnapshotNote, appended: Callable[[], None]) -> None:
         appended()

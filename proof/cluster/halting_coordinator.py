@@ -20,9 +20,9 @@ from styx.cluster.coordinator import process
 from styx.cluster.coordinator.counters import Counters, Moment
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
-    AppendMarker,
     Effect,
     Event,
+    FenceMembers,
     NoteAppended,
     StoreManifest,
     TellWorker,
@@ -88,7 +88,7 @@ def _moment(core: Coordinator, event: Event, effects: Sequence[Effect]) -> str |
 
 
 def _of_effect(effect: Effect, core: Coordinator) -> str | None:
-    if isinstance(effect, AppendMarker):
+    if isinstance(effect, FenceMembers):
         return "fencing"
     if isinstance(effect, StoreManifest):
         return "stored"

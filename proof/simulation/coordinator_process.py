@@ -56,7 +56,6 @@ class CoordinatorProcess:
         self._n_slots = n_slots
         self._host = CoordinatorHost(self.core, self, self, Objects(world.store.objects, self._submit), self, self.give)
         self._identity: Identity | None = None
-        self._newest_marker = -1
         self._stalled: list[Callable[[], None]] | None = None
         self._asleep: list[Event] | None = None
         self._read_metadata()
@@ -162,28 +161,25 @@ class CoordinatorProcess:
 
     # The log -----------------------------------------------------------------------------------------------
 
-    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
-        """As `CoordinatorJournal.mark`."""
-        self._newest_marker = marker.generation
+    def fence(self, generation: int, fenced: Callable[[list[Identity]], None]) -> None:
+        """As `CoordinatorJournal.fence`."""
+
+        def take_over() -> None:
+            if self.alive:
+                fenced([self.world.log.take_over(place) for place in range(self._n_slots)])
+
         if self.world.plan.cluster:
-            self.world.time.after(self.world.rng.random() * self.world.plan.log_delay_s, self._fence, marker, appended)
+            self.world.time.after(self.world.rng.random() * self.world.plan.log_delay_s, take_over)
         else:
-            self._mark(marker, [], appended)
+            fenced([])  # the marker itself is the fence
 
-    def _fence(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
-        """Nobody who appended in an older generation can append any more; then the marker."""
-        if self.alive:
-            producers = [self.world.log.take_over(place) for place in range(self._n_slots)]
-            if marker.generation == self._newest_marker:
-                self._mark(marker, producers, appended)
+    def mark(self, marker: GenerationMarker, appended: Callable[[], None]) -> None:
+        """As `CoordinatorJournal.mark`."""
 
-    def _mark(
-        self, marker: GenerationMarker, producers: list[Identity], appended: Callable[[list[Identity]], None]
-    ) -> None:
         def marked() -> None:
             self.world.versions.marked(marker)
             self.world.log.fence = max(self.world.log.fence, marker.generation)
-            appended(producers)
+            appended()
 
         self._append(marker, marked)
 

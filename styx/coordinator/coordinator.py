@@ -16,9 +16,11 @@ from styx.coordinator.events import (
     Effect,
     Event,
     Expel,
+    FenceMembers,
     Heard,
     ManifestStored,
     MarkerAppended,
+    MembersFenced,
     NoteAppended,
     Refuse,
     ReleaseWorker,
@@ -99,6 +101,7 @@ class Coordinator:
         self._effects: list[Effect] = []
         self._replay_until, self._answered = -1, NOTHING
         self._loaded: set[int] = set()
+        self._producers: list[tuple[int, int]] = []
         self._barriers: EpochBarriers | None = None
         self._counter = 0
         self._joined_epoch = -1
@@ -138,7 +141,7 @@ class Coordinator:
             self._tick(event.now_s)
         elif isinstance(event, Heard):
             self.membership.hear(event.worker)
-        elif isinstance(event, MarkerAppended | ManifestStored | NoteAppended):
+        elif isinstance(event, MembersFenced | MarkerAppended | ManifestStored | NoteAppended):
             if event.generation == self.generation:
                 self._take_answer(event)
         elif isinstance(event, DeployWanted):
@@ -210,14 +213,15 @@ class Coordinator:
             self._new_generation()
 
     def _new_generation(self) -> None:
-        """Fences the old one: its marker is written first, so that nothing of the old one behind it counts."""
+        """Fences the old one: its members' appends are refused, then the marker is written, and nothing of the old one
+        behind it counts; then the new one's members load.
+        """
         if self.generation < 0:
             return
         self.membership.dissolve()
         self.phase = Phase.WAITING
         if not self.membership.enough(self.clock.now_s):
             return
-        manifest = self.ledger.newest
         if not self.ledger.reaches_back_to(self.app_version, self._app_since):
             self.phase = Phase.REFUSED
             self._effects.append(Refuse(NO_COMMON_VERSION + self._damage))
@@ -230,19 +234,22 @@ class Coordinator:
         self._version_wanted = None if self._checks.version is not None else self._version_wanted
         self._converted = False
         self.phase = Phase.FENCING
-        self._effects.append(
-            AppendMarker(self.generation, -1 if manifest is None else manifest.epoch, self.app_version)
-        )
+        self._effects.append(FenceMembers(self.generation))
 
-    def _take_answer(self, event: MarkerAppended | ManifestStored | NoteAppended) -> None:
+    def _take_answer(self, event: MembersFenced | MarkerAppended | ManifestStored | NoteAppended) -> None:
         if isinstance(event, ManifestStored):
             self._manifest_stored(event)
         elif isinstance(event, NoteAppended):
             self._snapshot_complete(event.epoch)
-        elif self.phase is Phase.FENCING:
-            self._load(event.producers)
+        elif self.phase is not Phase.FENCING:
+            return
+        elif isinstance(event, MembersFenced):
+            self._producers = event.producers
+            self._effects.append(AppendMarker(self.generation, self.ledger.stored_epoch, self.app_version))
+        else:
+            self._load()
 
-    def _load(self, producers: list[tuple[int, int]]) -> None:
+    def _load(self) -> None:
         self.phase = Phase.LOADING
         manifest = self.ledger.newest
         self.ledger.start_from(manifest)
@@ -253,7 +260,7 @@ class Coordinator:
         self.membership.place()
         self.owners = place(self.n_slots, members, self.owners)
         addresses = {worker: self.membership.addresses[worker] for worker in sorted(members)}
-        self._tell_all(Recover(self.generation, self.owners, manifest, addresses, self.app_version, producers))
+        self._tell_all(Recover(self.generation, self.owners, manifest, addresses, self.app_version, self._producers))
 
     def _load_failed(self, message: LoadFailed) -> None:
         """An older snapshot and a longer replay give the same state; without one, nothing may be served."""

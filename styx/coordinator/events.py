@@ -74,15 +74,22 @@ class Tick:
 
 
 @dataclass(slots=True)
-class MarkerAppended:
-    """The generation's marker is durable in the epochs stream: what an older generation appends behind it is void.
+class MembersFenced:
+    """The answer to `FenceMembers`: the log refuses what members of older generations append from here on.
 
-    `producers`: the identities (id, epoch) that its members append with, one a place. A worker that took one over by
-    itself could do so when its generation has ended, and then its appends would be as good as a member's.
+    `producers`: the identities (id, epoch) that the generation's members append with, one a place. A worker that took
+    one over by itself could do so when its generation has ended, and then its appends would be as good as a member's.
     """
 
     generation: int
     producers: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class MarkerAppended:
+    """The generation's marker is durable in the epochs stream: what an older generation appends behind it is void."""
+
+    generation: int
 
 
 @dataclass(slots=True)
@@ -140,6 +147,7 @@ Event = (
     | Heard
     | WorkerSaid
     | Tick
+    | MembersFenced
     | MarkerAppended
     | ManifestStored
     | NoteAppended
@@ -161,8 +169,15 @@ class TellWorker:
 
 
 @dataclass(slots=True)
+class FenceMembers:
+    """Have the log refuse whatever members of older generations append, and answer `MembersFenced`."""
+
+    generation: int
+
+
+@dataclass(slots=True)
 class AppendMarker:
-    """Append the generation's marker to the epochs stream and answer `MarkerAppended`; it fences older appends."""
+    """Append the generation's marker to the epochs stream and answer `MarkerAppended`."""
 
     generation: int
     snapshot_epoch: int
@@ -260,6 +275,7 @@ class Refuse:
 
 Effect = (
     TellWorker
+    | FenceMembers
     | AppendMarker
     | Expel
     | ReleaseWorker

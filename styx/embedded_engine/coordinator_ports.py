@@ -83,9 +83,13 @@ class OwnLog:
         self._now_us = now_us
         self._keep_log = keep_log
 
-    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
+    def fence(self, generation: int, fenced: Callable[[list[Identity]], None]) -> None:
+        """As `CoordinatorJournal.fence`."""
+        fenced([])
+
+    def mark(self, marker: GenerationMarker, appended: Callable[[], None]) -> None:
         """As `CoordinatorJournal.mark`."""
-        self._append(marker, lambda: appended([]))
+        self._append(marker, appended)
 
     def note(self, note: SnapshotNote, appended: Callable[[], None]) -> None:
         """As `CoordinatorJournal.note`."""

@@ -14,8 +14,10 @@ from styx.coordinator.events import (
     Effect,
     Event,
     Expel,
+    FenceMembers,
     ManifestStored,
     MarkerAppended,
+    MembersFenced,
     NoteAppended,
     Refuse,
     ReleaseLog,
@@ -52,6 +54,7 @@ class CoordinatorHost:
         self._give = give
         self._do: dict[type, Callable[[Any], None]] = {
             TellWorker: self._tell,
+            FenceMembers: self._fence,
             AppendMarker: self._append_marker,
             AppendNote: self._append_note,
             Expel: members.expel,
@@ -85,13 +88,18 @@ class CoordinatorHost:
 
     # The log -----------------------------------------------------------------------------------------------
 
-    def _append_marker(self, effect: AppendMarker) -> None:
+    def _fence(self, effect: FenceMembers) -> None:
         generation = effect.generation
 
-        def appended(producers: list[Identity]) -> None:
-            self._give(MarkerAppended(generation, producers))
+        def fenced(producers: list[Identity]) -> None:
+            self._give(MembersFenced(generation, producers))
 
-        self._journal.mark(GenerationMarker(generation, effect.snapshot_epoch, effect.app_version), appended)
+        self._journal.fence(generation, fenced)
+
+    def _append_marker(self, effect: AppendMarker) -> None:
+        generation = effect.generation
+        marker = GenerationMarker(generation, effect.snapshot_epoch, effect.app_version)
+        self._journal.mark(marker, lambda: self._give(MarkerAppended(generation)))
 
     def _append_note(self, effect: AppendNote) -> None:
         generation, epoch = effect.generation, effect.epoch

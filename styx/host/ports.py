@@ -65,10 +65,13 @@ class Members(Protocol):
 class CoordinatorJournal(Protocol):
     """The log, as the coordinator writes it. What a coordinator that was replaced appends is refused."""
 
-    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
-        """Fences all that older generations append, then appends the marker, then tells what members append with; not
-        if another marker is wanted meanwhile.
+    def fence(self, generation: int, fenced: Callable[[list[Identity]], None]) -> None:
+        """Has the log refuse what members of older generations append, then tells what this one's append with. A fence
+        that is asked for later makes it void: it may never be told then.
         """
+
+    def mark(self, marker: GenerationMarker, appended: Callable[[], None]) -> None:
+        """Appends it, then tells."""
 
     def note(self, note: SnapshotNote, appended: Callable[[], None]) -> None:
         """Appends it, then tells."""

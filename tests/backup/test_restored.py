@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from styx.backup.restored import COUNTERS_PER_SECOND, COUNTERS_SKIPPED, counter_at, restored_manifest
 from styx.coordinator.coordinator import Coordinator
-from styx.coordinator.events import AppendMarker, MarkerAppended, TellWorker, Tick, WorkerJoined
+from styx.coordinator.events import AppendMarker, MarkerAppended, MembersFenced, TellWorker, Tick, WorkerJoined
 from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, LogEntry, SlotBatch, replay_plan
 from styx.snapshot.metadata import Generations, beginning
@@ -44,8 +44,8 @@ def test_a_coordinator_begins_its_next_generation_on_it() -> None:
     assert (started.generation, started.manifests, started.app_version, started.unusable) == (4, [manifest], 3, [])
     core = Coordinator(SLOTS)
     core.step(started)
-    (marker,) = (each for each in core.step(WorkerJoined(1)) if isinstance(each, AppendMarker))
-    assert marker == AppendMarker(5, 41, 3)
+    core.step(WorkerJoined(1))
+    assert core.step(MembersFenced(5)) == [AppendMarker(5, 41, 3)]
     (told,) = core.step(MarkerAppended(5))
     assert isinstance(told, TellWorker)
     assert isinstance(told.message, Recover)
@@ -60,7 +60,8 @@ def test_the_next_coordinator_begins_on_it_too_before_there_is_another_snapshot(
     assert (started.generation, started.manifests, started.app_version, started.unusable) == (5, [manifest], 3, [])
     core = Coordinator(SLOTS)
     core.step(started)
-    assert AppendMarker(6, 41, 3) in core.step(WorkerJoined(1))
+    core.step(WorkerJoined(1))
+    assert core.step(MembersFenced(6)) == [AppendMarker(6, 41, 3)]
     records: list[LogEntry] = [
         marker,
         EpochRecord(5, 42, manifest.counter, [SlotBatch(slot, 0, 1, 1) for slot in range(SLOTS)]),

@@ -7,8 +7,10 @@ from styx.coordinator.events import (
     AppendNote,
     Effect,
     Event,
+    FenceMembers,
     ManifestStored,
     MarkerAppended,
+    MembersFenced,
     NoteAppended,
     ReleaseWorker,
     Started,
@@ -44,10 +46,12 @@ class Office:
         grace_s: float | None = None,
     ):
         self.core = Coordinator(2, workers, silence_max_s=silence_max_s, grace_s=grace_s)
+        self.producers: list[tuple[int, int]] = []
         self.step(Started(0, manifests or []))
 
     def step(self, event: Event) -> list[Effect]:
-        return self.core.step(event)
+        """What the event has for effects; members are fenced at once, and given `producers` to append with."""
+        return fenced(self.core, self.core.step(event), self.producers)
 
     def said(self, worker: int, message: ToCoordinator) -> list[Effect]:
         return self.step(WorkerSaid(worker, message))
@@ -76,6 +80,17 @@ class Office:
             self.said(worker, Loaded(self.core.generation, replay_until))
         assert self.core.phase is Phase.RUNNING
         return self
+
+
+def fenced(core: Coordinator, effects: list[Effect], producers: list[tuple[int, int]] | None = None) -> list[Effect]:
+    """The effects, and what is done once the log refuses older members, in place of having it refuse them."""
+    done: list[Effect] = []
+    for effect in effects:
+        if isinstance(effect, FenceMembers):
+            done += core.step(MembersFenced(effect.generation, producers or []))
+        else:
+            done.append(effect)
+    return done
 
 
 def snapshot(office: Office, epoch: int) -> list[Effect]:

@@ -13,9 +13,11 @@ from styx.coordinator.events import (
     DeleteManifest,
     Event,
     Expel,
+    FenceMembers,
     Heard,
     ManifestStored,
     MarkerAppended,
+    MembersFenced,
     Refuse,
     SnapshotWanted,
     Started,
@@ -40,7 +42,7 @@ from styx.protocol.messages import (
     Resume,
     ToCoordinator,
 )
-from tests.coordinator.office import Office, manifest, snapshot, snapshot_fails
+from tests.coordinator.office import Office, fenced, manifest, snapshot, snapshot_fails
 
 # Generations ---------------------------------------------------------------------------------------------------
 
@@ -55,7 +57,24 @@ def test_the_first_generation_waits_for_the_expected_workers() -> None:
 def test_workers_that_come_before_the_metadata_is_read_are_not_forgotten() -> None:
     core = Coordinator(2, 1)
     assert core.step(WorkerJoined(0)) == []
-    assert core.step(Started(6, [])) == [AppendMarker(7, -1)]
+    assert fenced(core, core.step(Started(6, []))) == [AppendMarker(7, -1)]
+
+
+def test_the_marker_is_appended_once_nobody_of_an_older_generation_can_append() -> None:
+    core = Coordinator(2, 1)
+    core.step(Started(0, []))
+    assert core.step(WorkerJoined(0)) == [FenceMembers(1)]
+    assert core.step(MembersFenced(0)) == [], "another generation's"
+    assert core.step(MembersFenced(1)) == [AppendMarker(1, -1)]
+
+
+def test_a_loss_while_members_are_fenced_is_another_generation() -> None:
+    core = Coordinator(2, 1)
+    core.step(Started(0, []))
+    core.step(WorkerJoined(0))
+    assert core.step(WorkerLost(0)) == []
+    assert core.step(MembersFenced(1)) == []
+    assert core.step(WorkerJoined(0)) == [FenceMembers(2)]
 
 
 def test_nobody_loads_before_the_marker_is_durable() -> None:
@@ -67,11 +86,9 @@ def test_nobody_loads_before_the_marker_is_durable() -> None:
 
 def test_members_append_with_the_identities_that_the_fence_gave() -> None:
     office = Office(workers=1)
+    identities = office.producers = [(7, 3), (8, 0)]
     office.step(WorkerJoined(0))
-    identities = [(7, 3), (8, 0)]
-    assert office.step(MarkerAppended(1, identities)) == [
-        TellWorker(0, Recover(1, {0: 0, 1: 0}, None, {0: ""}, 0, identities))
-    ]
+    assert office.marked() == [TellWorker(0, Recover(1, {0: 0, 1: 0}, None, {0: ""}, 0, identities))]
 
 
 def test_slots_are_spread_over_the_workers() -> None:
@@ -230,7 +247,7 @@ def test_nothing_is_replayed_on_another_version() -> None:
     held, older = manifest(9), manifest(4)
     core = Coordinator(2, 1)
     core.step(Started(1, [held, older], app_version=5, app_since=9))
-    assert core.step(WorkerJoined(0)) == [AppendMarker(2, 9, 5)]
+    assert fenced(core, core.step(WorkerJoined(0))) == [AppendMarker(2, 9, 5)]
     core.step(MarkerAppended(2))
     (refusal,) = core.step(WorkerSaid(0, LoadFailed(2, "damaged")))
     assert isinstance(refusal, Refuse)

@@ -258,13 +258,16 @@ class Cluster:
         self.trace.append(text + " [held]" * (link in self.links.held))
         self.links.put(link, text, deliver)
 
-    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
+    def fence(self, generation: int, fenced: Callable[[list[Identity]], None]) -> None:
+        self.links.put("c log", self._text, lambda: fenced([]))
+
+    def mark(self, marker: GenerationMarker, appended: Callable[[], None]) -> None:
         def deliver() -> None:
             if marker.app_version != self.began[max(self.began)]:
                 self.began[marker.snapshot_epoch + 1] = marker.app_version
             self.storage.append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(marker))
             self.storage.fence = marker.generation
-            appended([])
+            appended()
 
         self.put("c log", self._text, deliver)
 

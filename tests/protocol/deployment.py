@@ -147,9 +147,12 @@ class Deployment:
     def refuse(self, reason: str) -> None:
         raise AssertionError(f"the data is refused: {reason}")
 
-    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
+    def fence(self, generation: int, fenced: Callable[[list[Identity]], None]) -> None:
+        self.put(-1, -1, lambda: fenced([]))
+
+    def mark(self, marker: GenerationMarker, appended: Callable[[], None]) -> None:
         self.append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(marker))
-        self.put(-1, -1, lambda: appended([]))
+        self.put(-1, -1, appended)
 
     def note(self, note: SnapshotNote, appended: Callable[[], None]) -> None:
         self.append(Stream.EPOCHS, EPOCHS_PARTITION, epoch_record.encode(note))

@@ -286,6 +286,8 @@ def worker_effect(effect: worker_events.Effect) -> str:
 
 def coordinator_effect(effect: coordinator_events.Effect) -> str:
     """Effects that are not messages."""
+    if isinstance(effect, coordinator_events.FenceMembers):
+        return f"has the log refuse what generations before {effect.generation} append"
     if isinstance(effect, coordinator_events.AppendMarker):
         base = "no snapshot" if effect.snapshot_epoch < 0 else f"the snapshot of epoch {effect.snapshot_epoch}"
         version = f", version {effect.app_version}" if effect.app_version else ""

@@ -1,4 +1,4 @@
-"""The log as a cluster's coordinator writes it: markers behind a fence, notes, and the release of old records.
+"""The log as a cluster's coordinator writes it: fences, markers, notes, and the release of old records.
 
 Its producer is transactional: once another coordinator has taken it over, whatever this one appends is refused, and it
 ends. Paper sections 7.1 and 7.2.
@@ -73,30 +73,31 @@ class ClusterJournal:
 
     # Generations -------------------------------------------------------------------------------------------
 
-    def mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
-        """As `CoordinatorJournal.mark`."""
-        self._generation = marker.generation
-        self._start(self._mark(marker, appended), f"styx-marker-{marker.generation}")
+    def fence(self, generation: int, fenced: Callable[[list[Identity]], None]) -> None:
+        """As `CoordinatorJournal.fence`."""
+        self._generation = generation
+        self._start(self._fence(generation, fenced), f"styx-fence-{generation}")
 
-    async def _mark(self, marker: GenerationMarker, appended: Callable[[list[Identity]], None]) -> None:
+    async def _fence(self, generation: int, fenced: Callable[[list[Identity]], None]) -> None:
         # Whoever was a member in an older generation had one of the first places then.
         producers = [worker_producer(self._app, place) for place in range(self._members)]
-        identities: list[Identity] = []
-        failures = 0
-        while marker.generation == self._generation:
+        while generation == self._generation:
             try:
-                identities = list(await fence(self._address, producers))
+                identities: list[Identity] = [*await fence(self._address, producers)]
             except OSError as error:
-                failures += 1
+                if not self.log_away:
+                    _log.warning("generation %d waits for the log: %s", generation, error)
                 self.log_away = True
-                if failures == 1:
-                    _log.warning("generation %d waits for the log: %s", marker.generation, error)
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             self.log_away = False
+            if not self._stopped:
+                fenced(identities)
             break
-        if marker.generation == self._generation:
-            await self._append(marker, lambda: appended(identities))
+
+    def mark(self, marker: GenerationMarker, appended: Callable[[], None]) -> None:
+        """As `CoordinatorJournal.mark`."""
+        self._start(self._append(marker, appended), f"styx-marker-{marker.generation}")
 
     async def _append(self, entry: LogEntry, appended: Callable[[], None]) -> None:
         await self._appender.append(self._topics.epochs, EPOCHS_PARTITION, [(None, encode(entry), [])])

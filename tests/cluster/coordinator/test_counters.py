@@ -12,6 +12,7 @@ from styx.coordinator.events import (
     Heard,
     ManifestStored,
     MarkerAppended,
+    MembersFenced,
     NoteAppended,
     SnapshotWanted,
     Started,
@@ -45,6 +46,7 @@ class Observed:
     def recovered(self) -> None:
         """The members load, which takes two seconds."""
         self.now_s += 2.0
+        self.step(MembersFenced(self.core.generation))
         self.step(MarkerAppended(self.core.generation))
         for worker in sorted(self.core.membership.members):
             self.step(WorkerSaid(worker, Loaded(self.core.generation, -1)))
@@ -156,6 +158,7 @@ def test_a_snapshot_that_cannot_be_used() -> None:
         observed.stored(slot, 1)
     observed.manifest_stored()
     observed.step(WorkerLost(1))
+    observed.step(MembersFenced(observed.core.generation))
     observed.step(MarkerAppended(observed.core.generation))
     observed.step(WorkerSaid(0, LoadFailed(observed.core.generation, "damaged")))
     observed.recovered()

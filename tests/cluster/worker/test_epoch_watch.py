@@ -117,6 +117,8 @@ class Session:
         for effect in self._coordinator.step(event):
             if isinstance(effect, coordinator_events.TellWorker):
                 self._events.append(worker_events.CoordinatorSaid(effect.message))
+            elif isinstance(effect, coordinator_events.FenceMembers):
+                self._tell(coordinator_events.MembersFenced(effect.generation))
             elif isinstance(effect, coordinator_events.AppendMarker):
                 self._tell(coordinator_events.MarkerAppended(effect.generation))
 
