@@ -23,10 +23,10 @@ from proof.cluster.child import ChildFailed, ChildProcess
 from proof.cluster.services import LocalServices
 from styx.client.kafka.client import KafkaClient
 from styx.client.kafka.directory import publish_routing_table
-from styx.deployment.description import describe, routing_table
 from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import REPLY_PARTITIONS_DEFAULT, ensure_topics, topics_of
 from styx.model.app import App
+from styx.schema.description import describe, routing_table
 
 ROLE: Final = "echo"
 READY_SECONDS_MAX: Final = 30.0

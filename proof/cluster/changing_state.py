@@ -32,11 +32,11 @@ from styx.client.base import Client
 from styx.cluster.operator_client import ask
 from styx.cluster.wire import Answer, Deploy
 from styx.deployment.package import pack
-from styx.deployment.state_check import check_tables
 from styx.model.app import App
 from styx.model.limits import Limits
+from styx.schema.state_check import check_tables
 from styx.snapshot.load import read_tables
-from styx.snapshot.metadata import newest_first, read_manifests
+from styx.snapshot.manifest import newest_first, read_manifests
 from styx.testing.patience import PATIENCE_SECONDS
 
 SCALES: Final = {"balance": 1, "cents": 100, "mills": 1000}

@@ -17,7 +17,7 @@ from styx.messages import ReplyRecord, Request, decode_reply, decode_request
 from styx.protocol.frames import decode_outcome
 from styx.protocol.messages import Manifest
 from styx.snapshot.load import read_tables
-from styx.snapshot.metadata import read_manifests
+from styx.snapshot.manifest import read_manifests
 from styx.store.base import Store
 from styx.testing.recorded_history import HistoryReleased
 from styx.testing.serial import ExternalResult, State

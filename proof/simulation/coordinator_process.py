@@ -24,7 +24,7 @@ from styx.host.ports import Identity, Objects
 from styx.log.base import Stream
 from styx.protocol.messages import LoadFailed, Manifest, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote, encode
-from styx.snapshot import metadata
+from styx.snapshot import manifest as metadata
 
 if TYPE_CHECKING:
     from proof.simulation.world import World

@@ -24,7 +24,7 @@ from styx.messages import encode_reply
 from styx.model.app import App
 from styx.model.context import Context
 from styx.model.limits import Limits
-from styx.process.patience import CLOSED_PATIENCE
+from styx.model.patience import CLOSED_PATIENCE
 from styx.protocol.frames import Frame
 from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, ToWorker
 from styx.sequencer.arrival import Arrival

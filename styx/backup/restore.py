@@ -25,7 +25,7 @@ from styx.errors import ConfigurationError
 from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import existing_topics, topics_of
 from styx.protocol.messages import Manifest
-from styx.snapshot.metadata import decode_manifest, encode_manifest, manifest_name
+from styx.snapshot.manifest import decode_manifest, encode_manifest, manifest_name
 from styx.snapshot.part import SLOT_PREFIX, ObjectCorrupt
 from styx.store.base import NotFound, Store, StoreReader
 

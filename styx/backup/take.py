@@ -34,7 +34,7 @@ from styx.deployment.package_format import PackageRefused, unseal
 from styx.deployment.versions import load_version, version_before, version_name
 from styx.errors import ConfigurationError
 from styx.protocol.messages import Manifest
-from styx.snapshot.metadata import encode_manifest, manifest_name, newest_first, read_manifests
+from styx.snapshot.manifest import encode_manifest, manifest_name, newest_first, read_manifests
 from styx.snapshot.part import ObjectCorrupt
 from styx.store.base import NotFound, Store, StoreReader
 

@@ -11,9 +11,9 @@ from styx.kafka.address import KafkaAddress
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import topics_of
 from styx.log.base import Stream
+from styx.set_aside.check import examine
+from styx.set_aside.places import outcome, place_of, set_aside
 from styx.store.base import Store
-from styx.worker.aside_check import examine
-from styx.worker.set_aside import outcome, place_of, set_aside
 
 
 def put_aside(text: str, log: KafkaAddress, store: Store, dry_run: bool) -> str:

@@ -40,8 +40,8 @@ from styx.coordinator.membership import SETTLE_S, Membership
 from styx.coordinator.phase import Phase as Phase  # noqa: PLC0414 - others know it from here
 from styx.coordinator.placement import place
 from styx.coordinator.snapshot_course import SnapshotCourse
+from styx.coordinator.snapshot_ledger import NO_COMMON_VERSION
 from styx.coordinator.state_checks import WHOLE, StateChecks
-from styx.deployment.state_findings import StateFindings
 from styx.protocol.messages import (
     Broken,
     Conflicts,
@@ -60,7 +60,7 @@ from styx.protocol.messages import (
     ToCoordinator,
     ToWorker,
 )
-from styx.snapshot.ledger import NO_COMMON_VERSION
+from styx.schema.state_findings import StateFindings
 from styx.worker.given_replies import NOTHING
 
 BREAKS_MAX = 3

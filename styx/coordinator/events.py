@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from styx.deployment.state_findings import StateFindings
 from styx.protocol.messages import Manifest, ToCoordinator, ToWorker
+from styx.schema.state_findings import StateFindings
 
 # Events --------------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from styx.coordinator.barrier import SnapshotDue
 from styx.coordinator.events import AppendNote, DeleteManifest, Effect, StoreManifest, SweepObjects
 from styx.coordinator.snapshot_clock import SnapshotClock
+from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.coordinator.state_checks import StateChecks
 from styx.protocol.messages import Manifest, SlotPart
-from styx.snapshot.ledger import SnapshotLedger
 
 
 class SnapshotCourse:

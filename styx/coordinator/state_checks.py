@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from styx.deployment.state_findings import StateFindings, together
 from styx.protocol.messages import CheckState, StateChecked
+from styx.schema.state_findings import StateFindings, together
 
 WHOLE = -1
 """The epoch of a report on everything, which is no snapshot's."""

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.deployment.description import describe, routing_table
-from styx.deployment.type_shape import type_shape
 from styx.model.app import App
+from styx.schema.description import describe, routing_table
+from styx.schema.type_shape import type_shape
 
 _PLAIN: Final = (int, float, complex, str, bytes, bool, type(None))
 _encode = msgspec.msgpack.Encoder().encode

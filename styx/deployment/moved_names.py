@@ -13,12 +13,13 @@ import styx
 
 _ROOMS: Final = {
     "styx.model": (
-        "app bulk_load call_spec context entity_handle entity_read execution function_log function_spec key_space "
-        "limits made_call migration operator own_generators partitioning placement signature user_frames waiting"
+        "app bulk_load call_spec context entity_handle entity_read execution function_log function_spec "
+        "key_space limits made_call migration operator own_generators partitioning patience placement signature "
+        "user_frames waiting"
     ),
     "styx.values": "codec custom_types declared_types reading round_trip sets settled_types steady_text",
     "styx.native": "plain_stores transaction_limits",
-    "styx.process": "allocator extras fsync garbage patience ports runtime",
+    "styx.process": "allocator extras fsync garbage ports runtime",
     "styx.embedded_engine": "data_directory",
 }
 """What release 0.1.0 had directly in `styx`, by the folder that it is in now."""

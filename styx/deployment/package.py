@@ -18,13 +18,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from styx.deployment.description import AppDescription, describe, routing_table
 from styx.deployment.package_format import PackageHeader, PackageRefused, seal, unseal
 from styx.deployment.surroundings import check_surroundings, python_version, styx_version
 from styx.deployment.user_code import dependencies, user_modules
 from styx.errors import ConfigurationError
 from styx.model.app import App
 from styx.model.limits import MIB
+from styx.schema.description import AppDescription, describe, routing_table
 
 try:
     import cloudpickle

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from styx.deployment.description import AppDescription
 from styx.errors import ConfigurationError
 from styx.model.limits import MIB
+from styx.schema.description import AppDescription
 
 PACKAGE_BYTES_MAX: Final = 64 * MIB
 """One package, header and signature included."""

@@ -12,13 +12,13 @@ from typing import Final
 
 import msgspec
 
-from styx.deployment.description import AppDescription, describe
 from styx.deployment.fingerprint import fingerprint, function_modules
 from styx.deployment.package_format import PACKAGE_BYTES_MAX
 from styx.errors import ConfigurationError
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.placement import placement_digest
+from styx.schema.description import AppDescription, describe
 from styx.store.base import NotFound, Store, StoreCorrupt
 
 PREFIX: Final = "apps/"

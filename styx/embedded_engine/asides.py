@@ -16,9 +16,9 @@ from styx.embedded_engine.deployment import DEPLOYMENT_NAME, Deployment
 from styx.embedded_engine.storage import LOG_NAME, OBJECTS_NAME
 from styx.log.base import Stream
 from styx.log.sqlite import SqliteLog
+from styx.set_aside.check import examine
+from styx.set_aside.places import Place, outcome, place_of, read, set_aside
 from styx.store.directory import DirectoryStore
-from styx.worker.aside_check import examine
-from styx.worker.set_aside import Place, outcome, place_of, read, set_aside
 
 
 def put_aside(text: str, data_dir: Path, dry_run: bool) -> str:

@@ -51,7 +51,7 @@ from styx.messages import Reply, ReplyRecord, Request
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.reports.function_reports import FunctionReports
-from styx.snapshot import metadata
+from styx.snapshot import manifest as metadata
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
 from styx.worker.blame import notes_of

@@ -11,8 +11,8 @@ from typing import Final
 
 from styx.log.base import Log, Record, Stream
 from styx.sequencer.arrival import Arrival
+from styx.set_aside.places import Place, without
 from styx.worker.events import RequestsArrived
-from styx.worker.set_aside import Place, without
 
 FEED_RECORDS: Final = 4096
 """Records of each slot that are read at once."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from styx.deployment.description import AppDescription, OperatorDescription, describe
 from styx.embedded_engine.app_record import AppRecord, is_code_of, placements
 from styx.model.app import App
 from styx.model.placement import Misplaced, first_misplaced, misplaced
+from styx.schema.description import AppDescription, OperatorDescription, describe
 from styx.values.codec import shown
 from styx.worker.slot import IDEMPOTENCY_TABLE, Table
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
-from styx.deployment.state_check import Table, check_tables
-from styx.deployment.state_findings import StateFindings
 from styx.model.app import App
 from styx.model.limits import Limits
+from styx.schema.state_check import Table, check_tables
+from styx.schema.state_findings import StateFindings
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import WatchedCheck
 from styx.worker.running import Running

@@ -25,8 +25,8 @@ from styx.model.own_generators import with_own_generators
 from styx.protocol.messages import LoadFailed, ToCoordinator
 from styx.reports.function_reports import FunctionReports
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.set_aside import places as set_aside
 from styx.snapshot.load import Unusable, load_state
-from styx.worker import set_aside
 from styx.worker.events import (
     AppendEpochRecord,
     AppendVerdicts,

@@ -29,7 +29,7 @@ from styx.coordinator.events import (
 )
 from styx.host.ports import CoordinatorJournal, Identity, Members, Objects, Operator
 from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
-from styx.snapshot import metadata
+from styx.snapshot import manifest as metadata
 from styx.snapshot.part import SLOT_PREFIX, unneeded
 from styx.snapshot.stored_parts import check_stored
 

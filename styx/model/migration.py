@@ -1,7 +1,7 @@
 """An operator's `migrate=`: a function from the state that an earlier version stored to the one that the code wants.
 
 Checks how it is declared, and decodes what it gets. It never decides for which entities it is called: see
-`styx.deployment.state_reading`.
+`styx.schema.state_reading`.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from collections.abc import Collection
 
 import msgspec
 
-from styx.deployment.state_findings import StateFindings
 from styx.protocol.frames import Failure
+from styx.schema.state_findings import StateFindings
 
 
 class ObjectRef(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from styx.deployment.conversion import converted
 from styx.errors import EngineFailed
 from styx.log.base import LogReader, LogTruncated, Stream
 from styx.protocol.messages import Manifest
+from styx.schema.conversion import converted
 from styx.sequencer.epoch_record import (
     EPOCHS_PARTITION,
     EpochPlan,

@@ -12,7 +12,6 @@ from contextvars import Context as Variables
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from styx.deployment.state_reading import Misfit, StateReader, entity_name
 from styx.errors import InTransactionError
 from styx.messages import Request
 from styx.model.app import App
@@ -37,6 +36,7 @@ from styx.model.own_generators import with_own_generators
 from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.transaction_limits import calls_more, transaction_limits
+from styx.schema.state_reading import Misfit, StateReader, entity_name
 
 Entity = tuple[str, Key]
 """(operator name, key)."""

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from styx.errors import EngineFailed
 from styx.model.execution import ErrorTriple
-from styx.process.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
+from styx.model.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
 from styx.protocol.frames import Failure
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker.given_replies import Reached, decided

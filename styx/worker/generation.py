@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from styx.deployment.conversion import converts
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.frames import Ack, Call, Drop, Result
 from styx.protocol.messages import Recover
+from styx.schema.conversion import converts
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded
 from styx.worker.executor import Executor

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from styx.deployment.state_check import SLICE_ENTITIES, StateCheck
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.messages import CheckState, StateChecked
+from styx.schema.state_check import SLICE_ENTITIES, StateCheck
 from styx.worker.running import Running
 from styx.worker.slot import IDEMPOTENCY_TABLE, Slot
 from styx.worker.state_guard import StateGuard

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from styx.cluster.coordinator.claim import NAME, Claim, encode_claim
-from styx.deployment.description import AppDescription
 from styx.deployment.package_format import PackageHeader, seal
 from styx.deployment.versions import note_running, store_version
 from styx.model.limits import Limits
 from styx.protocol.messages import Manifest, ObjectRef, PendingTransaction, SlotManifest, SlotPart
+from styx.schema.description import AppDescription
 from styx.snapshot.load import read_tables
-from styx.snapshot.metadata import write_manifest
+from styx.snapshot.manifest import write_manifest
 from styx.snapshot.part import encode_delta, object_name, reference
 from styx.store import MemoryStore, StoreReader
 from styx.worker.slot import Table

@@ -18,7 +18,7 @@ from styx.deployment.package_format import unseal
 from styx.deployment.versions import load_version, load_version_before, versions
 from styx.errors import ConfigurationError
 from styx.model.limits import Limits
-from styx.snapshot.metadata import MANIFEST_PREFIX, read_manifests
+from styx.snapshot.manifest import MANIFEST_PREFIX, read_manifests
 from styx.store import MemoryStore
 from tests.backup.snapshots import SECRET, SLOTS, Cluster, Reader, flipped, tables
 

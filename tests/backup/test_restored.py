@@ -7,7 +7,7 @@ from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import AppendMarker, MarkerAppended, MembersFenced, TellWorker, Tick, WorkerJoined
 from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, LogEntry, SlotBatch, replay_plan
-from styx.snapshot.metadata import Generations, beginning
+from styx.snapshot.manifest import Generations, beginning
 from tests.backup.snapshots import PENDING, SLOTS, Cluster
 
 NOW_S = 1_800_000_000.0

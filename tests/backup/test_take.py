@@ -12,7 +12,7 @@ from styx.backup.places import backups, keep_newest, read_index
 from styx.backup.restore import verify
 from styx.backup.take import FRUITLESS_MAX, take_backup
 from styx.errors import ConfigurationError, EngineFailed
-from styx.snapshot.metadata import manifest_name
+from styx.snapshot.manifest import manifest_name
 from styx.store import MemoryStore, StoreReader
 from tests.backup.snapshots import SECRET, Cluster, Reader, flipped, package, tables
 

@@ -17,7 +17,6 @@ from styx.coordinator.events import (
     WorkerJoined,
     WorkerSaid,
 )
-from styx.deployment.state_findings import StateFindings
 from styx.protocol.messages import (
     Conflicts,
     Done,
@@ -29,6 +28,7 @@ from styx.protocol.messages import (
     StateChecked,
     ToCoordinator,
 )
+from styx.schema.state_findings import StateFindings
 
 
 def manifest(epoch: int, n_slots: int = 2) -> Manifest:

@@ -15,8 +15,8 @@ from styx.coordinator.events import (
     WorkerLost,
     WorkersWanted,
 )
-from styx.deployment.state_findings import StateFindings
 from styx.protocol.messages import CheckState, Join, Loaded, SnapshotEnded, StateChecked
+from styx.schema.state_findings import StateFindings
 from tests.coordinator.office import Office, manifest, snapshot, snapshot_fails, stored, uploaded
 
 MISFIT = StateFindings(10, 1, ["acc['a']: missing required field 'cents'"])

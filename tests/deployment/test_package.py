@@ -14,10 +14,10 @@ import styx
 from examples import bank, shop
 from styx import App, ConfigurationError, Context, Operator
 from styx.deployment import package_format, surroundings
-from styx.deployment.description import describe
 from styx.deployment.package import pack, read_header, unpack
 from styx.deployment.package_format import MAGIC, PACKAGE_BYTES_MAX, Dependency, PackageRefused, seal, unseal
 from styx.deployment.surroundings import check_surroundings
+from styx.schema.description import describe
 from tests.deployment.conftest import Load
 
 SECRET = b"a secret of this test"

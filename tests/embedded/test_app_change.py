@@ -15,7 +15,7 @@ import pytest
 from styx.embedded_engine import app_change, app_record, background
 from styx.errors import ConfigurationError, EngineFailed
 from styx.model.limits import Limits
-from styx.snapshot import metadata
+from styx.snapshot import manifest as metadata
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker.events import AppendEpochRecord
 from styx.worker.worker import Worker

@@ -15,8 +15,8 @@ from styx.cli.set_aside import set_aside
 from styx.errors import ConfigurationError
 from styx.log.base import Stream
 from styx.messages import Request, decode_reply, encode_request
+from styx.set_aside.places import place_of
 from styx.worker.executor import Executor
-from styx.worker.set_aside import place_of
 from tests.plain_form import plain_form
 
 pytestmark = [pytest.mark.anyio, plain_form]

@@ -39,7 +39,7 @@ from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, T
 from styx.sequencer import epoch_record
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker, SnapshotNote, Verdicts
-from styx.snapshot import metadata
+from styx.snapshot import manifest as metadata
 from styx.worker.events import (
     AppendEpochRecord,
     AppendVerdicts,

@@ -35,7 +35,7 @@ from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote
-from styx.snapshot import metadata
+from styx.snapshot import manifest as metadata
 from styx.snapshot.load import load_state
 from styx.store.memory import MemoryStore
 from styx.testing.history import HistoryReport, check_history

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 import msgspec
 
 from styx.coordinator import events as coordinator_events
-from styx.deployment.state_findings import StateFindings
 from styx.messages import ReplyRecord
 from styx.model.call_spec import CallSpec
 from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Failure, Result, WorkerMessage, decode_outcome
@@ -38,6 +37,7 @@ from styx.protocol.messages import (
     ToWorker,
     Validate,
 )
+from styx.schema.state_findings import StateFindings
 from styx.sequencer.epoch_record import EpochRecord, SlotBatch, Verdicts
 from styx.values.codec import decode_plain
 from styx.worker import events as worker_events

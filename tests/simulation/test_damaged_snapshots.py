@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from proof.simulation import SimulationFailure, random_plan, simulate
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.plan import Fault, SimulationPlan
+from styx.coordinator import snapshot_ledger as snapshots
+from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.protocol.messages import Manifest
-from styx.snapshot import ledger as snapshots
-from styx.snapshot import metadata
+from styx.snapshot import manifest as metadata
 from styx.snapshot import store as snapshot_io
-from styx.snapshot.ledger import SnapshotLedger
 from styx.store import MemoryStore
 
 SEEDS = 12

@@ -14,13 +14,13 @@ from msgspec.structs import astuple, replace
 
 from proof.simulation.plan import Fault
 from styx.coordinator import barrier, coordinator
+from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.model import context
 from styx.model.function_spec import READ_FUNCTION
 from styx.model.waiting import suspend
 from styx.protocol.messages import Done, SlotPart, SlotsStored
 from styx.sequencer import epoch_record, sequencer
 from styx.snapshot import load as recovery
-from styx.snapshot.ledger import SnapshotLedger
 from styx.snapshot.spans import spans
 from styx.worker import (
     endings,

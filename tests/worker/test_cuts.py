@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from styx.errors import EngineFailed
-from styx.process.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
+from styx.model.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
 from styx.protocol.frames import Failure
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker import cuts

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from styx import App, Operator
-from styx.deployment.state_findings import StateFindings
 from styx.model.limits import Limits
+from styx.schema.state_findings import StateFindings
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
 from styx.worker.running import Running

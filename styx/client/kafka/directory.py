@@ -12,10 +12,10 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from styx.deployment.description import RoutingTable, decode_routing_table
 from styx.errors import ConfigurationError, NotSent
 from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import ROUTING_KEY, topics_of
+from styx.schema.description import RoutingTable, decode_routing_table
 
 READ_SECONDS_MAX: Final = 10.0
 """How long reading or writing the directory may take."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from styx.deployment.description import RoutingTable, parse_key_type
 from styx.errors import BadArguments
 from styx.model.app import App
 from styx.model.operator import Operator
 from styx.model.partitioning import Key, stable_hash
+from styx.schema.description import RoutingTable, parse_key_type
 
 
 class Router(ABC):

@@ -12,9 +12,9 @@ from enum import Enum, auto
 
 from styx.cluster.coordinator.links import WorkerLink
 from styx.coordinator.coordinator import Coordinator, Phase
-from styx.deployment.description import refusal, refusal_to_go_back
 from styx.deployment.package_format import PackageHeader
-from styx.deployment.state_findings import StateFindings
+from styx.schema.description import refusal, refusal_to_go_back
+from styx.schema.state_findings import StateFindings
 
 Answering = Callable[[bool, str], None]
 """Gives whoever ordered it (done, text)."""

@@ -30,7 +30,6 @@ from styx.cluster.options import (
 from styx.cluster.wire import COORDINATOR, Deployment
 from styx.coordinator.events import Started
 from styx.deployment import versions
-from styx.deployment.description import routing_table
 from styx.deployment.package import pack, read_header
 from styx.deployment.package_format import PackageHeader, PackageRefused
 from styx.errors import ConfigurationError, EngineFailed
@@ -40,7 +39,8 @@ from styx.kafka.errors import Fenced
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import ROUTING_KEY, ensure_topics, topics_of
 from styx.model.app import App
-from styx.snapshot import metadata
+from styx.schema.description import routing_table
+from styx.snapshot import manifest as metadata
 from styx.store.base import Store
 from styx.transport import Connection, Hello, Listener, listen
 

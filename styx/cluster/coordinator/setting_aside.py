@@ -16,8 +16,8 @@ from styx.cluster.coordinator.links import Links
 from styx.cluster.wire import SetAside
 from styx.errors import ConfigurationError, EngineFailed
 from styx.kafka.address import KafkaAddress
+from styx.set_aside.places import listing, read
 from styx.store.base import Store
-from styx.worker.set_aside import listing, read
 
 HELD_UP_SECONDS: Final = 2.0
 """A worker of which its watchdog has said nothing for so long is held up no more."""

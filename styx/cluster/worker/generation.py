@@ -26,6 +26,7 @@ from styx.kafka.feed import RequestFeed
 from styx.kafka.transaction import ProducerIdentity
 from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.set_aside.places import Place
 from styx.worker.events import (
     AppendEpochRecord,
     AppendVerdicts,
@@ -39,7 +40,6 @@ from styx.worker.events import (
     StateUnusable,
     StoreSlots,
 )
-from styx.worker.set_aside import Place
 
 if TYPE_CHECKING:
     from styx.cluster.worker.session import WorkerSession

@@ -1,7 +1,7 @@
 """A worker's second connection to the coordinator, on a thread of its own: it tells of functions that hold it up.
 
 While one runs, the worker's event loop gives no sign of life; its watchdog does so here, as long as a function is all
-that holds it up, and not for ever (`styx.process.patience`). A process that stands still, or whose protocol does, says
+that holds it up, and not for ever (`styx.model.patience`). A process that stands still, or whose protocol does, says
 nothing here either. Decides nothing.
 """
 

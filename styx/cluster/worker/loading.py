@@ -9,16 +9,16 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from styx.cluster.worker.prefetch import PrefetchingStore
 from styx.externals.record import decode_external
 from styx.kafka.reader import KafkaReader
 from styx.log.base import LogReader, Stream
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.sequencer.tid import slot_of
+from styx.set_aside import places as set_aside
 from styx.snapshot.load import Behind, Unusable, behind_snapshot, state_of
+from styx.snapshot.prefetch import PrefetchingStore
 from styx.snapshot.spans import spans
 from styx.store.base import Store
-from styx.worker import set_aside
 from styx.worker.events import LoadState, StateLoaded, StateUnusable
 from styx.worker.given_replies import GivenReplies, given_replies
 

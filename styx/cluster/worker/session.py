@@ -40,10 +40,11 @@ from styx.cluster.worker.timed_steps import TimedSteps
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
 from styx.model.app import App
-from styx.process.patience import peer_silence_seconds
+from styx.model.patience import peer_silence_seconds
 from styx.protocol.frames import Frame
 from styx.protocol.messages import Broken, CheckState, Join, Recover, ToCoordinator
 from styx.sequencer.arrival import Arrival
+from styx.set_aside.places import without
 from styx.transport import Connection
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
@@ -58,7 +59,6 @@ from styx.worker.events import (
     SlotPartsStored,
 )
 from styx.worker.pressure import LOG_BYTES_MAX
-from styx.worker.set_aside import without
 from styx.worker.step import Step
 from styx.worker.worker import Worker
 

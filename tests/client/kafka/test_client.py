@@ -10,9 +10,9 @@ from styx import App, ConfigurationError, Operator, RequestRejected, Transaction
 from styx.client.base import Client
 from styx.client.kafka.client import KafkaClient
 from styx.client.kafka.directory import publish_routing_table
-from styx.deployment.description import describe, routing_table
 from styx.kafka.address import KafkaAddress
 from styx.messages import Reply
+from styx.schema.description import describe, routing_table
 from tests.client.kafka.fake_worker import FakeWorker
 from tests.real_services import RealKafka
 

@@ -6,8 +6,8 @@ import pytest
 
 from styx import App, Operator
 from styx.client.kafka.routing import AppRouter, Router, TableRouter
-from styx.deployment.description import describe, routing_table
 from styx.errors import BadArguments, BadKey
+from styx.schema.description import describe, routing_table
 
 shelf = Operator("shelf")
 few = Operator("few", n_partitions=3, key_type=int)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from styx.model.limits import SECONDS_MAX, Limits
-from styx.process.patience import (
+from styx.model.patience import (
     CLOSED_PATIENCE,
     END_SECONDS,
     PEER_SECONDS,

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
-from styx.deployment.state_findings import OFFENDERS_SHOWN, StateFindings
-from styx.deployment.state_reading import Misfit, Reading, StateReader, entity_name
 from styx.errors import FunctionTooLong, describe
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.operator import Operator
+from styx.schema.state_findings import OFFENDERS_SHOWN, StateFindings
+from styx.schema.state_reading import Misfit, Reading, StateReader, entity_name
 
 T = TypeVar("T")
 Table = Mapping[Any, bytes]

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from styx.coordinator.events import DeleteManifest, DeleteObjects, Effect, ReleaseLog
-from styx.protocol.messages import Manifest, ObjectRef, SlotPart
-from styx.snapshot.ledger import (
+from styx.coordinator.snapshot_ledger import (
     CHAIN_MAX,
     CHAIN_MIN,
     CHANGES_BY_WHOLE,
@@ -22,6 +21,7 @@ from styx.snapshot.ledger import (
     WHOLE_SHARE,
     SnapshotLedger,
 )
+from styx.protocol.messages import Manifest, ObjectRef, SlotPart
 
 SLOTS = 2
 

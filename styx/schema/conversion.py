@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from styx.deployment.state_reading import Misfit, StateReader, entity_name
 from styx.errors import EngineFailed
 from styx.model.app import App
 from styx.model.limits import Limits
+from styx.schema.state_reading import Misfit, StateReader, entity_name
 
 Tables = dict[str, dict[Any, bytes]]
 

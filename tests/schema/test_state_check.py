@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from styx import App, Operator
-from styx.deployment.conversion import NotConverted, converted
-from styx.deployment.state_check import StateCheck, check_tables
-from styx.deployment.state_findings import StateFindings, together
 from styx.model.limits import Limits
+from styx.schema.conversion import NotConverted, converted
+from styx.schema.state_check import StateCheck, check_tables
+from styx.schema.state_findings import StateFindings, together
 from styx.values.codec import encode_strict
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from styx.deployment.dropped_parts import dropped_part
 from styx.errors import describe
 from styx.model.operator import Operator
+from styx.schema.dropped_parts import dropped_part
 from styx.values.codec import decode_plain, shown
 
 _AT: Final = " - at `$"

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from styx.cluster.worker import prefetch
-from styx.cluster.worker.prefetch import PrefetchingStore
+from styx.snapshot import prefetch
+from styx.snapshot.prefetch import PrefetchingStore
 from styx.snapshot.spans import Span
 from styx.store import MemoryStore
 from styx.store.base import NotFound

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from styx import App, Context, Operator
-from styx.deployment.description import (
+from styx.errors import BadKey, UnknownOperator
+from styx.schema.description import (
     AppDescription,
     decode_routing_table,
     describe,
@@ -19,7 +20,6 @@ from styx.deployment.description import (
     removed_functions,
     routing_table,
 )
-from styx.errors import BadKey, UnknownOperator
 
 
 def bank(

@@ -16,10 +16,10 @@ from styx.log.base import LogReader, Stream
 from styx.messages import ReplyRecord, decode_reply, decode_request
 from styx.protocol.messages import Manifest, SlotPart
 from styx.sequencer.tid import slot_of
-from styx.snapshot.metadata import newest_first, read_manifests
+from styx.set_aside.places import Place, read
+from styx.snapshot.manifest import newest_first, read_manifests
 from styx.store.base import StoreReader
 from styx.values.codec import shown
-from styx.worker.set_aside import Place, read
 
 
 class Asked(NamedTuple):

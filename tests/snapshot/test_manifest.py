@@ -8,7 +8,7 @@ from styx.log import Stream
 from styx.log.memory import MemoryLog
 from styx.protocol.messages import Manifest, ObjectRef, PendingTransaction, SlotManifest, SlotPart
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, encode
-from styx.snapshot.metadata import (
+from styx.snapshot.manifest import (
     MANIFEST_PREFIX,
     Generations,
     beginning,
