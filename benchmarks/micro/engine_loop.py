@@ -23,6 +23,7 @@ from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
 from styx.store.memory import MemoryStore
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendExternal,
     AppendVerdicts,
     CoordinatorSaid,
     EmitReplies,
@@ -125,7 +126,10 @@ class _WorkerWorld:
     def skipped(self, effect: ReportPoison) -> NoReturn:
         raise AssertionError(f"a request cannot be decoded: {effect.reason}")
 
-    def run(self, wanted: RunExternal) -> NoReturn:
+    def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> NoReturn:
+        raise AssertionError("there are no outside functions")
+
+    def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> NoReturn:
         raise AssertionError("there are no outside functions")
 
 

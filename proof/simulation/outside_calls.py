@@ -1,7 +1,4 @@
-"""A simulated worker's outside calls: the key is logged, then the function runs, then its outcome is logged.
-
-A call whose outcome stands in the log is not run again. Decides nothing.
-"""
+"""A simulated worker's outside calls: the records of the externals stream, and the functions themselves."""
 
 from __future__ import annotations
 
@@ -13,8 +10,9 @@ import msgspec
 from styx.errors import describe
 from styx.log.base import Stream
 from styx.protocol.frames import ExternalOutcome
+from styx.sequencer.external_record import encode_external
 from styx.values.codec import encode_any
-from styx.worker.events import ExternalEnded, RunExternal
+from styx.worker.events import AppendExternal, RunExternal
 
 if TYPE_CHECKING:
     from proof.simulation.worker_process import WorkerProcess
@@ -25,37 +23,36 @@ RUN_S = 0.02
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def run_external(host: WorkerProcess, wanted: RunExternal) -> None:
-    """The host learns of the outcome with `ExternalEnded`, if it lives until then."""
+def append_external(host: WorkerProcess, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
+    """As `WorkerJournal.external`."""
+    world, record = host.world, effect.record
+
+    def arrived() -> None:
+        outcome = record.outcome
+        durable(None if outcome is None else world.outcomes.setdefault(record.key, outcome))
+
+    world.log.append(
+        host.name,
+        effect.generation,
+        Stream.EXTERNALS,
+        effect.slot,
+        [encode_external(record)],
+        arrived,
+        host.identity,
+        host.refused(effect.generation),
+    )
+
+
+def run_external(host: WorkerProcess, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
+    """As `Outside.run`."""
     world = host.world
-
-    def logged(outcome: bytes) -> None:
-        known = world.outcomes.setdefault(wanted.key, outcome)
-        host.give(ExternalEnded(wanted.generation, wanted.tid, wanted.root_slot, wanted.key, known))
-
-    def append(payload: bytes, arrived: Callable[[], None]) -> None:
-        world.log.append(
-            host.name,
-            wanted.generation,
-            Stream.EXTERNALS,
-            wanted.root_slot,
-            [wanted.key + payload],
-            arrived,
-            host.identity,
-            host.refused(wanted.generation),
-        )
 
     def run() -> None:
         if host.alive:
             world.outside_runs[wanted.key] = world.outside_runs.get(wanted.key, 0) + 1
-            outcome = _encode(_outcome_of(wanted))
-            append(outcome, lambda: logged(outcome))
+            ended(_encode(_outcome_of(wanted)))
 
-    known = world.outcomes.get(wanted.key)
-    if known is not None:
-        world.time.after(0.0, logged, known)
-    else:
-        append(b"", lambda: world.time.after(world.rng.random() * RUN_S, run))
+    world.time.after(world.rng.random() * RUN_S, run)
 
 
 def _outcome_of(wanted: RunExternal) -> ExternalOutcome:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from proof import spinning
-from proof.simulation.outside_calls import run_external
+from proof.simulation.outside_calls import append_external, run_external
 from proof.simulation.peer_links import NOTICE_S
 from proof.simulation.shared_log import Identity
 from proof.simulation.versions import version_of_chaos
@@ -32,6 +32,7 @@ from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, decode
 from styx.snapshot.load import Unusable, load_state
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendExternal,
     AppendVerdicts,
     CheckFurther,
     CoordinatorSaid,
@@ -314,6 +315,8 @@ class WorkerProcess:
                 records = world.log.records
                 _, self._epochs_end = records.bounds(Stream.EPOCHS, EPOCHS_PARTITION)
                 self._reply_ends = {p: records.bounds(Stream.REPLIES, p)[1] for p in range(self._n_slots)}
+                if isinstance(answer, StateLoaded):
+                    answer.outcomes = world.outcomes
                 told(answer)
                 if isinstance(answer, StateLoaded):
                     self._fed = {slot: part.next_offset for slot, part in answer.slots.items()}
@@ -378,9 +381,13 @@ class WorkerProcess:
         """As `Recovery.skipped`."""
         self.poison.append(effect)
 
-    def run(self, wanted: RunExternal) -> None:
+    def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
+        """As `WorkerJournal.external`."""
+        append_external(self, effect, durable)
+
+    def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         """As `Outside.run`."""
-        run_external(self, wanted)
+        run_external(self, wanted, ended)
 
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """As `WorkerJournal.ends`."""

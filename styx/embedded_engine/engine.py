@@ -36,14 +36,13 @@ from styx.embedded_engine.storage import Storage
 from styx.embedded_engine.worker_ports import (
     WORKER_ID,
     EngineJournal,
-    OutsideOfChange,
     OwnCoordinator,
     OwnWorker,
     Start,
 )
 from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown, StyxError
-from styx.externals.runner import Externals
 from styx.host.coordinator_host import CoordinatorHost
+from styx.host.outside import OutsideFunctions
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream
@@ -226,18 +225,25 @@ class EmbeddedEngine:
             lambda: self.worker.executor.running,
         )
         self._external_log = ExternalLog(storage.log, self.n_slots, self._drive, self._now_us)
-        self._externals = Externals(
-            loop, self._external_log, self.limits, self._drive.to_worker, self._fail, self.reports.outside
-        )
+        self._externals = OutsideFunctions(loop, self.limits, self._fail, self.reports.outside)
         drive, counters, objects = self._drive, self.counters, Objects(storage.store, self._background.submit)
         self.replay = ReplayWatch(storage.log, self.app_change, self.reports)
-        self._start = Start(self.worker, storage, self._background, counters, self.replay, self.app_change, self._fail)
+        self._start = Start(
+            self.worker,
+            storage,
+            self._background,
+            counters,
+            self.replay,
+            self.app_change,
+            self._external_log,
+            self._fail,
+        )
         worker = WorkerHost(
             OwnCoordinator(drive, counters),
             EngineJournal(self.worker, drive, storage, self._external_log, self._requests, counters, self._now_us),
             objects,
             self._start,
-            OutsideOfChange(self._externals, self.app_change),
+            self._externals,
             drive.to_worker,
         )
         coordinator = CoordinatorHost(

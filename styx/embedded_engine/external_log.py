@@ -10,19 +10,19 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from styx.embedded_engine.drive import Drive
-from styx.externals.record import ExternalRecord, decode_external, encode_external
 from styx.log.base import Log, Stream
+from styx.sequencer.external_record import ExternalRecord, decode_external, encode_external
 
 
 class ExternalLog:
-    """Outcomes by key, as far as they are retained. `read` may run on another thread, before anything else is used."""
+    """`outcomes` are the retained ones, by key. `read` may run on another thread, before anything else is used."""
 
     def __init__(self, log: Log, n_slots: int, drive: Drive, now_us: Callable[[], int]) -> None:
         self._log = log
         self._drive = drive
         self._now_us = now_us
         self._slots = range(n_slots)
-        self._outcomes: dict[bytes, bytes] = {}
+        self.outcomes: dict[bytes, bytes] = {}
         self._keys: dict[int, deque[tuple[int, bytes]]] = {slot: deque() for slot in self._slots}
         self._first_of: dict[int, dict[int, int]] = {slot: {} for slot in self._slots}
         self._cuts: dict[int, dict[int, int]] = {}
@@ -33,10 +33,6 @@ class ExternalLog:
             first, _ = self._log.bounds(Stream.EXTERNALS, slot)
             for record in self._log.read(Stream.EXTERNALS, slot, first):
                 self._remember(slot, record.offset, decode_external(record.payload))
-
-    def outcome(self, key: bytes) -> bytes | None:
-        """How the call ended, if that was logged."""
-        return self._outcomes.get(key)
 
     def append(self, slot: int, record: ExternalRecord, durable: Callable[[], None]) -> None:
         """Appends a record; `durable` is called once it is."""
@@ -59,11 +55,11 @@ class ExternalLog:
             self._log.truncate(Stream.EXTERNALS, slot, offset)
             keys = self._keys[slot]
             while keys and keys[0][0] < offset:
-                self._outcomes.pop(keys.popleft()[1], None)
+                self.outcomes.pop(keys.popleft()[1], None)
         self._cuts = {known: cuts for known, cuts in self._cuts.items() if known > epoch}
 
     def _remember(self, slot: int, offset: int, record: ExternalRecord) -> None:
         self._first_of[slot].setdefault(record.tid, offset)
         if record.outcome is not None:
-            self._outcomes[record.key] = record.outcome
+            self.outcomes[record.key] = record.outcome
             self._keys[slot].append((offset, record.key))

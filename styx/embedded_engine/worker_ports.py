@@ -16,7 +16,6 @@ from styx.embedded_engine.in_flight import InFlight
 from styx.embedded_engine.replay_watch import ReplayWatch
 from styx.embedded_engine.storage import Storage
 from styx.errors import EngineFailed
-from styx.externals.runner import Externals
 from styx.host.ports import LogEnds
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream
@@ -29,6 +28,7 @@ from styx.set_aside import places as set_aside
 from styx.snapshot.load import Unusable, load_state
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendExternal,
     AppendVerdicts,
     EmitReplies,
     Event,
@@ -36,7 +36,6 @@ from styx.worker.events import (
     NotResumed,
     ReplyDiffers,
     ReportPoison,
-    RunExternal,
     SendFrame,
     StateLoaded,
     StateUnusable,
@@ -124,6 +123,11 @@ class EngineJournal:
         self._counters.epoch_size = len(self._core.executor.roots)
         self.when_durable(durable)
 
+    def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
+        """As `WorkerJournal.external`."""
+        outcome = effect.record.outcome
+        self._external_log.append(effect.slot, effect.record, lambda: durable(outcome))
+
     def when_durable(self, then: Callable[[], None]) -> None:
         """As `WorkerJournal.when_durable`."""
         self._drive.durable.add(self._log.lsn, then)
@@ -164,6 +168,7 @@ class Start:
         counters: Counters,
         replay: ReplayWatch,
         change: AppChange,
+        external_log: ExternalLog,
         failed: Callable[[str, BaseException], None],
     ) -> None:
         self.feed = Feed(storage.log, {})
@@ -174,6 +179,7 @@ class Start:
         self._counters = counters
         self._replay = replay
         self._change = change
+        self._external_log = external_log
         self._failed = failed
         self._aside: frozenset[set_aside.Place] = frozenset()
 
@@ -185,6 +191,7 @@ class Start:
                 answer = load_state(wanted, self._core.n_slots, self._log, self._store)
             except Unusable as error:
                 return StateUnusable(wanted.generation, str(error))
+            answer.outcomes = self._external_log.outcomes
             self._aside = set_aside.read(self._store)
             set_aside.loaded_without(self._aside, answer)
             self._change.check_loaded({slot: part.tables for slot, part in answer.slots.items()})
@@ -222,18 +229,3 @@ class Start:
         self._counters.poison += 1
         self._counters.recent_poison.append(effect)
         _log.warning("requests record %d of slot %d was skipped: %s", effect.offset, effect.slot, effect.reason)
-
-
-class OutsideOfChange:
-    """Outside functions, once the app's version is settled: what a recorded transaction wants done when another version
-    is to run, that version will want done itself.
-    """
-
-    def __init__(self, externals: Externals, change: AppChange) -> None:
-        self._externals = externals
-        self._change = change
-
-    def run(self, wanted: RunExternal) -> None:
-        """As `Outside.run`."""
-        if self._change.begun:
-            self._externals.run(wanted)

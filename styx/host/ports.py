@@ -13,6 +13,7 @@ from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
 from styx.store.base import Store
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendExternal,
     AppendVerdicts,
     EmitReplies,
     LoadState,
@@ -103,6 +104,9 @@ class WorkerJournal(Protocol):
     def record(self, effect: AppendEpochRecord | AppendVerdicts, durable: Callable[[], None]) -> None:
         """Appends to the epochs stream, then tells."""
 
+    def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
+        """Appends to the externals stream, then tells; of an outcome, the one that counts: the first in the log."""
+
     def emit(self, effect: EmitReplies) -> None:
         """Appends replies, and answers whoever waits for them."""
 
@@ -132,8 +136,8 @@ class Recovery(Protocol):
 class Outside(Protocol):
     """Who runs outside functions."""
 
-    def run(self, wanted: RunExternal) -> None:
-        """Once per success; `ExternalEnded` comes when the outcome is in the log."""
+    def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
+        """Runs it, then gives its encoded `ExternalOutcome`."""
 
 
 class Operator(Protocol):

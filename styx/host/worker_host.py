@@ -10,10 +10,13 @@ from styx.protocol.messages import SlotPart
 from styx.snapshot.store import store_slots
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendExternal,
     AppendVerdicts,
     Effect,
     EmitReplies,
     Event,
+    ExternalAppended,
+    ExternalReturned,
     LoadState,
     NotResumed,
     RecordDurable,
@@ -45,6 +48,7 @@ class WorkerHost:
         self._journal = journal
         self._objects = objects
         self._recovery = recovery
+        self._outside = outside
         self._give = give
         self._do: dict[type, Callable[[Any], None]] = {
             SendFrame: links.send,
@@ -57,7 +61,8 @@ class WorkerHost:
             LoadState: self._load,
             StoreSlots: self._store_slots,
             SyncReplies: self._sync_replies,
-            RunExternal: outside.run,
+            AppendExternal: self._append_external,
+            RunExternal: self._run_external,
             ReportPoison: recovery.skipped,
         }
 
@@ -75,6 +80,14 @@ class WorkerHost:
     def _sync_replies(self, effect: SyncReplies) -> None:
         durable = RepliesDurable(effect.generation, effect.epoch)
         self._journal.when_durable(lambda: self._give(durable))
+
+    def _append_external(self, effect: AppendExternal) -> None:
+        generation, key = effect.generation, effect.record.key
+        self._journal.external(effect, lambda outcome: self._give(ExternalAppended(generation, key, outcome)))
+
+    def _run_external(self, wanted: RunExternal) -> None:
+        generation, key = wanted.generation, wanted.key
+        self._outside.run(wanted, lambda outcome: self._give(ExternalReturned(generation, key, outcome)))
 
     def _load(self, wanted: LoadState) -> None:
         self._recovery.load(wanted, self._give)

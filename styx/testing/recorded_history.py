@@ -14,11 +14,11 @@ import msgspec
 from styx.embedded_engine.data_directory import DataDirectory
 from styx.embedded_engine.storage import LOG_NAME
 from styx.errors import StyxError
-from styx.externals.record import decode_external
 from styx.log.base import Log, Stream
 from styx.log.sqlite import SqliteLog
 from styx.messages import ReplyRecord, Request, decode_reply, decode_request
 from styx.protocol.frames import decode_outcome
+from styx.sequencer.external_record import decode_external
 from styx.testing.serial import ExternalResult
 
 

@@ -169,7 +169,9 @@ class Epoch:
         assert barrier is not None
         assert decision.epoch == self.number
         # Outside effects begin only now, when the epoch that leads to them can no longer be lost.
-        self._effects.extend(due_calls(generation.number, slots.values(), set(barrier.deferred)))
+        if barrier.deferred:
+            calls = due_calls(generation.number, slots.values(), set(barrier.deferred))
+            self._effects.extend(generation.outside.want(calls, generation.intake.pressure.halted))
         locked = self._locked = frozenset(decision.locked)
         gone = {*barrier.aborted, *barrier.deferred}
         left = locked | gone

@@ -18,6 +18,7 @@ from styx.protocol.frames import Frame
 from styx.protocol.messages import Manifest, PassedOver, PendingTransaction, SlotPart, ToCoordinator, ToWorker
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan
+from styx.sequencer.external_record import ExternalRecord
 from styx.worker.given_replies import NOTHING, Reached
 from styx.worker.slot import Delta, Table
 
@@ -81,7 +82,7 @@ class LoadedSlot:
 @dataclass(slots=True)
 class StateLoaded:
     """The answer to `LoadState`; `answered` has replies already in the replies stream, or their digests, by sequence
-    TID, which reach as far as `answered_until` (epoch, phase).
+    TID, which reach as far as `answered_until` (epoch, phase); `outcomes` are the logged ones of outside calls, by key.
     """
 
     generation: int
@@ -91,6 +92,7 @@ class StateLoaded:
     plans: list[EpochPlan]
     answered: dict[int, bytes | int]
     answered_until: Reached = NOTHING
+    outcomes: Mapping[bytes, bytes] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -119,12 +121,19 @@ class RepliesDurable:
 
 
 @dataclass(slots=True)
-class ExternalEnded:
-    """The answer to `RunExternal`: the outcome is in the externals stream, durable."""
+class ExternalAppended:
+    """The answer to `AppendExternal`: the record is durable; of an outcome, with the one that the log has first."""
 
     generation: int
-    tid: int
-    root_slot: int
+    key: bytes
+    outcome: bytes | None
+
+
+@dataclass(slots=True)
+class ExternalReturned:
+    """The answer to `RunExternal`: what the function gave, an encoded `ExternalOutcome`."""
+
+    generation: int
     key: bytes
     outcome: bytes
 
@@ -140,7 +149,8 @@ Event = (
     | StateUnusable
     | SlotPartsStored
     | RepliesDurable
-    | ExternalEnded
+    | ExternalAppended
+    | ExternalReturned
 )
 
 # Effects -------------------------------------------------------------------------------------------------------
@@ -263,8 +273,17 @@ class SyncReplies:
 
 
 @dataclass(slots=True)
+class AppendExternal:
+    """Append to the slot's externals stream, and answer `ExternalAppended`."""
+
+    generation: int
+    slot: int
+    record: ExternalRecord
+
+
+@dataclass(slots=True)
 class RunExternal:
-    """Run an outside function once per success: log the key, run, log the outcome, answer `ExternalEnded`."""
+    """Run an outside function, and answer `ExternalReturned`."""
 
     generation: int
     tid: int
@@ -294,6 +313,7 @@ Effect = (
     | LoadState
     | StoreSlots
     | SyncReplies
+    | AppendExternal
     | RunExternal
     | ReportPoison
 )

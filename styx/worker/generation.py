@@ -14,6 +14,7 @@ from styx.schema.conversion import converts
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded
 from styx.worker.executor import Executor
+from styx.worker.external_calls import OutsideCalls
 from styx.worker.given_replies import NOTHING, Reached
 from styx.worker.intake import Intake
 from styx.worker.notes import Notes
@@ -28,7 +29,7 @@ class Generation:
     is how far the replies in the log reach. `joined` is the last epoch that the coordinator wants begun. `early` are
     peers' messages to epochs that are not open here yet. `ended` counts the transactions that have ended. `alone`:
     there is no other worker. Of a snapshot: `stored` are the parts that the store has, and `replies_durable` the epoch
-    behind which every reply is durable.
+    behind which every reply is durable. `outside` are the outside calls under way.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Generation:
         self.ended = 0
         self.stored: SlotPartsStored | None = None
         self.replies_durable = -1
+        self.outside = OutsideCalls(number)
 
     def load(self, loaded: StateLoaded, held: Mapping[int, dict[str, Table]]) -> None:
         """Takes its state; the tables of slots that the worker has kept are in `held`."""
@@ -61,6 +63,7 @@ class Generation:
         self.plans = {plan.epoch: plan for plan in loaded.plans}
         self.recorded_until = max(self.plans, default=-1)
         self.replies.answered = loaded.answered
+        self.outside.logged = loaded.outcomes
         for index, part in loaded.slots.items():
             slot = self.slots[index] = Slot(index)
             slot.load(part.tables if part.converted else held.get(index, part.tables), part.converted)

@@ -31,7 +31,8 @@ from styx.worker.events import (
     CoordinatorSaid,
     Effect,
     Event,
-    ExternalEnded,
+    ExternalAppended,
+    ExternalReturned,
     FrameArrived,
     Proceed,
     RecordDurable,
@@ -228,13 +229,11 @@ class Worker:
         elif isinstance(event, RepliesDurable):
             self._generation.replies_durable = event.epoch
             self._tell_stored()
-        elif isinstance(event, ExternalEnded):
-            owner = self.executor.owners[event.root_slot]
-            done = ExternalDone(event.tid, event.root_slot, event.key, event.outcome)
-            if owner == self.id:
-                self._external_done(done)
-            else:
-                self._effects.append(SendFrame(owner, Frame(self.generation, self.epoch, self.id, [done])))
+        elif isinstance(event, ExternalAppended):
+            self._effects.extend(self._generation.outside.appended(event.key, event.outcome))
+            self._tell_ended_calls()
+        elif isinstance(event, ExternalReturned):
+            self._effects.append(self._generation.outside.returned(event.key, event.outcome))
 
     def _tell(self, message: ToCoordinator) -> None:
         self._effects.append(Tell(message))
@@ -251,6 +250,15 @@ class Worker:
             elif epoch > generation.epoch:
                 # The sender has closed this epoch already and begun the next.
                 generation.early.setdefault(epoch, []).append(message)
+
+    def _tell_ended_calls(self) -> None:
+        """Outside calls have ended: whoever decides their transactions hears of it."""
+        for done in self._generation.outside.ended():
+            owner = self.executor.owners[done.root_slot]
+            if owner == self.id:
+                self._external_done(done)
+            else:
+                self._effects.append(SendFrame(owner, Frame(self.generation, self.epoch, self.id, [done])))
 
     def _external_done(self, done: ExternalDone) -> None:
         if self._open is not None:
@@ -330,6 +338,9 @@ class Worker:
 
     def _begin_epoch(self) -> None:
         generation = self._generation
+        if generation.outside.waiting and not generation.intake.pressure.halted:
+            self._effects.extend(generation.outside.go_on())
+            self._tell_ended_calls()
         epoch = generation.epoch + 1
         plan = generation.plans.get(epoch)
         if plan is not None:
@@ -350,6 +361,7 @@ class Worker:
             epoch.validate(decision)
         elif isinstance(decision, Commit):
             epoch.commit(decision)
+            self._tell_ended_calls()
         else:
             epoch.lock_decided(decision)
         if epoch.last is not None:

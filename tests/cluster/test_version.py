@@ -15,12 +15,12 @@ from styx import messages
 from styx.cluster import wire
 from styx.cluster.coordinator import claim
 from styx.deployment import package_format
-from styx.externals import record
 from styx.model import call_spec, limits
 from styx.protocol import frames as worker_messages
 from styx.protocol import messages as protocol
 from styx.schema import description, state_findings
 from styx.sequencer import epoch_record
+from styx.sequencer import external_record as record
 from styx.snapshot import manifest as metadata
 from styx.snapshot import part as snapshot_object
 from styx.transport import handshake

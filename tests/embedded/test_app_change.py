@@ -295,7 +295,7 @@ async def note(ctx: Context) -> None:
     client = edited.open(edited.app(functions=functions.format(version=10), more=more))
     async with client:
         waiting = client.submit("acc", "a", "ask")
-        while not client.engine._externals._running:  # noqa: ASYNC110
+        while not client.engine._externals._tasks:  # noqa: ASYNC110
             await asyncio.sleep(0)
         await client.call("acc", "b", "note")
         assert await client.engine.snapshot()
@@ -312,7 +312,7 @@ async def note(ctx: Context) -> None:
     assert sys.modules[NAME].ran == []
     client = edited.open(app)
     async with client:
-        while not client.engine._externals._running:  # noqa: ASYNC110
+        while not client.engine._externals._tasks:  # noqa: ASYNC110
             await asyncio.sleep(0)
         assert set(sys.modules[NAME].ran) == {20}
         client.crash()
@@ -406,7 +406,7 @@ async def ask(ctx: Context, value: int) -> None:
     client = edited.open(edited.app(functions=functions.format(factor=2), more=more))
     async with client:
         waiting = client.submit("acc", "a", "ask", 5)
-        while not client.engine.worker.unfinished or not client.engine._externals._running:  # noqa: ASYNC110
+        while not client.engine.worker.unfinished or not client.engine._externals._tasks:  # noqa: ASYNC110
             await asyncio.sleep(0)
         await client.engine.flushed()
         client.crash()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import styx
-from styx.externals.record import decode_external
 from styx.log.base import Stream
+from styx.sequencer.external_record import ExternalRecord, decode_external
 from styx.testing.fixture import EmbeddedCluster, embedded_cluster
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.embedded.ledger_app import app, outside
@@ -157,7 +157,12 @@ async def test_a_crash_between_the_logged_outcome_and_its_use(tmp_path: Path) ->
         waiting = cluster.submit("ledger", "a", "call_outside", "attempt")
         # The outcome becomes durable, and the worker never hears of it.
         logged = asyncio.Event()
-        cluster.engine._externals._answer = lambda wanted, outcome: logged.set()  # type: ignore[method-assign]
+        append = cluster.engine._external_log.append
+
+        def append_unheard(slot: int, record: ExternalRecord, durable: Callable[[], None]) -> None:
+            append(slot, record, durable if record.outcome is None else logged.set)
+
+        cluster.engine._external_log.append = append_unheard  # type: ignore[method-assign]
         await logged.wait()
         await cluster.crash_and_recover()
         await asyncio.gather(waiting, return_exceptions=True)
@@ -183,11 +188,11 @@ async def test_outcomes_are_released_behind_the_snapshots(tmp_path: Path) -> Non
             assert await engine.snapshot()
         # What a waiting transaction began stays.
         assert engine.log.bounds(Stream.EXTERNALS, slot)[0] == 10
-        assert len(engine._external_log._outcomes) == 5
+        assert len(engine._external_log.outcomes) == 5
         hang.set()
         assert (await waiting).result is True
         for _ in range(3):
             await client.call("ledger", "a", "add")
             assert await engine.snapshot()
         assert engine.log.bounds(Stream.EXTERNALS, slot) == (22, 22)
-        assert not engine._external_log._outcomes
+        assert not engine._external_log.outcomes

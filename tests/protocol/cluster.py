@@ -42,15 +42,14 @@ from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, Generatio
 from styx.snapshot import manifest as metadata
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendExternal,
     AppendVerdicts,
     CheckFurther,
     CoordinatorSaid,
     EmitReplies,
-    ExternalEnded,
     LoadState,
     Proceed,
     RequestsArrived,
-    RunExternal,
     SendFrame,
     StoreSlots,
     SyncReplies,
@@ -95,7 +94,7 @@ class Cluster:
         self.versions: dict[int, App] = {}
         self.began = {0: 0}
         """Versions by the first epoch that ran on them."""
-        self.externals: dict[int, tuple[Process, RunExternal]] = {}
+        self.externals: dict[int, tuple[bytes, Callable[[bytes], None]]] = {}
         self.outcomes: dict[bytes, bytes | tuple[str, str]] = {}
         self.start_coordinator()
         for worker in range(workers):
@@ -314,7 +313,7 @@ class Cluster:
             process.text = f"{name}: replies " + "; ".join(map(narration.reply, effect.replies))
         elif not isinstance(effect, SendFrame | Tell | SyncReplies):
             process.text = f"{name}: {narration.worker_effect(effect)}"
-            if not isinstance(effect, LoadState | StoreSlots):  # those can be held
+            if not isinstance(effect, LoadState | StoreSlots | AppendExternal):  # those can be held
                 self.trace.append(process.text)
         process.host.do(effect)
 
@@ -341,11 +340,10 @@ class Cluster:
         self.feed(slot)
 
     def external_ended(self, tid: int, outcome: ExternalOutcome) -> None:
-        """The outside function of a transaction has ended and is logged; its worker hears of it."""
-        process, effect = self.externals.pop(tid)
-        self.outcomes[effect.key] = outcome.value if outcome.value is not None else outcome.error or ("", "")
-        event = ExternalEnded(effect.generation, tid, effect.root_slot, effect.key, _encode(outcome))
-        self.to_worker(process, event)
+        """The outside function of a transaction has ended."""
+        key, ended = self.externals.pop(tid)
+        self.outcomes[key] = outcome.value if outcome.value is not None else outcome.error or ("", "")
+        ended(_encode(outcome))
 
     # What is there -----------------------------------------------------------------------------------------
 

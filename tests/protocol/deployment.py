@@ -42,11 +42,11 @@ from styx.testing.history import HistoryReport, check_history
 from styx.testing.serial import ExternalResult
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendExternal,
     AppendVerdicts,
     CoordinatorSaid,
     EmitReplies,
     Event,
-    ExternalEnded,
     FrameArrived,
     LoadState,
     NotResumed,
@@ -90,6 +90,7 @@ class Deployment:
         self.sent: dict[str, tuple[Request, int]] = {}
         self.replies: list[ReplyRecord] = []
         self.externals: list[tuple[Worker, RunExternal]] = []
+        self._ended: dict[bytes, Callable[[bytes], None]] = {}
         self.outcomes: dict[bytes, ExternalResult] = {}
         self.epoch_records = 0
         self._together: dict[int, list[Arrival]] | None = None
@@ -183,12 +184,10 @@ class Deployment:
         """What a test may replace: an outside call is asked for."""
 
     def end_external(self, worker: Worker, effect: RunExternal, value: Any) -> None:
-        """An outside call has ended, or its outcome stood in the log already: the worker hears of it at once."""
+        """An outside call has ended."""
         data: bytes = _encode(value)
         self.outcomes[effect.key] = data
-        outcome = _encode(ExternalOutcome(data))
-        ended = ExternalEnded(effect.generation, effect.tid, effect.root_slot, effect.key, outcome)
-        self.to_worker(worker, ended)
+        self._ended.pop(effect.key)(_encode(ExternalOutcome(data)))
 
     # Clients -----------------------------------------------------------------------------------------------
 
@@ -314,7 +313,11 @@ class _Place:
     def skipped(self, effect: ReportPoison) -> None:
         """A test looks at the replies."""
 
-    def run(self, wanted: RunExternal) -> None:
+    def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
+        durable(effect.record.outcome)
+
+    def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
+        self._deployment._ended[wanted.key] = ended
         self._deployment.externals.append((self._core, wanted))
         self._deployment.external_asked(self._core, wanted)
 

@@ -278,6 +278,9 @@ def worker_effect(effect: worker_events.Effect) -> str:
         return f"{what} {snapshot(effect.manifest)} for slots {' '.join(map(str, effect.slots)) or 'none'}"
     if isinstance(effect, worker_events.StoreSlots):
         return "stores " + " / ".join(map(_content, effect.slots))
+    if isinstance(effect, worker_events.AppendExternal):
+        what = "intent to run the outside function" if effect.record.outcome is None else "outside function's outcome"
+        return f"appends t{effect.record.tid}'s {what}"
     if isinstance(effect, worker_events.RunExternal):
         return f"runs the outside function of t{effect.tid}: {' '.join(map(str, effect.args))}"
     assert isinstance(effect, worker_events.ReportPoison)

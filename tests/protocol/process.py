@@ -15,9 +15,11 @@ from styx.log import Stream
 from styx.protocol.frames import Frame
 from styx.protocol.messages import ToCoordinator
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.external_record import encode_external
 from styx.snapshot.load import Unusable, load_state
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendExternal,
     AppendVerdicts,
     EmitReplies,
     FrameArrived,
@@ -110,6 +112,7 @@ class Process:
             answer: StateLoaded | StateUnusable
             try:
                 answer = load_state(wanted, self.core.n_slots, self._storage.log, self._storage.store)
+                answer.outcomes = self._storage.outcomes()
             except Unusable as error:
                 answer = StateUnusable(wanted.generation, str(error))
             loaded(answer)
@@ -129,8 +132,15 @@ class Process:
     def skipped(self, effect: ReportPoison) -> None:
         """The transcript says so."""
 
-    def run(self, wanted: RunExternal) -> None:
-        self._cluster.externals[wanted.tid] = (self, wanted)
+    def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
+        def deliver() -> None:
+            self._storage.append(Stream.EXTERNALS, effect.slot, encode_external(effect.record))
+            durable(effect.record.outcome)
+
+        self._cluster.put(f"{self.name} externals", self.text, deliver)
+
+    def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
+        self._cluster.externals[wanted.tid] = (wanted.key, ended)
 
     def _submit(
         self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]

@@ -14,6 +14,7 @@ from styx.log import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.external_record import decode_external
 from styx.store import MemoryStore
 
 T = TypeVar("T")
@@ -49,6 +50,12 @@ class Storage:
             self.replies.append(record)
             self.append(Stream.REPLIES, slot, encode_reply(record))
         return True
+
+    def outcomes(self) -> dict[bytes, bytes]:
+        """Of outside calls, by key."""
+        streams = [self.log.read(Stream.EXTERNALS, slot, 0) for slot in range(self.n_slots)]
+        records = [decode_external(record.payload) for stream in streams for record in stream]
+        return {record.key: record.outcome for record in records if record.outcome is not None}
 
     def ends(self, slots: Iterable[int]) -> LogEnds:
         """Where the epochs stream and each slot's replies end now."""

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from styx.cluster.identifiers import worker_producer
 from styx.cluster.worker.arrival_gate import ArrivalGate
-from styx.cluster.worker.externals import ClusterExternals
 from styx.cluster.worker.loading import Loaded, load
 from styx.cluster.worker.peers import Unreachable
 from styx.cluster.worker.recovery_watch import ReplayWatch, tell_lost
 from styx.cluster.worker.reply_log import ReplyLog
+from styx.host.outside import OutsideFunctions
 from styx.host.ports import LogEnds
 from styx.kafka.appender import Appender
 from styx.kafka.errors import Fenced
@@ -26,9 +26,11 @@ from styx.kafka.feed import RequestFeed
 from styx.kafka.transaction import ProducerIdentity
 from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.external_record import encode_external
 from styx.set_aside.places import Place
 from styx.worker.events import (
     AppendEpochRecord,
+    AppendExternal,
     AppendVerdicts,
     EmitReplies,
     Event,
@@ -84,7 +86,14 @@ class Generation:
             lambda error: session.broken(self, -1, f"a reply cannot be appended: {error}"),
         )
         self._replay = ReplayWatch(node, recover, session.deployment.reply_partitions)
-        self.externals = ClusterExternals(session, self)
+        # What still runs when the generation ends is not waited for: the next one runs it again, unless its outcome was
+        # logged.
+        self.outside = OutsideFunctions(
+            asyncio.get_running_loop(),
+            session.deployment.limits,
+            lambda what, error: session.broken(self, -1, f"{what} failed: {error}"),
+            node.reports.outside,
+        )
         self.gate = ArrivalGate(place, len(recover.addresses), lambda arrived: session.deliver(self, arrived))
         self._task: asyncio.Task[None] | None = None
         self._began_s = time.monotonic()
@@ -99,7 +108,7 @@ class Generation:
             self._task.cancel()
         self.appender.abort()
         self.replies.end()
-        self.externals.stop()
+        self.outside.stop()
         self.gate.stop()
         if self.feed is not None:
             self.feed.assign({})
@@ -128,6 +137,17 @@ class Generation:
 
         topic = self._session.node.topics.epochs
         self.appender.append(topic, EPOCHS_PARTITION, [(None, effect.payload, [])]).add_done_callback(appended)
+
+    def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
+        """As `WorkerJournal.external`. What cannot be appended ends the generation, and is begun again in the next."""
+        outcome = effect.record.outcome
+
+        def appended(future: asyncio.Future[int]) -> None:
+            if not future.cancelled() and future.exception() is None:
+                durable(outcome)
+
+        topic, payload = self._session.node.topics.externals, encode_external(effect.record)
+        self.appender.append(topic, effect.slot, [(None, payload, [])]).add_done_callback(appended)
 
     def emit(self, effect: EmitReplies) -> None:
         """As `WorkerJournal.emit`."""
@@ -199,7 +219,6 @@ class Generation:
             starting.cancel()
         self._epochs_end, self.aside = loaded.epochs_end, loaded.aside
         self.replies.ends[:] = loaded.reply_ends
-        self.externals.take(loaded.externals)
         answer = loaded.answer
         if isinstance(answer, StateLoaded):
             self.feed = RequestFeed(

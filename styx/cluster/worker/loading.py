@@ -9,10 +9,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from styx.externals.record import decode_external
 from styx.kafka.reader import KafkaReader
 from styx.log.base import LogReader, Stream
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.external_record import decode_external
 from styx.sequencer.tid import slot_of
 from styx.set_aside import places as set_aside
 from styx.snapshot.load import Behind, Unusable, behind_snapshot, state_of
@@ -24,14 +24,11 @@ from styx.worker.given_replies import GivenReplies, given_replies
 
 
 class Loaded(NamedTuple):
-    """The answer to `LoadState`; the ends of the epochs stream and of each replies partition after the fence; and the
-    logged outcomes of outside calls, by key.
-    """
+    """The answer to `LoadState`; the ends of the epochs stream and of each replies partition after the fence."""
 
     answer: StateLoaded | StateUnusable
     epochs_end: int
     reply_ends: list[int]
-    externals: dict[bytes, bytes]
     aside: frozenset[set_aside.Place] = frozenset()
 
 
@@ -70,7 +67,8 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
         aside = set_aside.read(store)
         if isinstance(answer, StateLoaded):
             set_aside.loaded_without(aside, answer)
-        return Loaded(answer, epochs_end, reading_ends.result(), outcomes, aside)
+            answer.outcomes = outcomes
+        return Loaded(answer, epochs_end, reading_ends.result(), aside)
 
 
 def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:

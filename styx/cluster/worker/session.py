@@ -200,7 +200,7 @@ class WorkerSession:
         self._pace.forget()
         generation = self._generation = Generation(self, message)
         objects = Objects(self.node.store, self.node.background.submit)
-        self._host = WorkerHost(self, generation, objects, generation, generation.externals, generation.give)
+        self._host = WorkerHost(self, generation, objects, generation, generation.outside, generation.give)
         self._version = message.app_version
         self.core.run_app(self._apps[message.app_version])
         self._passes.give(CoordinatorSaid(message))

@@ -43,7 +43,7 @@ class FakeGeneration:
         self.emitted: list[ReplyRecord] = []
         self.replies = self
         self.gate = self
-        self.externals = self
+        self.outside = self
         self.waiting_bytes = 0
         self.opened = 0
 

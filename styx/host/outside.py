@@ -1,9 +1,4 @@
-"""Outside functions: begun once their intent is durable, given to the protocol once their outcome is.
-
-A coroutine function runs as a task on the engine's loop, any other on one of a few threads. A crash between intent and
-outcome runs it again, so a success counts once and an attempt may happen more than once: that is what the idempotency
-key is for. Never decides what becomes of the transaction. Paper section 7.5.
-"""
+"""Who runs outside functions: coroutine functions as tasks on the engine's loop, all others on one of a few threads."""
 
 from __future__ import annotations
 
@@ -18,11 +13,10 @@ from typing import Any, Final
 import msgspec
 
 from styx.errors import ValueTooLarge, describe
-from styx.externals.record import ExternalRecord, Journal
 from styx.model.limits import Limits
 from styx.protocol.frames import ExternalOutcome
 from styx.values.codec import encode_any
-from styx.worker.events import ExternalEnded, RunExternal
+from styx.worker.events import RunExternal
 
 THREADS_MAX: Final = 16
 """Plain outside functions that run at once; further ones wait."""
@@ -31,45 +25,38 @@ KEY_PARAMETER: Final = "idempotency_key"
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Externals:
-    """Runs what `RunExternal` asks for, one run a key at a time; `Limits.parked_max` bounds how many.
+class OutsideFunctions:
+    """Runs what `RunExternal` asks for; `Limits.parked_max` bounds how many.
 
-    `ended` gets each outcome, `failed` what went wrong here rather than in an outside function, and `raised` what an
-    outside function has raised.
+    `failed` gets what went wrong here rather than in an outside function, and `raised` what such a function has raised.
     """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        journal: Journal,
         limits: Limits,
-        ended: Callable[[ExternalEnded], None],
         failed: Callable[[str, BaseException], None],
         raised: Callable[[RunExternal, BaseException], None],
     ) -> None:
         self._loop = loop
-        self._journal = journal
         self._limits = limits
-        self._tell = ended
         self._failed = failed
         self._raised = raised
-        self._running: dict[bytes, RunExternal] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._threads: ThreadPoolExecutor | None = None
         self._stopped = False
         self._variables = copy_context()
 
-    def run(self, wanted: RunExternal) -> None:
-        """Answers with the logged outcome, or logs the intent and begins."""
-        known = self._journal.outcome(wanted.key)
-        if known is not None and wanted.key not in self._running:
-            self._answer(wanted, known)
+    def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
+        """As `Outside.run`; `ended` is called on the loop."""
+        if self._stopped:
             return
-        under_way = wanted.key in self._running
-        # A new generation asks again for what still runs: the answer goes to the one that asked last.
-        self._running[wanted.key] = wanted
-        if not under_way:
-            self._journal.append(wanted.root_slot, ExternalRecord(wanted.tid, wanted.key), partial(self._begin, wanted))
+        # Whatever called this may have gone on from another outside function's end, and see the variables it has set.
+        task = self._loop.create_task(
+            self._attempt(wanted, ended), name=f"styx-external-{wanted.key.hex()}", context=self._variables.copy()
+        )
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def stop(self) -> None:
         """Ends the tasks; threads end by themselves, and what they give is not taken."""
@@ -79,25 +66,15 @@ class Externals:
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, wanted: RunExternal) -> None:
-        if self._stopped:
-            return
-        # Whatever called this may have gone on from another outside function's end, and see the variables it has set.
-        task = self._loop.create_task(
-            self._attempt(wanted), name=f"styx-external-{wanted.key.hex()}", context=self._variables.copy()
-        )
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _attempt(self, wanted: RunExternal) -> None:
+    async def _attempt(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         try:
             outcome = await self._outcome(wanted)
             if not self._stopped:
-                self._ended(wanted, outcome)
+                ended(_encode(outcome))
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - the engine's own fault: the function's are in the outcome
-            self._failed("logging an outside function's outcome", error)
+            self._failed("taking an outside function's outcome", error)
 
     async def _outcome(self, wanted: RunExternal) -> ExternalOutcome:
         try:
@@ -125,17 +102,6 @@ class Externals:
         if isinstance(value, BaseException):
             raise value
         return await value if inspect.isawaitable(value) else value
-
-    def _ended(self, wanted: RunExternal, outcome: ExternalOutcome) -> None:
-        data = _encode(outcome)
-        record = ExternalRecord(wanted.tid, wanted.key, data)
-        self._journal.append(wanted.root_slot, record, partial(self._logged, wanted.key, data))
-
-    def _logged(self, key: bytes, outcome: bytes) -> None:
-        self._answer(self._running.pop(key), outcome)
-
-    def _answer(self, wanted: RunExternal, outcome: bytes) -> None:
-        self._tell(ExternalEnded(wanted.generation, wanted.tid, wanted.root_slot, wanted.key, outcome))
 
 
 def _call(call: Callable[[], Any]) -> Any:

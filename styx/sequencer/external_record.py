@@ -1,9 +1,6 @@
-"""A record of the externals stream: which outside call was begun, and how it ended. Data only. Paper section 7.5."""
+"""A record of the externals stream: which outside call was begun, and how it ended. Paper section 7.5."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
@@ -28,13 +25,3 @@ def encode_external(record: ExternalRecord) -> bytes:
 def decode_external(data: bytes) -> ExternalRecord:
     """Raises `msgspec.DecodeError` for garbage."""
     return _decoder.decode(data)
-
-
-class Journal(Protocol):
-    """Where records go, and which outcomes are in it."""
-
-    def outcome(self, key: bytes) -> bytes | None:
-        """How the call ended, if that was logged."""
-
-    def append(self, slot: int, record: ExternalRecord, durable: Callable[[], None]) -> None:
-        """Appends to the partition of the root's slot; calls `durable` on the loop once it is."""
