@@ -18,15 +18,13 @@ from typing import Final, NamedTuple
 from styx.cli import main
 from styx.cluster.coordinator import process
 from styx.cluster.coordinator.counters import Counters, Moment
+from styx.coordinator.control_events import Effect, Event, ScaleAsked
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
-    Effect,
-    Event,
     FenceMembers,
     NoteAppended,
     StoreManifest,
     TellWorker,
-    WorkersWanted,
 )
 from styx.protocol.messages import Commit, LockDecision, Recover, Resume, SnapshotEnded
 
@@ -78,7 +76,7 @@ class TellingCounters(Counters):
 
 
 def _moment(core: Coordinator, event: Event, effects: Sequence[Effect]) -> str | None:
-    if isinstance(event, WorkersWanted):
+    if isinstance(event, ScaleAsked):
         return "asked" if core.changing else None
     for effect in effects:
         moment = _of_effect(effect, core)

@@ -7,6 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
+from styx.coordinator.control_events import (
+    Admit,
+    Announce,
+    Answer,
+    Disconnect,
+    HandOut,
+    RolloutEnded,
+    Serve,
+    StandBy,
+    TurnAway,
+)
 from styx.coordinator.events import Expel, ReleaseLog, StateFound
 from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
@@ -148,3 +159,34 @@ class Operator(Protocol):
 
     def refuse(self, reason: str) -> None:
         """The data cannot be served: the process ends."""
+
+
+class Connections(Protocol):
+    """Workers, gateways and operators, as a cluster's control plane reaches them. One that is gone hears nothing."""
+
+    def admit(self, effect: Admit) -> None:
+        """Welcomes a worker."""
+
+    def turn_away(self, effect: TurnAway) -> None:
+        """Tells a worker why, and ends its connection."""
+
+    def disconnect(self, effect: Disconnect) -> None:
+        """Ends a worker's connection, and tells that it is lost."""
+
+    def hand_out(self, effect: HandOut) -> None:
+        """Sends a version to a worker, in order with all else that it is told."""
+
+    def stand_by(self, effect: StandBy) -> None:
+        """Tells a worker."""
+
+    def serve(self, effect: Serve) -> None:
+        """Tells a gateway what it serves."""
+
+    def announce(self, effect: Announce) -> None:
+        """Tells gateways and clients which version runs."""
+
+    def answer(self, effect: Answer) -> None:
+        """Tells whoever asked."""
+
+    def rollout_ended(self, effect: RolloutEnded) -> None:
+        """Counts it."""

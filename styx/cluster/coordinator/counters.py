@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from styx.coordinator.control_events import Effect, Event
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
-    Effect,
-    Event,
     Expel,
     NoteAppended,
     Started,

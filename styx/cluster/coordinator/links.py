@@ -1,11 +1,9 @@
-"""Connections of workers, gateways and operators to the coordinator, and what each last said of itself. Bookkeeping."""
+"""Connections of workers, gateways and operators to the coordinator, and what workers last said of themselves."""
 
 from __future__ import annotations
 
 import logging
-import math
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from styx.cluster.wire import Busy, Heartbeat
@@ -13,70 +11,73 @@ from styx.transport import Connection
 
 BUSY_TOLD_SECONDS: Final = 1.0
 """What holds up a worker for longer is told; again after twice as long each time."""
+TURNED_AWAY_TOLD_MAX: Final = 1_000
+"""Workers that were turned away, by name and reason, of which the log is told; others are only told themselves."""
 
 _log = logging.getLogger("styx.coordinator")
 
 
 @dataclass(slots=True)
 class WorkerLink:
-    """A registered worker. `joined` once the protocol knows it.
-
-    `taken` are the versions of the app that it can run, `refused` says of others why it cannot. `leaving`: it is to
-    have no slots any more, and has none once it is `released`. `spare` is what it was told last of standing by.
-    `busy_at_s`: when a function was last said to hold it up.
-    """
+    """A worker's connection, and its last sign of life; `heard_at_s` on the monotonic clock."""
 
     number: int
     connection: Connection
-    joined: bool = False
-    leaving: bool = False
-    released: bool = False
-    spare: bool | None = None
     heartbeat: Heartbeat | None = None
     heard_at_s: float = 0.0
     busy_told_s: float = 0.0
-    busy_at_s: float = -math.inf
-    taken: set[int] = field(default_factory=set)
-    refused: dict[int, str] = field(default_factory=dict)
 
 
 class Links:
-    """All of them; numbers are given once in the life of a coordinator, from `first` on."""
+    """All of them by number; numbers are given once in the life of a coordinator, from `first` on."""
 
     def __init__(self, first: int) -> None:
         self.workers: dict[int, WorkerLink] = {}
-        self.gateways: list[Connection] = []
-        self.operators: list[Connection] = []
-        self.lifelines: list[Connection] = []
+        self.gateways: dict[int, Connection] = {}
+        self.operators: dict[int, Connection] = {}
+        self.lifelines: dict[int, Connection] = {}
         self._next = first
+        self._told: set[tuple[str, str]] = set()
+
+    def number(self) -> int:
+        """One that nobody had."""
+        self._next += 1
+        return self._next - 1
 
     def register(self, connection: Connection) -> WorkerLink:
         """A worker has connected."""
-        link = WorkerLink(self._next, connection)
+        link = WorkerLink(self.number(), connection)
         self.workers[link.number] = link
-        self._next += 1
         return link
 
-    def busy(self, message: Busy) -> bool:
-        """A function holds up a worker; whether that is one of ours."""
+    def turned_away(self, worker: int, reason: str) -> Connection | None:
+        """A worker that may not register; None if it is gone."""
+        link = self.workers.pop(worker, None)
+        if link is None:
+            return None
+        about = (link.connection.peer.name, reason)
+        if about not in self._told and len(self._told) < TURNED_AWAY_TOLD_MAX:
+            self._told.add(about)
+            _log.error("worker %s is turned away: %s", *about)
+        return link.connection
+
+    def busy(self, message: Busy) -> None:
+        """A function holds up a worker."""
         link = self.workers.get(message.worker)
         if link is None:
-            return False
-        link.busy_at_s = time.monotonic()
+            return
         if message.seconds < link.busy_told_s:
             link.busy_told_s = 0.0
         if message.seconds >= max(BUSY_TOLD_SECONDS, 2 * link.busy_told_s):
             link.busy_told_s = message.seconds
             name = link.connection.peer.name
             _log.warning("worker %s is held up by %s, for %.1f s: others wait", name, message.what, message.seconds)
-        return True
 
     def close(self) -> None:
         """Cuts all of them; nobody is told."""
         workers = [link.connection for link in self.workers.values()]
-        for connection in [*workers, *self.gateways, *self.operators, *self.lifelines]:
+        others = [*self.gateways.values(), *self.operators.values(), *self.lifelines.values()]
+        for among in (self.workers, self.gateways, self.operators, self.lifelines):
+            among.clear()
+        for connection in [*workers, *others]:
             connection.abort("the coordinator begins anew")
-        self.workers.clear()
-        self.gateways.clear()
-        self.operators.clear()
-        self.lifelines.clear()

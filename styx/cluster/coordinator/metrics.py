@@ -59,7 +59,7 @@ def _deployment(session: CoordinatorSession | None) -> Iterator[Metric]:
     yield gauge("styx_generation", "Generation.", -1 if core is None else core.generation)
     yield gauge("styx_epoch", "The last epoch that has ended.", -1 if core is None else core.epoch)
     yield gauge("styx_app_version", "Version of the app that runs.", 0 if core is None else core.app_version)
-    deploying = session is not None and session.deploying is not None
+    deploying = session is not None and session.plane.rollout.under_way is not None
     yield gauge("styx_deploying", "1 while a deployment is under way.", deploying)
     fenced = _UNKNOWN if session is None else not session.journal.log_away
     yield gauge(
@@ -68,10 +68,10 @@ def _deployment(session: CoordinatorSession | None) -> Iterator[Metric]:
 
 
 def _workers(session: CoordinatorSession | None) -> Iterator[Metric]:
-    registered = 0 if session is None else len(session.links.workers)
+    registered = 0 if session is None else len(session.plane.roster.workers)
     members = frozenset() if session is None else session.core.membership.members
     live = frozenset() if session is None else session.core.live
-    leaving = () if session is None else [link.number for link in session.links.workers.values() if link.leaving]
+    leaving = () if session is None else [each.number for each in session.plane.roster.workers.values() if each.leaving]
     states = {
         "registered": registered,
         "live": len(live),

@@ -18,7 +18,6 @@ from styx.cluster.coordinator.counters import Counters
 from styx.cluster.coordinator.journal import ClusterJournal
 from styx.cluster.coordinator.log_reach import check_begun, check_reach
 from styx.cluster.coordinator.metrics import exposition
-from styx.cluster.coordinator.runtimes import read_runtime
 from styx.cluster.coordinator.session import CoordinatorSession
 from styx.cluster.identifiers import coordinator_producer
 from styx.cluster.options import (
@@ -32,6 +31,7 @@ from styx.coordinator.events import Started
 from styx.deployment import versions
 from styx.deployment.package import pack, read_header
 from styx.deployment.package_format import PackageHeader, PackageRefused
+from styx.deployment.recorded_runtime import read_runtime
 from styx.errors import ConfigurationError, EngineFailed
 from styx.kafka.appender import Appender
 from styx.kafka.batch import RECORD_BYTES_MAX

@@ -10,6 +10,7 @@ import msgspec
 from styx.cluster.coordinator.links import WorkerLink
 from styx.cluster.wire import Heartbeat
 from styx.coordinator.coordinator import Coordinator
+from styx.coordinator.roster import Registration
 
 if TYPE_CHECKING:
     from styx.cluster.coordinator.process import CoordinatorProcess
@@ -92,7 +93,7 @@ def status_of(process: CoordinatorProcess) -> Status:
         return Status(app=process.app_name, waiting=process.away, refused=process.refused)
     core, now_s = session.core, time.monotonic()
     epochs, transactions = session.rates.per_second()
-    deploying = session.deploying
+    rollout, workers = session.plane.rollout.under_way, session.plane.roster.workers
     return Status(
         app=process.app_name,
         waiting=None,
@@ -107,10 +108,14 @@ def status_of(process: CoordinatorProcess) -> Status:
         workers_wanted=core.workers_wanted,
         workers_auto=core.membership.wanted is None,
         app_version=core.app_version,
-        deploying=None if deploying is None else deploying.stage.name.lower().replace("_", " "),
+        deploying=None if rollout is None else rollout.stage.name.lower().replace("_", " "),
         snapshot=_snapshot(session, now_s),
-        workers=[_worker(link, core, now_s) for link in session.links.workers.values()],
-        gateways=sorted(connection.peer.name for connection in session.links.gateways),
+        workers=[
+            _worker(link, workers[link.number], core, now_s)
+            for link in session.links.workers.values()
+            if link.number in workers
+        ],
+        gateways=sorted(connection.peer.name for connection in session.links.gateways.values()),
         refused=process.refused,
     )
 
@@ -127,7 +132,7 @@ def _snapshot(session: CoordinatorSession, now_s: float) -> SnapshotStatus:
     )
 
 
-def _worker(link: WorkerLink, core: Coordinator, now_s: float) -> WorkerStatus:
+def _worker(link: WorkerLink, worker: Registration, core: Coordinator, now_s: float) -> WorkerStatus:
     peer, beat = link.connection.peer, link.heartbeat
     status = WorkerStatus(
         number=link.number,
@@ -135,8 +140,8 @@ def _worker(link: WorkerLink, core: Coordinator, now_s: float) -> WorkerStatus:
         address=peer.address,
         member=link.number in core.membership.members,
         slots=sorted(slot for slot, owner in core.owners.items() if owner == link.number),
-        leaving=link.leaving,
-        problems={version: problem for version, problem in link.refused.items() if version >= core.app_version},
+        leaving=worker.leaving,
+        problems={version: problem for version, problem in worker.refused.items() if version >= core.app_version},
     )
     if beat is not None:
         status.heard_s = round(now_s - link.heard_at_s, 2)

@@ -2,57 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
-
-import pytest
-
-from styx.cluster.background import Background
-from styx.cluster.coordinator.runtimes import NAME, Runtimes, read_runtime
-from styx.process.runtime import FACT, RUNTIME
+from styx.coordinator.control_events import ControlEffect, RuntimeStored, StoreRuntime, TurnAway, WorkerArrived
+from styx.coordinator.runtimes import Runtimes
+from styx.deployment.recorded_runtime import NAME, read_runtime, write_runtime
+from styx.process.runtime import RUNTIME
 from styx.store.memory import MemoryStore
-from styx.transport import Connection, Hello
-
-
-class FakeConnection:
-    closed = False
-
-    def __init__(self, name: str, runtime: str | None) -> None:
-        facts = {} if runtime is None else {FACT: runtime}
-        self.peer = Hello(cluster="c", role="worker", name=name, incarnation=name, facts=facts)
 
 
 class Setting:
-    """`run` does what was put into the background."""
+    """`run` does what is wanted of the store. Workers have numbers in the order of their arrival."""
 
     def __init__(self, recorded: str = "") -> None:
         self.store = MemoryStore()
         self.accepted: list[str] = []
         self.turned_away: list[str] = []
         self.reasons: list[str] = []
-        self._todo: list[tuple[Callable[[], Any], Callable[[Any], None], Callable[[OSError], None]]] = []
-        self.runtimes = Runtimes(self.store, cast(Background, self), recorded, self._turn_away)
+        self._names: list[str] = []
+        self._todo: list[str] = []
+        self.runtimes = Runtimes(recorded)
 
-    def submit(
-        self, what: str, run: Callable[[], Any], ended: Callable[[Any], None], gave_up: Callable[[OSError], None]
-    ) -> None:
-        self._todo.append((run, ended, gave_up))
+    def run(self, problem: str = "") -> None:
+        todo, self._todo = self._todo, []
+        for runtime in todo:
+            if not problem:
+                write_runtime(self.store, runtime)
+            self._do(*self.runtimes.stored(RuntimeStored(problem)))
 
-    def run(self, error: OSError | None = None) -> None:
-        for run, ended, gave_up in self._todo:
-            if error is None:
-                ended(run())
+    def worker(self, name: str, runtime: str | None) -> int:
+        self._names.append(name)
+        number = len(self._names) - 1
+        self._do(*self.runtimes.arrived(WorkerArrived(number, name, name, "", runtime or "")))
+        return number
+
+    def _do(self, admitted: list[WorkerArrived], effects: list[ControlEffect]) -> None:
+        self.accepted += [worker.name for worker in admitted]
+        for effect in effects:
+            if isinstance(effect, TurnAway):
+                self.turned_away.append(self._names[effect.worker])
+                self.reasons.append(effect.reason)
             else:
-                gave_up(error)
-        self._todo = []
-
-    def worker(self, name: str, runtime: str | None) -> None:
-        connection = cast(Connection, FakeConnection(name, runtime))
-        self.runtimes.admit(connection, lambda each: self.accepted.append(each.peer.name))
-
-    def _turn_away(self, connection: Connection, reason: str) -> None:
-        self.turned_away.append(connection.peer.name)
-        self.reasons.append(reason)
+                assert isinstance(effect, StoreRuntime)
+                self._todo.append(effect.runtime)
 
 
 def test_the_first_worker_decides_and_the_store_keeps_it() -> None:
@@ -78,21 +68,22 @@ def test_epochs_that_were_recorded_are_run_on_what_ran_them() -> None:
     assert "stop the coordinator" in setting.reasons[0]
 
 
-def test_each_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    setting = Setting("one")
-    for _ in range(3):
-        setting.worker("a", "two")
-    assert (len(caplog.records), len(setting.turned_away)) == (1, 3)
-
-
 def test_a_store_that_is_away_is_tried_again_by_the_next_worker() -> None:
     setting = Setting()
     setting.worker("a", "one")
-    setting.run(OSError("away"))
-    assert (setting.accepted, setting.turned_away) == ([], ["a"])
+    setting.run("away")
+    assert (setting.accepted, setting.turned_away, setting.reasons) == ([], ["a"], ["away"])
     setting.worker("a", "two")
     setting.run()
     assert (setting.accepted, read_runtime(setting.store)) == (["a"], "two")
+
+
+def test_one_that_is_gone_before_the_store_answers_is_not_admitted() -> None:
+    setting = Setting()
+    setting.runtimes.lost(setting.worker("a", "one"))
+    setting.worker("b", "one")
+    setting.run()
+    assert setting.accepted == ["b"]
 
 
 def test_a_store_without_it() -> None:

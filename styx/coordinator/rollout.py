@@ -1,0 +1,254 @@
+"""The rollout of a version of the app: offered, checked, stored, handed out, switched to, active. One at a time.
+
+The orders that a rollout rests on are here. Nothing is handed out that the store does not have. Every worker can run
+the version before any is to switch. It is active once a marker in the log says so, and only then is it told to run.
+One that is refused, or given up, has changed nothing. A check alone (`deploy --check`) takes the same way with a number
+below 0, stores nothing, never switches, and ends with the command that waits for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from styx.coordinator.control_events import (
+    A_WORKER,
+    Announce,
+    Answer,
+    HandOut,
+    NoteRunning,
+    Package,
+    PackageOffered,
+    PackageStored,
+    ReadVersionBefore,
+    RollbackAsked,
+    RolloutEnded,
+    Said,
+    StorePackage,
+    VersionRead,
+)
+from styx.coordinator.coordinator import Coordinator
+from styx.coordinator.events import DeployWanted, StateFound
+from styx.coordinator.phase import Phase
+from styx.coordinator.roster import Registration, Roster
+from styx.deployment.description import refusal, refusal_to_go_back
+
+
+class Stage(Enum):
+    """Where a rollout is."""
+
+    READING = "the version before the present one is read from the store"
+    CHECKING = "members have yet to say which operators have state"
+    STORING = "the package is on its way to the store"
+    HANDING_OUT = "workers have the code, and have yet to say that they can run it"
+    SWITCHING = "all state is checked, and the version begins with a planned change"
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """A rollout that has not ended. `by` waits for its answer. `back`: the version is one that ran before this number.
+    `notes` are what an operator should know of the state, a line each.
+    """
+
+    by: int
+    only_check: bool
+    stage: Stage
+    package: Package | None = None
+    back: int | None = None
+    version: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+class Rollout:
+    """`active` is the version that runs with its package, None before the first. `under_way`: None if none is.
+
+    Looks at the workers in `roster` and at the protocol's `core`; changes neither.
+    """
+
+    def __init__(self, app: str, core: Coordinator, roster: Roster) -> None:
+        self.active: tuple[int, Package] | None = None
+        self.under_way: UnderWay | None = None
+        self._app = app
+        self._core = core
+        self._roster = roster
+        self._checks = 0
+
+    @property
+    def version(self) -> int:
+        """The version that runs; 0 before the first."""
+        return 0 if self.active is None else self.active[0]
+
+    # What is asked -----------------------------------------------------------------------------------------
+
+    def offered(self, event: PackageOffered) -> list[Said]:
+        """A package is to run, or might."""
+        if event.by == A_WORKER and (self.active is not None or self.under_way is not None):
+            return []  # what a worker was started with is a first version, and no other one
+        if self.under_way is not None:
+            return self._answer(event.by, False, "another deployment is under way; wait for its end")
+        return self._begin(UnderWay(event.by, event.only_check, Stage.CHECKING), event.package)
+
+    def back_asked(self, event: RollbackAsked) -> list[Said]:
+        """The version before the present one is to run, or might."""
+        if self.under_way is not None:
+            return self._answer(event.by, False, "another deployment is under way; wait for its end")
+        self.under_way = UnderWay(event.by, event.only_check, Stage.READING, back=self.version)
+        return [ReadVersionBefore(self.version)]
+
+    def version_read(self, event: VersionRead) -> list[Said]:
+        """The version before the present one is there, if there is one."""
+        under_way = self.under_way
+        if under_way is None or under_way.stage is not Stage.READING or under_way.back != event.before:
+            return []  # of a check that nobody waits for
+        self.under_way = None
+        if event.package is None:
+            return self._answer(under_way.by, False, "there is no version before the present one")
+        return self._begin(under_way, event.package)
+
+    def _begin(self, under_way: UnderWay, package: Package | str) -> list[Said]:
+        if isinstance(package, str):
+            return self._answer(under_way.by, False, package)
+        name = package.header.description.name
+        if name != self._app:
+            return self._answer(
+                under_way.by, False, f"this deployment is of app {self._app!r}, and the package holds {name!r}"
+            )
+        if self.active is not None and self.active[1].header.fingerprint == package.header.fingerprint:
+            return self._answer(under_way.by, True, f"version {self.version} runs already, and is this very code")
+        under_way.package, under_way.stage = package, Stage.CHECKING
+        self.under_way = under_way
+        return []
+
+    def operator_gone(self, by: int) -> list[Said]:
+        """A check alone is for whoever waits for it; a rollout that was ordered goes on."""
+        under_way = self.under_way
+        if under_way is None or under_way.by != by or not under_way.only_check:
+            return []
+        self.under_way = None
+        return [DeployWanted(self._core.app_version)] if under_way.stage is Stage.SWITCHING else []
+
+    # Its stages --------------------------------------------------------------------------------------------
+
+    def advance(self) -> list[Said] | None:
+        """Goes one stage further if it can; None if it waits for something."""
+        under_way = self.under_way
+        if under_way is None or under_way.package is None:
+            return None
+        if under_way.stage is Stage.CHECKING:
+            return self._check(under_way, under_way.package)
+        if under_way.stage is Stage.HANDING_OUT:
+            return self._taken(under_way)
+        if under_way.stage is Stage.SWITCHING:
+            return self._switch(under_way, under_way.package)
+        return None
+
+    def _check(self, under_way: UnderWay, package: Package) -> list[Said] | None:
+        """Refuses what operators alone show to be impossible, before anything is stored."""
+        if self.active is not None:
+            members = self._roster.members(self._core.membership.members)
+            if not self._settled(members):
+                return None
+            reason = self._refusal(under_way, package, members)
+            if reason is not None:
+                return self._ended(under_way, False, reason)
+        if not under_way.only_check:
+            under_way.stage = Stage.STORING
+            return [StorePackage(package)]
+        self._checks += 1
+        return self._hand_out(under_way, package, -self._checks)
+
+    def _settled(self, members: list[Registration]) -> bool:
+        """Every member has said which operators have state in this generation."""
+        core = self._core
+        beats = [member.beat for member in members]
+        return core.phase is Phase.RUNNING and all(
+            beat is not None and beat.generation == core.generation and beat.loaded for beat in beats
+        )
+
+    def _refusal(self, under_way: UnderWay, package: Package, members: list[Registration]) -> str | None:
+        assert self.active is not None
+        old, new = self.active[1].header.description, package.header.description
+        with_state = {o for member in members if member.beat is not None for o in member.beat.operators}
+        reason = refusal(old, new, with_state)
+        if reason is None and under_way.back is not None:
+            return refusal_to_go_back(old, new, with_state)
+        return reason
+
+    def stored(self, event: PackageStored) -> list[Said]:
+        """The store has the package, or does not take it."""
+        under_way = self.under_way
+        if under_way is None or under_way.stage is not Stage.STORING or under_way.package is None:
+            return []
+        if event.problem:
+            return self._ended(under_way, False, event.problem)
+        return self._hand_out(under_way, under_way.package, event.version)
+
+    def _hand_out(self, under_way: UnderWay, package: Package, version: int) -> list[Said]:
+        under_way.version, under_way.stage = version, Stage.HANDING_OUT
+        return [HandOut(worker, version, package) for worker in self._roster.workers]
+
+    def registered(self, worker: int) -> list[Said]:
+        """What a worker that has registered needs in order to take part, now or behind a switch."""
+        said: list[Said] = [] if self.active is None else [HandOut(worker, *self.active)]
+        under_way = self.under_way
+        if under_way is not None and under_way.package is not None and under_way.version:
+            said.append(HandOut(worker, under_way.version, under_way.package))
+        return said
+
+    def may_join(self, registration: Registration) -> bool:
+        """It can run what runs, and what is about to."""
+        if self.active is None or self.active[0] not in registration.taken:
+            return False
+        under_way = self.under_way
+        switching = under_way is not None and under_way.stage is Stage.SWITCHING
+        return not switching or (under_way is not None and under_way.version in registration.taken)
+
+    def _taken(self, under_way: UnderWay) -> list[Said] | None:
+        """Every worker that is there can run it, whether it takes part or not: any of them may have to."""
+        workers = self._roster.workers.values()
+        for each in workers:
+            if under_way.version in each.refused:
+                problem = f"worker {each.name} cannot run it: {each.refused[under_way.version]}"
+                return self._ended(under_way, False, problem)
+        if not all(under_way.version in each.taken for each in workers):
+            return None
+        under_way.stage = Stage.SWITCHING
+        return [DeployWanted(under_way.version, under_way.only_check)]
+
+    def state_found(self, effect: StateFound) -> list[Said]:
+        """What the check of all state has found."""
+        under_way = self.under_way
+        if under_way is None or under_way.version != effect.version:
+            return []
+        reason = effect.findings.refusal()
+        if reason is not None:
+            late = "state that was changed while it was deployed: " if under_way.notes else ""
+            return self._ended(under_way, False, late + reason)
+        under_way.notes = effect.findings.notes()
+        if under_way.only_check:
+            return self._ended(under_way, True, "it can be deployed")
+        return []
+
+    def _switch(self, under_way: UnderWay, package: Package) -> list[Said] | None:
+        """It runs, and a coordinator that starts anew would find it; before the first one nothing can run at all."""
+        core = self._core
+        marked = core.phase in (Phase.LOADING, Phase.RUNNING)
+        if core.app_version != under_way.version or not (marked or self.active is None):
+            return None
+        said = self.activate(under_way.version, package)
+        before = "" if under_way.back is None else f", with the code from before version {under_way.back}"
+        return said + self._ended(under_way, True, f"version {under_way.version} runs{before}")
+
+    def activate(self, version: int, package: Package) -> list[Said]:
+        """This version runs from now on."""
+        self.active = version, package
+        return [Announce(version, package), NoteRunning(version)]
+
+    def _ended(self, under_way: UnderWay, done: bool, text: str) -> list[Said]:
+        self.under_way = None
+        lines = "\n".join([text, *under_way.notes]) if done else text
+        ended: list[Said] = [] if under_way.only_check else [RolloutEnded(under_way.version, done)]
+        return ended + self._answer(under_way.by, done, lines)
+
+    def _answer(self, to: int, done: bool, text: str) -> list[Said]:
+        return [Answer(to, done, text)]

@@ -1,0 +1,113 @@
+"""The control plane's effects, carried out; those of the protocol behind it are its own host's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from styx.coordinator.control_events import (
+    Admit,
+    Announce,
+    Answer,
+    Disconnect,
+    Effect,
+    Event,
+    HandOut,
+    NoteRunning,
+    Package,
+    PackageStored,
+    ReadVersionBefore,
+    RolloutEnded,
+    RuntimeStored,
+    Serve,
+    StandBy,
+    StorePackage,
+    StoreRuntime,
+    TurnAway,
+    VersionRead,
+)
+from styx.coordinator.control_plane import ControlPlane
+from styx.deployment import recorded_runtime, versions
+from styx.host.coordinator_host import CoordinatorHost
+from styx.host.ports import Connections, Objects
+
+
+class ControlHost:
+    """Of `plane`; `protocol` hosts what is behind it. `opened` checks a package's signature and reads its header, or
+    says why it cannot be used.
+    """
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        protocol: CoordinatorHost,
+        connections: Connections,
+        objects: Objects,
+        opened: Callable[[bytes], Package | str],
+        give: Callable[[Event], None],
+    ) -> None:
+        self.plane = plane
+        self._protocol = protocol
+        self._objects = objects
+        self._opened = opened
+        self._give = give
+        self._do: dict[type, Callable[[Any], None]] = {
+            Admit: connections.admit,
+            TurnAway: connections.turn_away,
+            Disconnect: connections.disconnect,
+            HandOut: connections.hand_out,
+            StandBy: connections.stand_by,
+            Serve: connections.serve,
+            Announce: connections.announce,
+            Answer: connections.answer,
+            RolloutEnded: connections.rollout_ended,
+            StoreRuntime: self._store_runtime,
+            StorePackage: self._store_package,
+            NoteRunning: self._note_running,
+            ReadVersionBefore: self._read_version_before,
+        }
+
+    def do(self, effect: Effect) -> None:
+        """Begins what the control plane, or the protocol, wants done."""
+        do = self._do.get(type(effect), self._protocol.do)
+        do(effect)
+
+    def _store_runtime(self, effect: StoreRuntime) -> None:
+        store = self._objects.store
+        self._objects.submit(
+            "storing what the workers run on",
+            lambda: recorded_runtime.write_runtime(store, effect.runtime),
+            lambda _: self._give(RuntimeStored()),
+            lambda error: self._give(RuntimeStored(f"the store does not take what the workers run on: {error}")),
+        )
+
+    def _store_package(self, effect: StorePackage) -> None:
+        store = self._objects.store
+        self._objects.submit(
+            "storing a version of the app",
+            lambda: versions.store_version(store, effect.package.content),
+            lambda version: self._give(PackageStored(version)),
+            lambda error: self._give(PackageStored(0, f"the store is out of reach: {error}")),
+        )
+
+    def _note_running(self, effect: NoteRunning) -> None:
+        store = self._objects.store
+        self._objects.submit(
+            f"noting that version {effect.version} runs",
+            lambda: versions.note_running(store, effect.version),
+            lambda _: None,
+            lambda _: None,
+        )
+
+    def _read_version_before(self, effect: ReadVersionBefore) -> None:
+        store, before = self._objects.store, effect.version
+
+        def read(content: bytes | None) -> None:
+            self._give(VersionRead(before, None if content is None else self._opened(content)))
+
+        self._objects.submit(
+            f"loading the version before {before}",
+            lambda: versions.load_version_before(store, before),
+            read,
+            lambda error: self._give(VersionRead(before, f"the store is out of reach: {error}")),
+        )
