@@ -29,7 +29,9 @@ class Package(NamedTuple):
 
 @dataclass(slots=True)
 class VersionFound:
-    """The version that the log says was running. Comes before `Started`; not if none ever ran."""
+    """The version that the log, or before the first generation the store, says was running. Comes before `Started`; not
+    if none ever ran.
+    """
 
     version: int
     package: Package
@@ -133,6 +135,14 @@ class PackageStored:
 
 
 @dataclass(slots=True)
+class RunningNoted:
+    """The answer to `NoteRunning`; `problem` if the store has no note."""
+
+    version: int
+    problem: str = ""
+
+
+@dataclass(slots=True)
 class ScaleAsked:
     """`by` wants so many workers to share the slots."""
 
@@ -177,6 +187,7 @@ ControlEvent = (
     | RollbackAsked
     | VersionRead
     | PackageStored
+    | RunningNoted
     | ScaleAsked
     | DrainAsked
     | RequestSetAside
@@ -236,7 +247,7 @@ class Announce:
 
 @dataclass(slots=True)
 class NoteRunning:
-    """Write to the store that this version has run, so that a rollback finds it."""
+    """Write to the store that this version has run, so that a rollback finds it, and answer `RunningNoted`."""
 
     version: int
 

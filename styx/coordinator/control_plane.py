@@ -25,6 +25,7 @@ from styx.coordinator.control_events import (
     PackageStored,
     RequestSetAside,
     RollbackAsked,
+    RunningNoted,
     RuntimeStored,
     Said,
     ScaleAsked,
@@ -74,7 +75,7 @@ class ControlPlane:
         self.runtimes = Runtimes(recorded_runtime)
         self._effects: list[Effect] = []
         self._take: dict[type, Any] = {
-            VersionFound: self._version_found,
+            VersionFound: lambda event: self._say(self.rollout.found(event)),
             WorkerArrived: lambda event: self._admit(*self.runtimes.arrived(event)),
             RuntimeStored: lambda event: self._admit(*self.runtimes.stored(event)),
             WorkerLost: self._lost,
@@ -87,6 +88,7 @@ class ControlPlane:
             RollbackAsked: lambda event: self._say(self.rollout.back_asked(event)),
             VersionRead: lambda event: self._say(self.rollout.version_read(event)),
             PackageStored: lambda event: self._say(self.rollout.stored(event)),
+            RunningNoted: lambda event: self._say(self.rollout.noted(event)),
             OperatorGone: lambda event: self._say(self.rollout.operator_gone(event.by)),
             DrainAsked: lambda event: self._say(self.departures.drain(event)),
             ScaleAsked: self._scale_asked,
@@ -185,16 +187,11 @@ class ControlPlane:
         if worker is not None:
             self._say(self.departures.leave(worker))
 
-    # Versions ----------------------------------------------------------------------------------------------
-
-    def _version_found(self, event: VersionFound) -> None:
-        self._say(self.rollout.activate(event.version, event.package))
+    # Gateways and operators --------------------------------------------------------------------------------
 
     def _gateway_arrived(self, event: GatewayArrived) -> None:
         active = self.rollout.active
         self._effects.append(Serve(event.gateway, *active) if active is not None else Serve(event.gateway, 0, None))
-
-    # Operators ---------------------------------------------------------------------------------------------
 
     def _answer(self, to: int, done: bool, text: str) -> None:
         self._effects.append(Answer(to, done, text))

@@ -1,9 +1,11 @@
 """The rollout of a version of the app: offered, checked, stored, handed out, switched to, active. One at a time.
 
 The orders that a rollout rests on are here. Nothing is handed out that the store does not have. Every worker can run
-the version before any is to switch. It is active once a marker in the log says so, and only then is it told to run.
-One that is refused, or given up, has changed nothing. A check alone (`deploy --check`) takes the same way with a number
-below 0, stores nothing, never switches, and ends with the command that waits for it.
+the version before any is to switch. It is active once a marker in the log says so; the first version, before which no
+worker takes part in anything, once a note in the store does. One that is refused, or given up, has changed nothing.
+
+A check alone (`deploy --check`) takes the same way with a number below 0, stores nothing, never switches, and ends with
+the command that waits for it.
 """
 
 from __future__ import annotations
@@ -23,8 +25,10 @@ from styx.coordinator.control_events import (
     ReadVersionBefore,
     RollbackAsked,
     RolloutEnded,
+    RunningNoted,
     Said,
     StorePackage,
+    VersionFound,
     VersionRead,
 )
 from styx.coordinator.coordinator import Coordinator
@@ -41,6 +45,7 @@ class Stage(Enum):
     CHECKING = "members have yet to say which operators have state"
     STORING = "the package is on its way to the store"
     HANDING_OUT = "workers have the code, and have yet to say that they can run it"
+    NOTING = "the store is told which version is the first, since no marker in the log says so yet"
     SWITCHING = "all state is checked, and the version begins with a planned change"
 
 
@@ -212,6 +217,21 @@ class Rollout:
                 return self._ended(under_way, False, problem)
         if not all(under_way.version in each.taken for each in workers):
             return None
+        if self.active is None and not under_way.only_check:
+            under_way.stage = Stage.NOTING
+            return [NoteRunning(under_way.version)]
+        return self._wanted(under_way)
+
+    def noted(self, event: RunningNoted) -> list[Said]:
+        """The store says that this is a version that has run, or has no note of it."""
+        under_way = self.under_way
+        if under_way is None or under_way.stage is not Stage.NOTING or under_way.version != event.version:
+            return []  # of a version that a marker speaks for
+        if event.problem:
+            return self._ended(under_way, False, event.problem)
+        return self._wanted(under_way)
+
+    def _wanted(self, under_way: UnderWay) -> list[Said]:
         under_way.stage = Stage.SWITCHING
         return [DeployWanted(under_way.version, under_way.only_check)]
 
@@ -230,19 +250,23 @@ class Rollout:
         return []
 
     def _switch(self, under_way: UnderWay, package: Package) -> list[Said] | None:
-        """It runs, and a coordinator that starts anew would find it; before the first one nothing can run at all."""
-        core = self._core
+        """It runs, and a coordinator that starts anew would find it."""
+        core, first = self._core, self.active is None
         marked = core.phase in (Phase.LOADING, Phase.RUNNING)
-        if core.app_version != under_way.version or not (marked or self.active is None):
+        if core.app_version != under_way.version or not (marked or first):
             return None
-        said = self.activate(under_way.version, package)
+        said = self._activate(under_way.version, package)
+        said += [] if first else [NoteRunning(under_way.version)]
         before = "" if under_way.back is None else f", with the code from before version {under_way.back}"
         return said + self._ended(under_way, True, f"version {under_way.version} runs{before}")
 
-    def activate(self, version: int, package: Package) -> list[Said]:
-        """This version runs from now on."""
+    def found(self, event: VersionFound) -> list[Said]:
+        """A coordinator that starts finds the version that runs; the one before may have ended without its note."""
+        return [*self._activate(event.version, event.package), NoteRunning(event.version)]
+
+    def _activate(self, version: int, package: Package) -> list[Said]:
         self.active = version, package
-        return [Announce(version, package), NoteRunning(version)]
+        return [Announce(version, package)]
 
     def _ended(self, under_way: UnderWay, done: bool, text: str) -> list[Said]:
         self.under_way = None

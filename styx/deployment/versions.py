@@ -53,6 +53,11 @@ def version_before(store: StoreReader, number: int) -> int:
     return max((other for other in ran if other < number), default=0)
 
 
+def newest_that_ran(store: StoreReader) -> int:
+    """The last version that has taken effect; 0 if none has."""
+    return version_before(store, 10**_DIGITS)
+
+
 def version_name(number: int) -> str:
     """The name of the object that holds its package."""
     return f"{PREFIX}{number:0{_DIGITS}d}"

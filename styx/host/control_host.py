@@ -18,6 +18,7 @@ from styx.coordinator.control_events import (
     PackageStored,
     ReadVersionBefore,
     RolloutEnded,
+    RunningNoted,
     RuntimeStored,
     Serve,
     StandBy,
@@ -95,8 +96,8 @@ class ControlHost:
         self._objects.submit(
             f"noting that version {effect.version} runs",
             lambda: versions.note_running(store, effect.version),
-            lambda _: None,
-            lambda _: None,
+            lambda _: self._give(RunningNoted(effect.version)),
+            lambda error: self._give(RunningNoted(effect.version, f"the store is out of reach: {error}")),
         )
 
     def _read_version_before(self, effect: ReadVersionBefore) -> None:

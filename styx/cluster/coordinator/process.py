@@ -195,6 +195,9 @@ class CoordinatorProcess:
             _log.warning("the manifest %s is damaged: its checksum does not match; trying the one before it", name)
         started = metadata.beginning(manifests, damaged, generations)
         check_begun(started, self.topics)
+        if not (started.generation or started.manifests):
+            # The first version stands in the store alone, until the first generation's marker names it.
+            started.app_version = versions.newest_that_ran(store)
         stored_epoch = max((manifest.epoch for manifest in started.manifests[:1]), default=-1)
         recorded = read_runtime(store) if generations.last_epoch > stored_epoch else ""
         return started, recorded

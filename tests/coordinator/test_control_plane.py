@@ -1,0 +1,130 @@
+"""Registrations, scaling and setting aside, as the control plane decides them."""
+
+from __future__ import annotations
+
+import pytest
+
+from styx.coordinator.control_events import (
+    Admit,
+    Answer,
+    CodeTaken,
+    Disconnect,
+    DrainAsked,
+    HandOut,
+    LeaveAsked,
+    RequestSetAside,
+    RuntimeStored,
+    ScaleAsked,
+    StandBy,
+    StoreRuntime,
+    TurnAway,
+    WorkerBeat,
+    WorkerBusy,
+)
+from styx.coordinator.events import Expel, ReleaseWorker, Started, Tick, WorkerLost
+from tests.coordinator.control_office import OPERATOR, ControlOffice, package
+
+PLACE = "3:17"
+
+
+def test_a_worker_takes_part_once_it_has_taken_what_runs() -> None:
+    office = ControlOffice().runs("a")
+    second = office.arrives("b")
+    assert office.did == [Admit(second), HandOut(second, 1, package("one", "cart"))]
+    assert second not in office.core.live
+    office.takes(second, 1, "No module named 'shop'")
+    assert second not in office.core.live
+    office.takes(second, 1)
+    assert (second in office.core.live, office.core.membership.addresses[second]) == (True, "host/b")
+
+
+def test_nobody_is_admitted_before_the_store_has_the_runtime() -> None:
+    office = ControlOffice(recorded_runtime="")
+    office.step(Started(0, []))
+    first, second = office.arrives("a", "one"), office.arrives("b", "one")
+    assert office.did == [StoreRuntime("one")]
+    assert office.step(RuntimeStored("away")) == [TurnAway(first, "away"), TurnAway(second, "away")]
+    third = office.arrives("a", "two")
+    assert office.step(RuntimeStored()) == [Admit(third)]
+    assert isinstance(office.step_arrival("c", "one")[0], TurnAway)
+    assert set(office.plane.roster.workers) == {third}
+
+
+def test_what_an_unregistered_worker_says_is_nobodys() -> None:
+    office = ControlOffice().runs("a")
+    for event in (CodeTaken(9, 1), WorkerBeat(9, 1, True), WorkerBusy(9), LeaveAsked(9), WorkerLost(9)):
+        assert office.step(event) == []
+
+
+def test_one_that_is_expelled_is_registered_no_more() -> None:
+    office = ControlOffice().runs("a")
+    office.core.membership._silence_max_s = 1.0
+    office.step(Tick(1.0))
+    assert Expel(1, "it has not been heard of for too long") in office.step(Tick(9.0))
+    assert office.plane.roster.workers == {}
+
+
+def test_one_that_leaves_joins_no_more_and_is_released_once_others_have_its_slots() -> None:
+    office = ControlOffice().runs("a")
+    second = office.arrives("b")
+    assert ReleaseWorker(second) in office.step(LeaveAsked(second)), "it has no slots yet"
+    assert second not in office.core.live
+    office.takes(second, 1)
+    assert second not in office.core.live
+    effects = office.step(LeaveAsked(1))
+    assert ReleaseWorker(1) not in effects
+    assert not office.plane.roster.workers[1].released
+
+
+def test_a_drained_worker_that_stands_by_is_released_at_once() -> None:
+    office = ControlOffice(1).runs("a")
+    second = office.arrives("b")
+    office.takes(second, 1)
+    assert office.step(Tick(1.0)) == [StandBy(second, True)]
+    assert office.step(DrainAsked(OPERATOR, "b")) == [
+        ReleaseWorker(second),
+        Answer(OPERATOR, True, "worker 'b' has no slots any more"),
+    ]
+    assert office.step(Tick(2.0)) == []
+
+
+def test_who_stands_by_is_told_when_it_is_needed() -> None:
+    office = ControlOffice(1).runs("a")
+    second = office.arrives("b")
+    office.takes(second, 1)
+    office.step(Tick(1.0))
+    office.step(ScaleAsked(OPERATOR, 2))
+    assert office.answers == [(True, "workers wanted: 2; slots move once they are there")]
+    assert office.core.changing
+    assert office.step(Tick(1.05)) == [StandBy(second, False)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "workers", "text"),
+    [
+        (1, 0, "2 slots can be shared by 1 to 2 workers, not by 0"),
+        (1, 3, "2 slots can be shared by 1 to 2 workers, not by 3"),
+        (None, 1, "the coordinator was started with --workers auto"),
+    ],
+)
+def test_a_number_of_workers_that_cannot_be_is_refused(wanted: int | None, workers: int, text: str) -> None:
+    office = ControlOffice(wanted)
+    office.step(Started(0, []))
+    (answer,) = office.step(ScaleAsked(OPERATOR, workers))
+    assert isinstance(answer, Answer)
+    assert (answer.done, answer.text.startswith(text), office.core.membership.wanted) == (False, True, wanted)
+
+
+def test_a_request_set_aside_ends_the_registration_of_whom_it_holds_up() -> None:
+    office = ControlOffice(2).runs("a", "b")
+    office.step(Tick(10.0))
+    office.step(WorkerBusy(2))
+    office.step(Tick(11.0))
+    assert office.step(RequestSetAside(OPERATOR, PLACE, "3:17 is set aside"))[0] == Disconnect(
+        2, "it is held up, and the request 3:17 is set aside"
+    )
+    assert "The others go on without b" in office.answers[0][1]
+    office.step(Tick(13.0))
+    (answer,) = office.step(RequestSetAside(OPERATOR, PLACE, "3:17 is set aside"))
+    assert isinstance(answer, Answer), "its watchdog says nothing any more"
+    assert "takes effect with the next generation" in answer.text
