@@ -35,7 +35,7 @@ from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import DeployWanted, StateFound
 from styx.coordinator.phase import Phase
 from styx.coordinator.roster import Registration, Roster
-from styx.deployment.description import refusal, refusal_to_go_back
+from styx.schema.description import refusal, refusal_to_go_back
 
 
 class Stage(Enum):

@@ -18,10 +18,10 @@ from styx.coordinator.control_events import (
 from styx.coordinator.control_plane import ControlPlane
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import MarkerAppended, MembersFenced, Started, WorkerSaid
-from styx.deployment.description import AppDescription, OperatorDescription
 from styx.deployment.package_format import PackageHeader
-from styx.deployment.state_findings import StateFindings
 from styx.protocol.messages import Loaded, StateChecked
+from styx.schema.description import AppDescription, OperatorDescription
+from styx.schema.state_findings import StateFindings
 
 OPERATOR = 7
 RUNTIME = "CPython 3.11"

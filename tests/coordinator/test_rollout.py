@@ -27,8 +27,8 @@ from styx.coordinator.control_events import (
 )
 from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import Started, StateFound, TellWorker, WorkerLost
-from styx.deployment.state_findings import StateFindings
 from styx.protocol.messages import CheckState
+from styx.schema.state_findings import StateFindings
 from tests.coordinator.control_office import OPERATOR, ControlOffice, handed, package
 
 MISFIT = StateFindings(10, 1, ["cart['a']: missing required field 'cents'"])
