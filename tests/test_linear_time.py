@@ -27,7 +27,7 @@ from styx.gateway.endpoint import RequestEndpoint
 from styx.gateway.result_json import result_json
 from styx.kafka.fetch import Chunk
 from styx.messages import Request, decode_request, encode_request
-from styx.protocol.messages import PendingTransaction
+from styx.protocol.manifest import PendingTransaction
 from styx.transport.address import parse_address
 from styx.transport.frame import UNAUTHENTICATED_FRAME_BYTES_MAX, FrameReader, FrameTooLarge, take_frame
 from styx.values.codec import decode_plain, shown

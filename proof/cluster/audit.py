@@ -20,7 +20,7 @@ from proof.cluster.recorded import Topics, newest_manifest, read_topics, snapsho
 from styx.cluster.options import cluster_limits
 from styx.messages import Reply, ReplyRecord, Request, reply_of
 from styx.model.app import App
-from styx.protocol.messages import Manifest
+from styx.protocol.manifest import Manifest
 from styx.store.base import Store
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history
 from styx.testing.patience import PATIENCE_SECONDS

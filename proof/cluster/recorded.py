@@ -14,7 +14,7 @@ from styx.kafka.reader import KafkaReader
 from styx.log.base import Record, Stream
 from styx.messages import ReplyRecord, Request, decode_reply, decode_request
 from styx.protocol.frames import decode_outcome
-from styx.protocol.messages import Manifest
+from styx.protocol.manifest import Manifest
 from styx.sequencer.external_record import decode_external
 from styx.snapshot.load import read_tables
 from styx.snapshot.manifest import read_manifests

@@ -22,7 +22,8 @@ from styx.coordinator.events import (
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, Objects
 from styx.log.base import Stream
-from styx.protocol.messages import LoadFailed, Manifest, ToWorker
+from styx.protocol.manifest import Manifest
+from styx.protocol.messages import LoadFailed, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote, encode
 from styx.snapshot import manifest as metadata
 

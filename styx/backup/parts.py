@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from styx.protocol.messages import Manifest, ObjectRef
+from styx.protocol.manifest import Manifest, ObjectRef
 from styx.snapshot.part import check_part
 
 Parts = dict[str, list[ObjectRef]]

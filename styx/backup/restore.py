@@ -24,7 +24,7 @@ from styx.deployment.versions import note_running, version_name
 from styx.errors import ConfigurationError
 from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import existing_topics, topics_of
-from styx.protocol.messages import Manifest
+from styx.protocol.manifest import Manifest
 from styx.snapshot.manifest import decode_manifest, encode_manifest, manifest_name
 from styx.snapshot.part import SLOT_PREFIX, ObjectCorrupt
 from styx.store.base import NotFound, Store, StoreReader

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from styx.protocol.messages import Manifest, SlotManifest
+from styx.protocol.manifest import Manifest, SlotManifest
 
 COUNTERS_SKIPPED: Final = 2**32
 """At least so many TIDs of each slot are left out, whatever the clock says."""

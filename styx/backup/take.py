@@ -33,7 +33,7 @@ from styx.cluster.coordinator.claim import Claim, encode_claim, read_claim
 from styx.deployment.package_format import PackageRefused, unseal
 from styx.deployment.versions import load_version, version_before, version_name
 from styx.errors import ConfigurationError
-from styx.protocol.messages import Manifest
+from styx.protocol.manifest import Manifest
 from styx.snapshot.manifest import encode_manifest, manifest_name, newest_first, read_manifests
 from styx.snapshot.part import ObjectCorrupt
 from styx.store.base import NotFound, Store, StoreReader

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from styx.protocol.frames import Failure
-from styx.protocol.messages import Commit, Conflicts, Done, LockDecision, LockReport, ToWorker, Validate, all_done
+from styx.protocol.messages import Commit, Conflicts, Done, LockDecision, LockReport, ToWorker, Validate
 
 
 class SnapshotDue(NamedTuple):
@@ -59,7 +59,7 @@ class EpochBarriers:
         return reports.keys() == self._workers
 
     def _barrier_1(self) -> Validate | None:
-        validate = all_done(self._done.values())
+        validate = _union(list(self._done.values()))
         self.new_max = validate.new_max
         self._collided = set(validate.collided)
         return validate if len(self._workers) > 1 else None
@@ -95,6 +95,18 @@ class EpochBarriers:
         self._round += 1
         self._reports = {}
         return LockDecision(self.generation, self.epoch, number, [(t, None) for t in cut], False, False, anew=True)
+
+
+def _union(reports: list[Done]) -> Validate:
+    return Validate(
+        reports[0].generation,
+        reports[0].epoch,
+        max(report.new_max for report in reports),
+        sorted(t for report in reports for t in report.aborted),
+        sorted(t for report in reports for t in report.collided),
+        sorted(t for report in reports for t in report.deferred),
+        sorted(t for report in reports for t in report.large),
+    )
 
 
 def _verdicts(failed: dict[int, Failure]) -> list[tuple[int, Failure | None]]:

@@ -42,7 +42,9 @@ from styx.coordinator.placement import place
 from styx.coordinator.snapshot_course import SnapshotCourse
 from styx.coordinator.snapshot_ledger import NO_COMMON_VERSION
 from styx.coordinator.state_checks import WHOLE, StateChecks
+from styx.protocol.manifest import Manifest
 from styx.protocol.messages import (
+    NOTHING,
     Broken,
     Conflicts,
     Done,
@@ -51,7 +53,6 @@ from styx.protocol.messages import (
     Loaded,
     LoadFailed,
     LockReport,
-    Manifest,
     Recover,
     Resume,
     SlotsStored,
@@ -61,7 +62,6 @@ from styx.protocol.messages import (
     ToWorker,
 )
 from styx.schema.state_findings import StateFindings
-from styx.worker.given_replies import NOTHING
 
 BREAKS_MAX = 3
 """Generations in a row that may break without an epoch before the worker that others cannot reach must join anew."""

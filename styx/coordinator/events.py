@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from styx.protocol.messages import Manifest, ToCoordinator, ToWorker
+from styx.protocol.manifest import Manifest
+from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.schema.state_findings import StateFindings
 
 # Events --------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from styx.coordinator.events import AppendNote, DeleteManifest, Effect, StoreMan
 from styx.coordinator.snapshot_clock import SnapshotClock
 from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.coordinator.state_checks import StateChecks
-from styx.protocol.messages import Manifest, SlotPart
+from styx.protocol.manifest import Manifest, SlotPart
 
 
 class SnapshotCourse:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from styx.coordinator.events import DeleteManifest, DeleteObjects, Effect, ReleaseLog
-from styx.protocol.messages import Manifest, ObjectRef, SlotManifest, SlotPart
+from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest, SlotPart
 
 NO_COMMON_VERSION: Final = (
     "The newest snapshot that can be read is older than the last deployment, and what was recorded between the two ran "

@@ -36,7 +36,7 @@ from styx.embedded_engine.watched_check import checked
 from styx.errors import ConfigurationError, EngineFailed
 from styx.model.app import App
 from styx.model.limits import Limits
-from styx.protocol.messages import Manifest
+from styx.protocol.manifest import Manifest
 from styx.sequencer.epoch_record import EpochPlan
 from styx.snapshot.load import Unusable, read_tables
 from styx.store.base import Store

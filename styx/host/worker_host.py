@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from styx.host.ports import Links, Objects, Outside, Recovery, WorkerJournal
-from styx.protocol.messages import SlotPart
+from styx.protocol.manifest import SlotPart
 from styx.snapshot.store import store_slots
 from styx.worker.events import (
     AppendEpochRecord,

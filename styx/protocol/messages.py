@@ -1,97 +1,23 @@
-"""Messages between workers and the coordinator, and what a snapshot manifest says. Plain msgpack arrays.
+"""Messages between workers and the coordinator. Plain msgpack arrays.
 
-Every message carries its generation; one of another generation is void. Data only, no decisions.
-Paper sections 5.3 (barriers), 6 (commit) and 7.1 (snapshots).
+Every message carries its generation; one of another generation is void. Paper sections 5.3 (barriers), 6 (commit) and
+7.1 (snapshots).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from typing import Final
 
 import msgspec
 
 from styx.protocol.frames import Failure
+from styx.protocol.manifest import Manifest, SlotPart
 from styx.schema.state_findings import StateFindings
 
-
-class ObjectRef(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`size` bytes of a stored object from `start` on, and their BLAKE2b digest: what one slot has in it."""
-
-    name: str
-    size: int
-    digest: bytes
-    start: int = 0
-
-
-class PendingTransaction(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A transaction that a snapshot finds sequenced but not ended: the input offset has moved past it.
-
-    `parked`: it waits for an outside function, and takes part in no epoch until a record resumes it.
-    """
-
-    tid: int
-    offset: int
-    timestamp_us: int
-    payload: bytes
-    sequential: bool
-    parked: bool
-    externals: dict[bytes, bytes] | None
-    repeats: list[tuple[str, int, int]]
-
-
-class PassedOver(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Requests of these offsets wait for an epoch with room; the others of their slot before `sequenced` do not."""
-
-    sequenced: int
-    offsets: list[int]
-
-
-class SlotPart(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A slot's part of a snapshot: where its input goes on, what is pending, and where the logs must be read from.
-
-    `replies` has, for each partition of the replies stream that later replies of the slot may stand in, an offset
-    before all of them. `stored` holds its changes since the last snapshot, or (`whole`) everything; None if that is
-    nothing. Requests before `next_offset` are sequenced, and of those behind it what `passed_over` says.
-    """
-
-    slot: int
-    next_offset: int
-    pending: list[PendingTransaction]
-    epochs_offset: int
-    replies: dict[int, int]
-    stored: ObjectRef | None
-    whole: bool = False
-    passed_over: PassedOver | None = None
-
-    @property
-    def sequenced(self) -> int:
-        """The last request that is sequenced stands before this offset."""
-        return self.next_offset if self.passed_over is None else self.passed_over.sequenced
-
-    def has_taken(self, offset: int) -> bool:
-        """The request that stands there is sequenced."""
-        return offset < self.sequenced and (self.passed_over is None or offset not in self.passed_over.offsets)
-
-
-class SlotManifest(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A slot in a manifest: its part, and all the objects that make its state, oldest first."""
-
-    part: SlotPart
-    objects: list[ObjectRef]
-
-
-class Manifest(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A complete snapshot: the state after `epoch`; `counter` is where every slot's TID counter stood then.
-
-    `app_version` is the version of the app that made it.
-    """
-
-    generation: int
-    epoch: int
-    counter: int
-    slots: list[SlotManifest]
-    app_version: int = 0
-
+Reached = tuple[int, int]
+"""(epoch, phase) of the last reply in the log: what is recorded up to there is decided."""
+NOTHING: Final[Reached] = (-1, 0)
+"""No reply is in the log."""
 
 # Worker to coordinator -----------------------------------------------------------------------------------------
 
@@ -106,7 +32,7 @@ class Loaded(msgspec.Struct, array_like=True, tag=1, gc=False):
     generation: int
     replay_until: int
     converted: bool = False
-    answered: tuple[int, int] = (-1, 0)
+    answered: Reached = NOTHING
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=2, gc=False):
@@ -215,7 +141,7 @@ class Resume(msgspec.Struct, array_like=True, tag=2, gc=False):
     """
 
     generation: int
-    answered: tuple[int, int] = (-1, 0)
+    answered: Reached = NOTHING
 
 
 class Join(msgspec.Struct, array_like=True, tag=3, gc=False):
@@ -228,7 +154,7 @@ class Join(msgspec.Struct, array_like=True, tag=3, gc=False):
 class Validate(msgspec.Struct, array_like=True, tag=4, gc=False):
     """Barrier 1 passed: the union of what the workers reported.
 
-    Not sent to a worker that is the only one: it knows all of that (`all_done`), and has gone on.
+    Not sent to a worker that is the only one: its own report is the union, and it has gone on.
     """
 
     generation: int
@@ -289,17 +215,3 @@ class CheckState(msgspec.Struct, array_like=True, tag=8, gc=False):
 
 
 ToWorker = Recover | Resume | Join | Validate | Commit | LockDecision | SnapshotEnded | CheckState
-
-
-def all_done(reports: Collection[Done]) -> Validate:
-    """What barrier 1 tells everybody; `reports` are those of all workers."""
-    first = next(iter(reports))
-    return Validate(
-        first.generation,
-        first.epoch,
-        max(report.new_max for report in reports),
-        sorted(t for report in reports for t in report.aborted),
-        sorted(t for report in reports for t in report.collided),
-        sorted(t for report in reports for t in report.deferred),
-        sorted(t for report in reports for t in report.large),
-    )

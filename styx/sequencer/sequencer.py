@@ -13,7 +13,7 @@ from typing import Final
 from msgspec.structs import astuple
 
 from styx.messages import Entity, requested_entity
-from styx.protocol.messages import PassedOver
+from styx.protocol.manifest import PassedOver
 from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import Resumed, SlotBatch
 

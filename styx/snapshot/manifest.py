@@ -14,7 +14,7 @@ import msgspec
 
 from styx.coordinator.events import Started
 from styx.log.base import LogReader, Stream
-from styx.protocol.messages import Manifest
+from styx.protocol.manifest import Manifest
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker
 from styx.sequencer.epoch_record import decode as decode_record
 from styx.store.base import NotFound, Store, StoreReader

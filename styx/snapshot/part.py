@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from styx.errors import EngineFailed
-from styx.protocol.messages import ObjectRef
+from styx.protocol.manifest import ObjectRef
 from styx.worker.slot import Delta
 
 MAGIC = b"STYXDLT3"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from styx.protocol.messages import Manifest, ObjectRef
+from styx.protocol.manifest import Manifest, ObjectRef
 from styx.snapshot.part import written_at
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from styx.protocol.messages import ObjectRef, SlotPart
+from styx.protocol.manifest import ObjectRef, SlotPart
 from styx.snapshot.part import encode_delta, object_name, reference
 from styx.store.base import Store
 from styx.worker.events import StoreSlots

@@ -5,7 +5,7 @@ A worker that was told of another store, in an upgrade that changes its address 
 
 from __future__ import annotations
 
-from styx.protocol.messages import Manifest
+from styx.protocol.manifest import Manifest
 from styx.store.base import NotFound, StoreReader
 
 

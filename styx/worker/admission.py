@@ -19,7 +19,7 @@ from styx.model.execution import ErrorTriple, Target, rejection, resolve_request
 from styx.model.function_spec import FunctionSpec
 from styx.model.limits import Limits
 from styx.protocol.frames import Failure
-from styx.protocol.messages import PendingTransaction
+from styx.protocol.manifest import PendingTransaction
 from styx.sequencer.arrival import Recorded
 from styx.worker.events import ReportPoison
 from styx.worker.placing import Placing

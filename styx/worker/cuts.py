@@ -15,8 +15,9 @@ from styx.errors import EngineFailed
 from styx.model.execution import ErrorTriple
 from styx.model.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
 from styx.protocol.frames import Failure
+from styx.protocol.messages import Reached
 from styx.sequencer.epoch_record import EpochPlan
-from styx.worker.given_replies import Reached, decided
+from styx.worker.given_replies import decided
 from styx.worker.invocation import CUT_CODE
 from styx.worker.root import RootTransaction
 

@@ -7,7 +7,7 @@ It is made when the epoch begins and dropped when the epoch has closed. Paper se
 from __future__ import annotations
 
 from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Result
-from styx.protocol.messages import Commit, Conflicts, Done, EpochStarted, LockDecision, LockReport, Validate, all_done
+from styx.protocol.messages import Commit, Conflicts, Done, EpochStarted, LockDecision, LockReport, Validate
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker import cuts, validation
 from styx.worker.done_report import done_report
@@ -133,7 +133,8 @@ class Epoch:
         if generation.alone:
             # The coordinator hears of barrier 1 together with what this worker says at barrier 2.
             self._done = done
-            self.validate(all_done([done]))
+            new_max, aborted, collided, deferred = done.new_max, done.aborted, done.collided, done.deferred
+            self.validate(Validate(done.generation, done.epoch, new_max, aborted, collided, deferred, done.large))
         else:
             self._tell(done)
 

@@ -15,11 +15,11 @@ from styx.messages import ReplyRecord
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.frames import Frame
-from styx.protocol.messages import Manifest, PassedOver, PendingTransaction, SlotPart, ToCoordinator, ToWorker
+from styx.protocol.manifest import Manifest, PassedOver, PendingTransaction, SlotPart
+from styx.protocol.messages import NOTHING, Reached, ToCoordinator, ToWorker
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan
 from styx.sequencer.external_record import ExternalRecord
-from styx.worker.given_replies import NOTHING, Reached
 from styx.worker.slot import Delta, Table
 
 # Events --------------------------------------------------------------------------------------------------------

@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.frames import Ack, Call, Drop, Result
-from styx.protocol.messages import Recover
+from styx.protocol.messages import NOTHING, Reached, Recover
 from styx.schema.conversion import converts
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded
 from styx.worker.executor import Executor
 from styx.worker.external_calls import OutsideCalls
-from styx.worker.given_replies import NOTHING, Reached
 from styx.worker.intake import Intake
 from styx.worker.notes import Notes
 from styx.worker.replies import Replies

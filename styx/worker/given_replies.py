@@ -11,13 +11,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from styx.protocol.messages import NOTHING, Reached
 from styx.worker.replay_difference import reply_digest
 
-Reached = tuple[int, int]
-"""(epoch, phase) of the last reply, as `ReplyRecord` has them."""
-NOTHING: Final[Reached] = (-1, 0)
 LOCK_PHASE: Final = 2
-
 
 KEPT_BYTES_MAX: Final = 64 * 1024 * 1024
 """Replies behind a snapshot that a recovery keeps as they are; of further ones it keeps digests."""

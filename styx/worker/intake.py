@@ -9,7 +9,7 @@ from __future__ import annotations
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.frames import ExternalDone
-from styx.protocol.messages import PassedOver, PendingTransaction
+from styx.protocol.manifest import PassedOver, PendingTransaction
 from styx.sequencer import tid
 from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import EpochPlan, SlotBatch

@@ -5,7 +5,7 @@ Takes the slot's changes away from it; never stores them. Paper section 7.1.
 
 from __future__ import annotations
 
-from styx.protocol.messages import PassedOver, PendingTransaction
+from styx.protocol.manifest import PassedOver, PendingTransaction
 from styx.worker.events import SlotContent
 from styx.worker.slot import Slot
 

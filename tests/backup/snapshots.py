@@ -10,7 +10,7 @@ from styx.cluster.coordinator.claim import NAME, Claim, encode_claim
 from styx.deployment.package_format import PackageHeader, seal
 from styx.deployment.versions import note_running, store_version
 from styx.model.limits import Limits
-from styx.protocol.messages import Manifest, ObjectRef, PendingTransaction, SlotManifest, SlotPart
+from styx.protocol.manifest import Manifest, ObjectRef, PendingTransaction, SlotManifest, SlotPart
 from styx.schema.description import AppDescription
 from styx.snapshot.load import read_tables
 from styx.snapshot.manifest import write_manifest

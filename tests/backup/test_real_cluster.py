@@ -25,7 +25,7 @@ from styx.backup.index import Index, object_name
 from styx.backup.places import backups, read_index
 from styx.cluster.options import cluster_limits
 from styx.messages import Reply, ReplyRecord, Request, decode_request
-from styx.protocol.messages import Manifest
+from styx.protocol.manifest import Manifest
 from styx.store import Store, open_store
 from styx.testing.history import HistoryReport, check_history
 from styx.testing.patience import PATIENCE_SECONDS

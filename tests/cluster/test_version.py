@@ -16,7 +16,7 @@ from styx.cluster import wire
 from styx.cluster.coordinator import claim
 from styx.deployment import package_format
 from styx.model import call_spec, limits
-from styx.protocol import frames as worker_messages
+from styx.protocol import frames, manifest
 from styx.protocol import messages as protocol
 from styx.schema import description, state_findings
 from styx.sequencer import epoch_record
@@ -28,18 +28,18 @@ from styx.transport import handshake
 T = TypeVar("T")
 
 MODULES = (
-    *(wire, protocol, worker_messages, handshake, limits),
+    *(wire, protocol, manifest, frames, handshake, limits),
     *(messages, epoch_record, record, call_spec, claim, description, package_format, state_findings),
 )
 FORMATS = (snapshot_object.MAGIC, metadata._MAGIC, package_format.MAGIC)
-DIGESTS = {3: "2b8056a03b162309e2541860"}
+DIGESTS = {3: "892211055f07a6936edc1bf6"}
 """Of `text()`, for the present version. Older ones need not stay."""
 _MODULE = re.compile(r"\bstyx(\.\w+)*\.(?=[A-Z])")
 """Where a class stands, which no process reads."""
 
 
 def text() -> str:
-    """Every message and record: its tag, and its fields in their order."""
+    """Every message and record: its tag, and its fields in their order; sorted, wherever they stand."""
     lines = [repr(magic) for magic in FORMATS]
     for module in MODULES:
         for struct in _own(module, msgspec.Struct):
@@ -47,7 +47,7 @@ def text() -> str:
             fields = [f"{field.encode_name}: {_plain(field)}" for field in msgspec.structs.fields(struct)]
             lines.append(f"{struct.__name__} {config.tag} {config.array_like} {', '.join(fields)}")
         lines += [f"{each.__name__} {get_type_hints(each)}" for each in _own(module, tuple) if hasattr(each, "_fields")]
-    return _MODULE.sub("", "\n".join(lines))
+    return _MODULE.sub("", "\n".join(sorted(lines)))
 
 
 def _own(module: ModuleType, kind: type[T]) -> list[type[T]]:

@@ -17,17 +17,8 @@ from styx.coordinator.events import (
     WorkerJoined,
     WorkerSaid,
 )
-from styx.protocol.messages import (
-    Conflicts,
-    Done,
-    Loaded,
-    Manifest,
-    SlotManifest,
-    SlotPart,
-    SlotsStored,
-    StateChecked,
-    ToCoordinator,
-)
+from styx.protocol.manifest import Manifest, SlotManifest, SlotPart
+from styx.protocol.messages import Conflicts, Done, Loaded, SlotsStored, StateChecked, ToCoordinator
 from styx.schema.state_findings import StateFindings
 
 

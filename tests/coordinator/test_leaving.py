@@ -13,10 +13,7 @@ from styx.coordinator.events import (
     WorkerLost,
 )
 from styx.coordinator.membership import SETTLE_S
-from styx.protocol.messages import (
-    Join,
-    Loaded,
-)
+from styx.protocol.messages import Join, Loaded
 from tests.coordinator.office import Office, released, snapshot
 
 

@@ -21,7 +21,7 @@ from styx.coordinator.snapshot_ledger import (
     WHOLE_SHARE,
     SnapshotLedger,
 )
-from styx.protocol.messages import Manifest, ObjectRef, SlotPart
+from styx.protocol.manifest import Manifest, ObjectRef, SlotPart
 
 SLOTS = 2
 

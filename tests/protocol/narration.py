@@ -14,6 +14,7 @@ from styx.coordinator import events as coordinator_events
 from styx.messages import ReplyRecord
 from styx.model.call_spec import CallSpec
 from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Failure, Result, WorkerMessage, decode_outcome
+from styx.protocol.manifest import Manifest, PendingTransaction
 from styx.protocol.messages import (
     Broken,
     CheckState,
@@ -26,8 +27,6 @@ from styx.protocol.messages import (
     LoadFailed,
     LockDecision,
     LockReport,
-    Manifest,
-    PendingTransaction,
     Recover,
     Resume,
     SlotsStored,

@@ -16,7 +16,7 @@ from styx.coordinator import coordinator, membership, state_checks
 from styx.coordinator.events import AppendNote, DeployWanted, NoteAppended, SweepObjects, WorkerLeaving
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.worker_host import WorkerHost
-from styx.protocol.messages import SlotPart
+from styx.protocol.manifest import SlotPart
 from styx.snapshot import store as snapshot_io
 from styx.worker import generation, slot, state_watch, worker
 from styx.worker.events import SlotPartsStored, StoreSlots

@@ -16,7 +16,7 @@ from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.plan import Fault, SimulationPlan
 from styx.coordinator import snapshot_ledger as snapshots
 from styx.coordinator.snapshot_ledger import SnapshotLedger
-from styx.protocol.messages import Manifest
+from styx.protocol.manifest import Manifest
 from styx.snapshot import manifest as metadata
 from styx.snapshot import store as snapshot_io
 from styx.store import MemoryStore

@@ -18,7 +18,8 @@ from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.model import context
 from styx.model.function_spec import READ_FUNCTION
 from styx.model.waiting import suspend
-from styx.protocol.messages import Done, SlotPart, SlotsStored
+from styx.protocol.manifest import SlotPart
+from styx.protocol.messages import Done, SlotsStored
 from styx.sequencer import epoch_record, sequencer
 from styx.snapshot import load as recovery
 from styx.snapshot.spans import spans

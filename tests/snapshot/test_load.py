@@ -7,7 +7,7 @@ import pytest
 from styx.log import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, encode_reply
-from styx.protocol.messages import Manifest, ObjectRef, SlotManifest, SlotPart
+from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest, SlotPart
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, SlotBatch, encode
 from styx.snapshot.load import Unusable, load_state, read_tables
 from styx.snapshot.store import store_slots

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from styx.log import Stream
 from styx.log.memory import MemoryLog
-from styx.protocol.messages import Manifest, ObjectRef, PendingTransaction, SlotManifest, SlotPart
+from styx.protocol.manifest import Manifest, ObjectRef, PendingTransaction, SlotManifest, SlotPart
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, encode
 from styx.snapshot.manifest import (
     MANIFEST_PREFIX,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from styx.protocol.messages import Manifest, ObjectRef, SlotManifest, SlotPart
+from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest, SlotPart
 from styx.snapshot.part import object_name
 from styx.snapshot.spans import Span, spans
 

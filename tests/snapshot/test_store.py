@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from styx.protocol.messages import SlotPart
+from styx.protocol.manifest import SlotPart
 from styx.snapshot import store as snapshot_io
 from styx.snapshot.part import decode_delta
 from styx.snapshot.store import store_slots

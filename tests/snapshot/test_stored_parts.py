@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from styx.protocol.messages import Manifest, ObjectRef, SlotManifest, SlotPart
+from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest, SlotPart
 from styx.snapshot.stored_parts import check_stored
 from styx.store import MemoryStore
 

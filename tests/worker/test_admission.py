@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from styx.messages import ReplyRecord, Request, encode_request
 from styx.model.limits import Limits
-from styx.protocol.messages import PendingTransaction
+from styx.protocol.manifest import PendingTransaction
 from styx.values.codec import encode_strict
 from styx.worker.admission import Admission, idempotency_id
 from styx.worker.events import ReportPoison

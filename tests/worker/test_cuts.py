@@ -7,9 +7,9 @@ import pytest
 from styx.errors import EngineFailed
 from styx.model.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
 from styx.protocol.frames import Failure
+from styx.protocol.messages import NOTHING
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker import cuts
-from styx.worker.given_replies import NOTHING
 from styx.worker.invocation import CUT_CODE
 from styx.worker.root import RootTransaction
 from tests.worker.execution import scripted_root

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from styx.messages import ReplyRecord, encode_reply
-from styx.worker.given_replies import NOTHING, GivenReplies, given_replies
+from styx.protocol.messages import NOTHING
+from styx.worker.given_replies import GivenReplies, given_replies
 from styx.worker.replay_difference import reply_digest
 
 EARLY, LATE, LARGE = (

@@ -12,7 +12,7 @@ from styx.messages import encode_request
 from styx.model.function_spec import READ_FUNCTION
 from styx.model.limits import Limits
 from styx.protocol.frames import ExternalDone
-from styx.protocol.messages import PendingTransaction
+from styx.protocol.manifest import PendingTransaction
 from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan, Resumed, SlotBatch
 from styx.worker.events import NotResumed, ReportPoison

@@ -14,18 +14,15 @@ from msgspec.structs import replace
 from styx.messages import Request, encode_request
 from styx.model.limits import Limits
 from styx.protocol.frames import Drop, Frame
+from styx.protocol.manifest import Manifest, PendingTransaction, SlotManifest, SlotPart
 from styx.protocol.messages import (
     Commit,
     Conflicts,
     Done,
     EpochStarted,
     Join,
-    Manifest,
-    PendingTransaction,
     Recover,
     Resume,
-    SlotManifest,
-    SlotPart,
     SnapshotEnded,
     ToWorker,
     Validate,

@@ -20,7 +20,8 @@ from styx.coordinator.events import (
     WorkerSaid,
 )
 from styx.metrics.histogram import STORE_SECONDS, Histogram
-from styx.protocol.messages import Broken, Manifest, SnapshotEnded
+from styx.protocol.manifest import Manifest
+from styx.protocol.messages import Broken, SnapshotEnded
 
 CAUSES: Final = (
     "start",

@@ -14,7 +14,7 @@ from styx.errors import EngineFailed
 from styx.kafka.address import KafkaAddress
 from styx.kafka.ends import LogEnds
 from styx.kafka.topics import Topics, existing_topics
-from styx.protocol.messages import Manifest
+from styx.protocol.manifest import Manifest
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 
 Partition = tuple[str, int]

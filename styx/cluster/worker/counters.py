@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from styx.metrics.histogram import STORE_SECONDS, Histogram
-from styx.protocol.messages import SlotPart
+from styx.protocol.manifest import SlotPart
 
 
 @dataclass(slots=True)

@@ -22,7 +22,8 @@ from styx.coordinator.events import (
     WorkerSaid,
     WorkersWanted,
 )
-from styx.protocol.messages import Broken, Conflicts, Done, Loaded, LoadFailed, ObjectRef, SlotPart, SlotsStored
+from styx.protocol.manifest import ObjectRef, SlotPart
+from styx.protocol.messages import Broken, Conflicts, Done, Loaded, LoadFailed, SlotsStored
 
 
 class Observed:

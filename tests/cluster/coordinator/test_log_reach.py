@@ -13,7 +13,7 @@ from styx.cluster.options import CoordinatorOptions, ProcessOptions, cluster_lim
 from styx.errors import EngineFailed
 from styx.kafka.address import parse_kafka_url
 from styx.kafka.topics import existing_topics, topics_of
-from styx.protocol.messages import Manifest, SlotManifest, SlotPart
+from styx.protocol.manifest import Manifest, SlotManifest, SlotPart
 from styx.snapshot.manifest import manifest_name, write_manifest
 from styx.store import MemoryStore
 from styx.testing.patience import PATIENCE_SECONDS

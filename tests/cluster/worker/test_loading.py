@@ -13,7 +13,7 @@ from styx.kafka.reader import KafkaReader
 from styx.log import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import decode_reply
-from styx.protocol.messages import Manifest, SlotManifest
+from styx.protocol.manifest import Manifest, SlotManifest
 from styx.snapshot.store import store_slots
 from styx.store import MemoryStore
 from styx.testing.patience import PATIENCE_SECONDS
