@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from styx.errors import EngineFailed, StyxError
+from styx.errors import ConfigurationError, EngineFailed, StyxError
 
 NAME_BYTES_MAX: Final = 1024
 """Length of a name in UTF-8; the same as S3's."""
@@ -34,6 +34,17 @@ class StoreCorrupt(EngineFailed):
             "back to an older snapshot."
         )
         self.name = name
+
+
+class StoreUnreachable(OSError):
+    """The object store does not answer, or not as it should; a later attempt may succeed."""
+
+
+class StoreRefused(ConfigurationError, OSError):
+    """The object store answers, and refuses: keys, rights, bucket, region or clock are wrong.
+
+    Also an `OSError`: an engine that is running when it comes up goes on without the store, as it does in an outage.
+    """
 
 
 class StoreReader(Protocol):

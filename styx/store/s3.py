@@ -24,8 +24,8 @@ from urllib3 import PoolManager, Retry, Timeout
 from urllib3.exceptions import HTTPError
 
 from styx.errors import ConfigurationError
-from styx.store.base import NotFound, can_begin_a_name, check_name, is_name
-from styx.store.s3_errors import StoreUnreachable, described, status_of
+from styx.store.base import NotFound, StoreUnreachable, can_begin_a_name, check_name, is_name
+from styx.store.s3_errors import described, status_of
 from styx.store.url import StoreUrl, split_url
 
 CONNECT_TIMEOUT_S: Final = 2.0

@@ -11,7 +11,7 @@ from typing import Final
 from minio.error import InvalidResponseError, MinioException, S3Error
 from urllib3.exceptions import HTTPError
 
-from styx.errors import ConfigurationError
+from styx.store.base import StoreRefused, StoreUnreachable
 
 _KEYS: Final = "check the access key and the secret key"
 _REGION: Final = "the bucket is in another region: give its region, and the endpoint of that region"
@@ -35,17 +35,6 @@ _REFUSALS: Final[dict[str, str]] = {
     "SignatureDoesNotMatch": f"the secret key does not fit the access key: {_KEYS}",
 }
 """What to do, for the codes that no later attempt answers better."""
-
-
-class StoreUnreachable(OSError):
-    """The object store does not answer, or not as it should; a later attempt may succeed."""
-
-
-class StoreRefused(ConfigurationError, OSError):
-    """The object store answers, and refuses: keys, rights, bucket, region or clock are wrong.
-
-    Also an `OSError`: an engine that is running when it comes up goes on without the store, as it does in an outage.
-    """
 
 
 def described(error: Exception, action: str, where: str) -> StoreUnreachable | StoreRefused:

@@ -70,9 +70,18 @@ STORES: Final[Mapping[str, StoreKind]] = {
             StoreOption("secret_key", required=True, secret=True),
         ),
     ),
+    "gs": StoreKind(
+        "gs://BUCKET/PREFIX",
+        "styx.store.gcs",
+        extra="gcs",
+        options=(
+            StoreOption("endpoint", "Another server than Google's; without a login if there is no key."),
+            StoreOption("service_account_key", secret=True),
+        ),
+    ),
     "file": StoreKind("file:///PATH", "styx.store.directory"),
 }
-USAGE: Final = " or ".join(kind.usage for kind in STORES.values())
+USAGE: Final = " or ".join(", ".join(kind.usage for kind in STORES.values()).rsplit(", ", 1))
 
 
 def kind_of(url: StoreUrl) -> StoreKind:

@@ -79,5 +79,5 @@ def test_keys_of_the_store_come_from_the_environment() -> None:
 
 def test_a_url_of_no_store_is_told_before_anything_starts() -> None:
     data = DataOptions(log="kafka://h", store="ftp://b/p")
-    with pytest.raises(ConfigurationError, match=r"'ftp://b/p' is not the URL of a store. Use s3://BUCKET/PREFIX or"):
+    with pytest.raises(ConfigurationError, match=r"'ftp://b/p' is not the URL of a store. Use s3://BUCKET/PREFIX, gs:"):
         process_options("w", Security(SECRET.encode(), "x"), "h:1", data, "h", 0, environment={})

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
+import obstore.store
 import pytest
 
-from styx.store import DirectoryStore, MemoryStore, Store
+from styx.store import DirectoryStore, MemoryStore, Store, open_store
+from styx.store.cloud import CloudStore
 from styx.store.s3 import S3Store
 from tests.real_services import RealMinio
+from tests.store.fake_s3 import fake_s3
 from tests.store.store_contract import StoreContract
 
 
@@ -17,6 +21,19 @@ class TestMemoryStore(StoreContract):
     @pytest.fixture
     def store(self) -> Store:
         return MemoryStore()
+
+
+class TestCloudStoreInMemory(StoreContract):
+    @pytest.fixture
+    def store(self) -> Store:
+        return CloudStore(obstore.store.MemoryStore(), "folder", "memory", "")
+
+
+class TestGoogleCloudStore(StoreContract):
+    @pytest.fixture
+    def store(self) -> Iterator[Store]:
+        with fake_s3() as server:
+            yield open_store("gs://bucket/folder", endpoint=f"http://{server.endpoint}")
 
 
 class TestDirectoryStore(StoreContract):
