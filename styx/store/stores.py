@@ -79,6 +79,17 @@ STORES: Final[Mapping[str, StoreKind]] = {
             StoreOption("service_account_key", secret=True),
         ),
     ),
+    "az": StoreKind(
+        "az://CONTAINER/PREFIX",
+        "styx.store.azure",
+        extra="azure",
+        options=(
+            StoreOption("account", "The Azure storage account.", required=True),
+            StoreOption("endpoint", "Its address, if not https://ACCOUNT.blob.core.windows.net."),
+            StoreOption("account_key", secret=True),
+            StoreOption("sas_token", secret=True),
+        ),
+    ),
     "file": StoreKind("file:///PATH", "styx.store.directory"),
 }
 USAGE: Final = " or ".join(", ".join(kind.usage for kind in STORES.values()).rsplit(", ", 1))

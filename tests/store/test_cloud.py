@@ -1,4 +1,4 @@
-"""What the stores of Google Cloud make of answers that a service gives at bad times only."""
+"""What the stores of Google Cloud and Azure make of answers that a service gives at bad times only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import pytest
 from styx.errors import ConfigurationError
 from styx.store import NotFound, Store, open_reader, open_store
 from styx.store.cloud import ATTEMPTS_MAX
+from tests.store.fake_azure import fake_azure
 from tests.store.fake_s3 import FakeS3, Request, fake_s3
+
+KEY = "bm8gc2VjcmV0"
 
 
 class Service(NamedTuple):
@@ -25,7 +28,7 @@ class Service(NamedTuple):
         return open_store(self.url, **self.options)
 
 
-SERVICES: dict[str, Callable[[], AbstractContextManager[FakeS3]]] = {"gs": fake_s3}
+SERVICES: dict[str, Callable[[], AbstractContextManager[FakeS3]]] = {"gs": fake_s3, "az": fake_azure}
 
 
 @pytest.fixture(params=SERVICES)
@@ -33,6 +36,8 @@ def service(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("styx.store.cloud.BACKOFF_S", 0.001)
     with SERVICES[request.param]() as server:
         options = {"endpoint": f"http://{server.endpoint}"}
+        if request.param == "az":
+            options |= {"account": "bank", "account_key": KEY}
         yield Service(server, f"{request.param}://bucket/folder", options)
 
 
@@ -78,7 +83,7 @@ def test_a_service_that_stays_overloaded_is_an_os_error_with_its_words(service: 
 def test_a_refusal_says_what_to_allow_and_is_an_os_error_too(service: Service, store: Store, status: int) -> None:
     for use in (lambda: store.get("a"), lambda: store.put("a", b""), lambda: store.list("")):
         service.server.script.extend([lambda request: request.fail(status, "Denied")])
-        with pytest.raises(ConfigurationError, match=r"let this login .*: roles/storage") as caught:
+        with pytest.raises(ConfigurationError, match=r"let this login .*: (roles/storage|Storage Blob)") as caught:
             use()
         assert isinstance(caught.value, OSError)
 
@@ -130,7 +135,8 @@ def test_a_put_new_whose_answer_was_lost_is_told_that_it_is_stored(service: Serv
 
 
 def test_an_object_deleted_before_it_could_be_compared_was_another(service: Service, store: Store) -> None:
-    service.server.script.append(lambda request: request.fail(412, "Exists"))
+    status = 412 if service.url.startswith("gs") else 409
+    service.server.script.append(lambda request: request.fail(status, "Exists"))
     assert not store.put_new("a", b"1")
     with pytest.raises(NotFound):
         store.get("a")
@@ -162,7 +168,8 @@ def test_a_put_in_parts_that_fails_leaves_nothing(
         store.put("a", b"0123456789ab")
     assert parts
     assert service.server.objects == {}
-    assert service.server.uploads == {}
+    if service.url.startswith("gs"):
+        assert service.server.uploads == {}  # Azure has no way to abort: uncommitted blocks go after a week
 
 
 def test_a_reader_only_reads(service: Service) -> None:
@@ -177,6 +184,8 @@ def test_a_reader_only_reads(service: Service) -> None:
     ("url", "options", "problem"),
     [
         ("gs://bucket", {"service_account_key": "{}"}, "there cannot be the bucket 'bucket' of Google Cloud Storage"),
+        ("az://container", {}, r"the store az://container needs the account"),
+        ("az://container", {"account": "a", "account_key": "no base64"}, "there cannot be the container 'container'"),
         ("gs:///prefix", {}, r"names no bucket\. Use gs://BUCKET/PREFIX"),
     ],
 )

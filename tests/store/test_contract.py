@@ -13,6 +13,8 @@ from styx.store import DirectoryStore, MemoryStore, Store, open_store
 from styx.store.cloud import CloudStore
 from styx.store.s3 import S3Store
 from tests.real_services import RealMinio
+from tests.store.azurite import azurite_container
+from tests.store.fake_azure import fake_azure
 from tests.store.fake_s3 import fake_s3
 from tests.store.store_contract import StoreContract
 
@@ -34,6 +36,23 @@ class TestGoogleCloudStore(StoreContract):
     def store(self) -> Iterator[Store]:
         with fake_s3() as server:
             yield open_store("gs://bucket/folder", endpoint=f"http://{server.endpoint}")
+
+
+class TestAzureStore(StoreContract):
+    @pytest.fixture
+    def store(self) -> Iterator[Store]:
+        with fake_azure() as server:
+            yield open_store(
+                "az://container/folder", account="bank", account_key="a2V5", endpoint=f"http://{server.endpoint}"
+            )
+
+
+@pytest.mark.slow
+class TestAzureStoreOnAzurite(StoreContract):
+    @pytest.fixture
+    def store(self) -> Store:
+        url, options = azurite_container()
+        return open_store(url, **options)
 
 
 class TestDirectoryStore(StoreContract):
