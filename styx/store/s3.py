@@ -1,7 +1,8 @@
 """The object store on S3 or a server that speaks its protocol, such as MinIO: one object of the bucket for each.
 
-An object is sent as one PUT, which the server does whole or not at all. Never sends an object in parts, and never waits
-long for a server that is away: whoever calls tries again.
+An object is sent as one PUT, which the server does whole or not at all. One from `MULTIPART_BYTES_MIN` on is sent in
+parts, which the server joins at the end: it is there whole from then on, and not at all before. Never waits long for a
+server that is away: whoever calls tries again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import builtins
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from logging import getLogger
 from threading import Lock
 from typing import Final
@@ -38,8 +40,18 @@ BACKOFF_S: Final = 0.2
 """The pause before the third attempt is twice this; there is none before the second."""
 CONNECTIONS_MAX: Final = 8
 """Connections to the server; further threads wait for one."""
-OBJECT_BYTES_MAX: Final = 5 * 1024**3
-"""The largest object that S3 takes in one PUT."""
+PUT_BYTES_MAX: Final = 5 * 1024**3
+"""The largest object that S3 takes in one PUT, as a conditional one is sent whatever its size."""
+MULTIPART_BYTES_MIN: Final = 64 * 1024**2
+"""The smallest object that is sent in parts: below, the requests more cost more than two connections save."""
+PART_BYTES: Final = 16 * 1024**2
+"""Each part but the last; S3 allows none below 5 MiB."""
+PARTS_AT_ONCE: Final = 2
+"""Parts of one object under way at a time. With the one read next, an object takes three times `PART_BYTES` of memory
+beside itself.
+"""
+OBJECT_BYTES_MAX: Final = 10_000 * PART_BYTES
+"""The largest object: S3 joins so many parts."""
 CONFLICTS_MAX: Final = 5
 """How often S3 may answer that another conditional PUT of the same name is just being done."""
 
@@ -94,7 +106,10 @@ class S3Store:
     def put(self, name: str, data: bytes) -> None:
         key = self._key(name)
         with self._described(f"put {name!r} in"):
-            self._send(key, data, {})
+            if len(data) < MULTIPART_BYTES_MIN:
+                self._send(key, data, {})
+            else:
+                self._send_in_parts(key, data)
 
     def put_new(self, name: str, data: bytes) -> bool:
         key = self._key(name)
@@ -163,10 +178,20 @@ class S3Store:
         return key
 
     def _send(self, key: str, data: bytes, headers: dict[str, str]) -> None:
-        if len(data) > OBJECT_BYTES_MAX:
-            raise StoreUnreachable(f"{key!r} has {len(data)} bytes; an object in {self._where} has {OBJECT_BYTES_MAX}")
+        self._check_size(key, data, PUT_BYTES_MAX)
         # The public method copies what it sends, and takes no condition.
         self._client._put_object(self._bucket, key, data, {"Content-Type": "application/octet-stream", **headers})
+
+    def _send_in_parts(self, key: str, data: bytes) -> None:
+        """Aborts the upload if a part of it fails: its parts would be kept, and paid for, without being listed."""
+        self._check_size(key, data, OBJECT_BYTES_MAX)
+        self._client.put_object(
+            self._bucket, key, BytesIO(data), len(data), part_size=PART_BYTES, num_parallel_uploads=PARTS_AT_ONCE
+        )
+
+    def _check_size(self, key: str, data: bytes, bytes_max: int) -> None:
+        if len(data) > bytes_max:
+            raise StoreUnreachable(f"{key!r} has {len(data)} bytes; an object in {self._where} has {bytes_max}")
 
     def _send_if_new(self, key: str, data: bytes) -> bool:
         """False if there is an object under this key."""

@@ -12,6 +12,9 @@ from styx.store import NotFound
 from styx.store.s3 import ATTEMPTS_MAX, CONFLICTS_MAX, S3Store
 from tests.store.fake_s3 import FakeS3, Request, fake_s3
 
+PART_BYTES_MIN = 5 * 1024**2
+"""S3's own."""
+
 
 @pytest.fixture
 def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeS3]:
@@ -120,11 +123,50 @@ def test_something_that_is_no_s3_server_is_named_as_that(s3: FakeS3, store: S3St
 def test_an_object_over_the_size_of_one_put_is_refused_unsent(
     s3: FakeS3, store: S3Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("styx.store.s3.OBJECT_BYTES_MAX", 3)
+    monkeypatch.setattr("styx.store.s3.PUT_BYTES_MAX", 3)
     store.put("a", b"123")
     with pytest.raises(OSError, match="has 4 bytes"):
         store.put("a", b"1234")
     assert s3.objects == {"folder/a": b"123"}
+    monkeypatch.setattr("styx.store.s3.MULTIPART_BYTES_MIN", 0)
+    monkeypatch.setattr("styx.store.s3.OBJECT_BYTES_MAX", 2)
+    with pytest.raises(OSError, match="has 3 bytes"):
+        store.put("a", b"345")
+    assert s3.objects == {"folder/a": b"123"}
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """The smallest object that goes in three parts."""
+    monkeypatch.setattr("styx.store.s3.PART_BYTES", PART_BYTES_MIN)
+    monkeypatch.setattr("styx.store.s3.MULTIPART_BYTES_MIN", 2 * PART_BYTES_MIN + 1)
+    return bytes(range(256)) * (PART_BYTES_MIN // 128) + b"."
+
+
+def test_a_large_object_goes_in_parts(s3: FakeS3, store: S3Store, large: bytes) -> None:
+    store.put("a", large[:-1])
+    assert [request.partition(" ")[0] for request in s3.requests] == ["PUT"]
+    s3.requests.clear()
+    store.put("b", large)
+    assert [request.partition(" ")[0] for request in s3.requests] == ["POST", "PUT", "PUT", "PUT", "POST"]
+    assert s3.objects == {"folder/a": large[:-1], "folder/b": large}
+    assert s3.uploads == {}
+
+
+@pytest.mark.parametrize("failing", ["part", "end"])
+def test_an_upload_in_parts_that_fails_is_aborted(s3: FakeS3, store: S3Store, large: bytes, failing: str) -> None:
+    def answer(request: Request) -> None:
+        is_failing = request.body == b"." if failing == "part" else request.body.startswith(b"<")
+        if is_failing and request.command != "DELETE":
+            request.fail(403, "AccessDenied")
+        else:
+            request.serve()
+
+    s3.script.extend([answer] * 6)
+    with pytest.raises(OSError, match=r"cannot put 'a' in .*AccessDenied"):
+        store.put("a", large)
+    assert s3.requests[-1].startswith("DELETE ")
+    assert (s3.objects, s3.uploads) == ({}, {})
 
 
 def test_others_in_the_bucket_are_not_listed(s3: FakeS3, store: S3Store) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from minio import Minio
 
 from styx.errors import ConfigurationError
 from styx.store import open_store
-from styx.store.s3 import S3Store
+from styx.store.s3 import MULTIPART_BYTES_MIN, PART_BYTES, S3Store
 from tests.real_services import RealMinio
 
 pytestmark = pytest.mark.slow
@@ -61,6 +63,46 @@ def test_a_listing_of_several_pages_is_whole(minio: RealMinio) -> None:
         list(threads.map(lambda name: store.put(name, b""), names))
     assert store.list("") == names
     assert store.list("folder/020") == names[2_000:]
+
+
+def test_a_large_object_goes_in_parts_and_is_read_by_ranges(minio: RealMinio) -> None:
+    store = opened(minio, f"tests/{uuid4()}")
+    data = bytes(range(256)) * (MULTIPART_BYTES_MIN // 256) + b"end"
+    store.put("a", data)
+    assert store.get("a") == data
+    assert store.get_range("a", PART_BYTES - 3, 6) == data[PART_BYTES - 3 : PART_BYTES + 3]
+    assert store.get_range("a", len(data) - 3, 6) == b"end"
+    assert store.list("") == ["a"]
+    assert uploads(minio, store) == []
+
+
+def test_an_upload_in_parts_that_fails_leaves_nothing_on_the_server(
+    minio: RealMinio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(minio, f"tests/{uuid4()}")
+    send = Minio._upload_part
+    seen: list[list[str]] = []
+
+    def fail_at_the_third(client: Minio, *arguments: Any) -> str:
+        if arguments[-1] == 3:
+            seen.append(uploads(minio, store))
+            raise ValueError("no third part")
+        return send(client, *arguments)
+
+    monkeypatch.setattr(Minio, "_upload_part", fail_at_the_third)
+    store.put("a", b"before")
+    with pytest.raises(OSError, match=r"cannot put 'a' in .*no third part"):
+        store.put("a", bytes(MULTIPART_BYTES_MIN))
+    assert [len(under_way) for under_way in seen] == [1]
+    assert uploads(minio, store) == []
+    assert store.get("a") == b"before"
+
+
+def uploads(minio: RealMinio, store: S3Store) -> list[str]:
+    """Uploads of the object `a` that are neither complete nor aborted."""
+    client = Minio(minio.endpoint, minio.access_key, minio.secret_key, secure=False)
+    listed = client._list_multipart_uploads("styx", prefix=f"{store._folder}a")
+    return [each.upload_id or "" for each in listed.uploads]
 
 
 def test_prefixes_do_not_see_each_other(minio: RealMinio) -> None:
