@@ -14,11 +14,11 @@ from styx.coordinator.events import Expel, ReleaseLog, Started, StateFound, Work
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, LogEnds, Objects
 from styx.host.worker_host import WorkerHost
+from styx.log.base import Record
 from styx.messages import ReplyRecord, encode_reply
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.messages import ToCoordinator, ToWorker
-from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
 from styx.store.memory import MemoryStore
 from styx.worker.events import (
@@ -66,9 +66,9 @@ class EngineLoop:
     def run(self, requests: list[tuple[int, bytes]]) -> list[bytes]:
         """The encoded replies to (slot, encoded request) pairs, as they are given."""
         self.replies = []
-        arrivals: list[list[Arrival]] = [[] for _ in range(self.n_slots)]
+        arrivals: list[list[Record]] = [[] for _ in range(self.n_slots)]
         for slot, payload in requests:
-            arrivals[slot].append(Arrival(self._offsets[slot], 0, payload))
+            arrivals[slot].append(Record(self._offsets[slot], 0, payload))
             self._offsets[slot] += 1
         for slot, records in enumerate(arrivals):
             self._events.append(RequestsArrived(slot, records))

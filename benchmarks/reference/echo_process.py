@@ -16,8 +16,8 @@ from styx.cluster.worker.reply_log import QUEUED_BYTES_MAX, ReplyLog
 from styx.kafka.appender import Appender
 from styx.kafka.feed import RequestFeed
 from styx.kafka.topics import topics_of
+from styx.log.base import Record
 from styx.messages import ReplyRecord, decode_request
-from styx.sequencer.arrival import Arrival
 
 READY: Final = "echoing"
 """The line that it prints once it reads."""
@@ -55,7 +55,7 @@ class Echo:
         if not self._failed.done():
             self._failed.set_exception(error)
 
-    def _deliver(self, arrived: dict[int, list[Arrival]]) -> None:
+    def _deliver(self, arrived: dict[int, list[Record]]) -> None:
         turn, tid = self._turn, self._tid
         if not turn:
             # What one answer of the broker has of all slots leaves together, as it does from a worker's pass.

@@ -27,7 +27,6 @@ from styx.model.limits import Limits
 from styx.model.patience import CLOSED_PATIENCE
 from styx.protocol.frames import Frame
 from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, ToWorker
-from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, decode
 from styx.snapshot.load import Unusable, load_state
 from styx.worker.events import (
@@ -353,7 +352,7 @@ class WorkerProcess:
         if self.world.duplicating and rng.random() < 0.5:
             lowest, _ = self.world.log.records.bounds(Stream.REQUESTS, slot)
             first = max(lowest, first - rng.randrange(5))
-        arrivals = [Arrival(*record) for record in self.world.log.records.read(Stream.REQUESTS, slot, first)]
+        arrivals = list(self.world.log.records.read(Stream.REQUESTS, slot, first))
         if not arrivals:
             return
         taken = arrivals[: rng.randint(1, len(arrivals))]

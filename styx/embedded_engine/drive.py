@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 from styx.coordinator.events import Event as CoordinatorEvent
 from styx.embedded_engine.durability import DurableWaiters
-from styx.log.base import Log
-from styx.sequencer.arrival import Arrival
+from styx.log.base import Log, Record
 from styx.worker.events import Event as WorkerEvent
 from styx.worker.events import Proceed, RequestsArrived
 from styx.worker.worker import Worker
@@ -52,7 +51,7 @@ class Drive:
         self._failed = failed
         self._shells: tuple[Shell, Shell] | None = None
         self._events: deque[tuple[Shell, Any]] = deque()
-        self._arrivals: list[list[Arrival]] = [[] for _ in range(n_slots)]
+        self._arrivals: list[list[Record]] = [[] for _ in range(n_slots)]
         self._scheduled = False
         self._passing = False
         self._woken = False
@@ -76,7 +75,7 @@ class Drive:
         self._events.append((self._shells[1], event))
         self.wake()
 
-    def request(self, slot: int, arrival: Arrival) -> None:
+    def request(self, slot: int, arrival: Record) -> None:
         """A record was appended to the slot's requests."""
         self._arrivals[slot].append(arrival)
         if not self._scheduled:

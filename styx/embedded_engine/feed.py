@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Final
 
 from styx.log.base import Log, Record, Stream
-from styx.sequencer.arrival import Arrival
 from styx.set_aside.places import Place, without
 from styx.worker.events import RequestsArrived
 
@@ -43,7 +42,7 @@ class Feed:
         """The next piece of each slot; raises `LogCorrupt`."""
         taken = []
         for slot, records in list(self._records.items()):
-            arrivals = [Arrival(*record) for record in islice(records, FEED_RECORDS)]
+            arrivals = list(islice(records, FEED_RECORDS))
             if len(arrivals) < FEED_RECORDS:
                 del self._records[slot]
             if arrivals:

@@ -16,12 +16,11 @@ from typing import Any, Final
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.in_flight import InFlight, Waiter, fail
 from styx.errors import BadArguments, FunctionTooLong, InTransactionError, NotSent, RequestRejected, StyxError
-from styx.log.base import Log, Stream
+from styx.log.base import Log, Record, Stream
 from styx.messages import Reply, ReplyRecord, Request, encode_request
 from styx.model.app import App
 from styx.model.execution import resolve_request
 from styx.model.limits import Limits
-from styx.sequencer.arrival import Arrival
 from styx.worker.admission import UNPLACED
 from styx.worker.placing import Placing
 from styx.worker.running import Running
@@ -134,4 +133,4 @@ class Intake:
         except StyxError as error:
             raise NotSent(f"the request could not be put into the log: {error}; nothing was run") from error
         self._requests.take(request_id, waiter)
-        self._drive.request(waiter.slot, Arrival(offset, now_us, waiter.payload))
+        self._drive.request(waiter.slot, Record(offset, now_us, waiter.payload))

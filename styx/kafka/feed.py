@@ -19,8 +19,7 @@ from styx.kafka.errors import OFFSET_OUT_OF_RANGE
 from styx.kafka.fetch import Chunk, Damaged, fetch
 from styx.kafka.offsets import END, FIRST, check, list_offsets
 from styx.kafka.session import RETRY_SECONDS, KafkaSession
-from styx.log.base import LogCorrupt, LogTruncated, Stream
-from styx.sequencer.arrival import Arrival
+from styx.log.base import LogCorrupt, LogTruncated, Record, Stream
 
 FETCH_BYTES_MAX: Final = 1024 * 1024
 """One answer, unless a single record is larger: so that taking it apart holds up the loop for milliseconds."""
@@ -35,7 +34,7 @@ PAUSE_SECONDS_MIN: Final = 0.001
 AWAY_SECONDS_MAX: Final = 1.0
 """Between two attempts to reach a broker that is away, at most."""
 
-Deliver = Callable[[dict[int, list[Arrival]]], None]
+Deliver = Callable[[dict[int, list[Record]]], None]
 
 _log = logging.getLogger(__name__)
 
@@ -192,10 +191,10 @@ class RequestFeed:
         send = self._session.send_coordinator if self._second_connection else self._session.send
         return lambda request: send(leader, request)
 
-    def _take(self, slot: int, position: int, chunk: Chunk) -> list[Arrival]:
+    def _take(self, slot: int, position: int, chunk: Chunk) -> list[Record]:
         try:
             arrivals = [
-                Arrival(record.offset, record.timestamp * 1000, record.value or b"")
+                Record(record.offset, record.timestamp * 1000, record.value or b"")
                 for record in chunk.records(position)
             ]
         except Damaged as damage:

@@ -14,9 +14,9 @@ import msgspec
 from msgspec.structs import replace
 
 from styx.errors import ConfigurationError
+from styx.log.base import Record
 from styx.messages import decode_request, encode_request
 from styx.model.execution import SET_ASIDE
-from styx.sequencer.arrival import Arrival
 from styx.store.base import Store, StoreReader
 from styx.worker.events import StateLoaded
 
@@ -57,12 +57,12 @@ def listing(places: Iterable[Place]) -> str:
     return "\n".join(f"{slot}:{offset}" for slot, offset in sorted(places)) or "no request is set aside"
 
 
-def without(aside: frozenset[Place], slot: int, arrivals: list[Arrival]) -> list[Arrival]:
+def without(aside: frozenset[Place], slot: int, arrivals: list[Record]) -> list[Record]:
     """The arrivals of a slot; those that were set aside ask for what refuses them."""
     if not aside:
         return arrivals
     return [
-        replace(arrival, payload=_refused(arrival.payload)) if (slot, arrival.offset) in aside else arrival
+        arrival._replace(payload=_refused(arrival.payload)) if (slot, arrival.offset) in aside else arrival
         for arrival in arrivals
     ]
 

@@ -20,7 +20,7 @@ from styx.model.function_spec import FunctionSpec
 from styx.model.limits import Limits
 from styx.protocol.frames import Failure
 from styx.protocol.manifest import PendingTransaction
-from styx.sequencer.arrival import Recorded
+from styx.sequencer.sequencer import Recorded
 from styx.worker.events import ReportPoison
 from styx.worker.placing import Placing
 from styx.worker.reply_memory import ReplyMemory

@@ -11,13 +11,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
+from styx.log.base import Record
 from styx.messages import ReplyRecord
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.frames import Frame
 from styx.protocol.manifest import Manifest, PassedOver, PendingTransaction, SlotPart
 from styx.protocol.messages import NOTHING, Reached, ToCoordinator, ToWorker
-from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan
 from styx.sequencer.external_record import ExternalRecord
 from styx.worker.slot import Delta, Table
@@ -30,7 +30,7 @@ class RequestsArrived:
     """Records of a slot's requests stream, in log order; with `more`, another slot's come next, for the same epoch."""
 
     slot: int
-    arrivals: list[Arrival]
+    arrivals: list[Record]
     more: bool = False
 
 

@@ -6,14 +6,14 @@ sequenced and has not ended. Never runs a transaction and never decides how one 
 
 from __future__ import annotations
 
+from styx.log.base import Record
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.frames import ExternalDone
 from styx.protocol.manifest import PassedOver, PendingTransaction
 from styx.sequencer import tid
-from styx.sequencer.arrival import Arrival, Recorded
 from styx.sequencer.epoch_record import EpochPlan, SlotBatch
-from styx.sequencer.sequencer import SlotSequencer
+from styx.sequencer.sequencer import Recorded, SlotSequencer
 from styx.worker.admission import Admission
 from styx.worker.blame import blame_record
 from styx.worker.events import NotResumed, ReportPoison
@@ -70,7 +70,7 @@ class Intake:
 
     # Arrivals ----------------------------------------------------------------------------------------------
 
-    def arrive(self, slot: int, arrivals: list[Arrival]) -> None:
+    def arrive(self, slot: int, arrivals: list[Record]) -> None:
         """Records of a slot's requests stream; another worker's slot is no concern of this one."""
         sequencer = self._sequencers.get(slot)
         if sequencer is not None:

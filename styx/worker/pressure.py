@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from styx.messages import head_of
-from styx.sequencer.arrival import Recorded
+from styx.sequencer.sequencer import Recorded
 from styx.worker.root import RootTransaction
 
 FIRST_TRANSACTIONS: Final = 32

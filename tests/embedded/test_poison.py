@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from styx.client.embedded import EmbeddedClient
-from styx.log.base import Stream
+from styx.log.base import Record, Stream
 from styx.model.limits import Limits
-from styx.sequencer.arrival import Arrival
 from styx.testing.fixture import embedded_cluster
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.embedded.ledger_app import app
@@ -96,7 +95,7 @@ async def test_a_mutated_argument_is_nobody_elses(client: EmbeddedClient) -> Non
 async def test_garbage_in_the_log_is_skipped_and_reported(client: EmbeddedClient, garbage: bytes) -> None:
     engine = client.engine
     offset = engine.log.append(Stream.REQUESTS, 2, 1, garbage)
-    engine._drive.request(2, Arrival(offset, 1, garbage))
+    engine._drive.request(2, Record(offset, 1, garbage))
     await client.call("ledger", "bystander", "add")
     assert [(report.slot, report.offset) for report in engine.poison] == [(2, offset)]
     assert "styx_poison_records_total 1" in engine.metrics()

@@ -11,8 +11,7 @@ from styx.kafka.appender import Appender
 from styx.kafka.ends import LogEnds
 from styx.kafka.feed import RequestFeed
 from styx.kafka.topics import Topics
-from styx.log.base import LogCorrupt, LogTruncated
-from styx.sequencer.arrival import Arrival
+from styx.log.base import LogCorrupt, LogTruncated, Record
 from tests.kafka.blocking import record, records
 from tests.kafka.conftest import N_SLOTS
 from tests.real_services import RealKafka
@@ -24,11 +23,11 @@ class Delivered:
     """What a feed delivered; `on_delivery` may be replaced by a test."""
 
     def __init__(self) -> None:
-        self.arrivals: list[tuple[int, Arrival]] = []
+        self.arrivals: list[tuple[int, Record]] = []
         self.on_delivery: Callable[[], None] = lambda: None
         self._news = asyncio.Event()
 
-    def __call__(self, arrived: dict[int, list[Arrival]]) -> None:
+    def __call__(self, arrived: dict[int, list[Record]]) -> None:
         self.arrivals += [(slot, arrival) for slot, arrivals in arrived.items() for arrival in arrivals]
         self._news.set()
         self.on_delivery()

@@ -13,8 +13,7 @@ from styx.kafka.feed import RequestFeed
 from styx.kafka.fence import fence
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import Topics
-from styx.log.base import Stream
-from styx.sequencer.arrival import Arrival
+from styx.log.base import Record, Stream
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.kafka.blocking import in_thread, numbers, read_all, record
 from tests.kafka.conftest import N_SLOTS
@@ -96,7 +95,7 @@ async def test_a_feed_goes_on_and_says_so_once(
     arrived: list[int] = []
     second = asyncio.Event()
 
-    def deliver(fetched: dict[int, list[Arrival]]) -> None:
+    def deliver(fetched: dict[int, list[Record]]) -> None:
         arrived.extend(int(arrival.payload) for arrivals in fetched.values() for arrival in arrivals)
         if len(arrived) >= 2:
             second.set()

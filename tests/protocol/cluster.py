@@ -37,7 +37,6 @@ from styx.model.limits import Limits
 from styx.protocol.frames import ExternalOutcome, Frame
 from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
-from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker, SnapshotNote, Verdicts
 from styx.snapshot import manifest as metadata
 from styx.worker.events import (
@@ -327,7 +326,7 @@ class Cluster:
 
     def _input(self, process: Process, slot: int) -> None:
         records = self.storage.log.read(Stream.REQUESTS, slot, process.fed[slot])
-        arrivals = [Arrival(*record) for record in records]
+        arrivals = list(records)
         if arrivals:
             process.fed[slot] = arrivals[-1].offset + 1
             self.to_worker(process, RequestsArrived(slot, arrivals))

@@ -24,7 +24,7 @@ from styx.coordinator.events import (
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, LogEnds, Objects
 from styx.host.worker_host import WorkerHost
-from styx.log.base import Stream
+from styx.log.base import Record, Stream
 from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
 from styx.model.app import App
@@ -33,7 +33,6 @@ from styx.model.partitioning import Key, stable_hash
 from styx.protocol.frames import ExternalOutcome, Frame
 from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
-from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote
 from styx.snapshot import manifest as metadata
 from styx.snapshot.load import load_state
@@ -93,7 +92,7 @@ class Deployment:
         self._ended: dict[bytes, Callable[[bytes], None]] = {}
         self.outcomes: dict[bytes, ExternalResult] = {}
         self.epoch_records = 0
-        self._together: dict[int, list[Arrival]] | None = None
+        self._together: dict[int, list[Record]] | None = None
         self.restart()
 
     def restart(self) -> None:
@@ -201,7 +200,7 @@ class Deployment:
         self.sent[name] = (request, 0)
         offset = self.append(Stream.REQUESTS, slot, encode_request(request))
         owner = self.workers[self.coordinator.owners[slot]]
-        arrival = Arrival(offset, 0, encode_request(request))
+        arrival = Record(offset, 0, encode_request(request))
         if self._together is None:
             self.put(owner.id, owner.id, partial(self.to_worker, owner, RequestsArrived(slot, [arrival])))
         else:
@@ -301,7 +300,7 @@ class _Place:
         state = load_state(wanted, deployment.slots, deployment.log, deployment.store)
         loaded(state)
         for slot, part in state.slots.items():
-            records = [Arrival(*record) for record in deployment.log.read(Stream.REQUESTS, slot, part.next_offset)]
+            records = list(deployment.log.read(Stream.REQUESTS, slot, part.next_offset))
             self._soon(partial(deployment.to_worker, self._core, RequestsArrived(slot, records)))
 
     def differs(self, effect: ReplyDiffers) -> None:

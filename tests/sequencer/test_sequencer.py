@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from styx.sequencer.arrival import Arrival, Recorded
+from styx.log.base import Record
 from styx.sequencer.epoch_record import Resumed, SlotBatch
-from styx.sequencer.sequencer import LOOKS_MAX, PASSED_MAX, SlotSequencer
+from styx.sequencer.sequencer import LOOKS_MAX, PASSED_MAX, Recorded, SlotSequencer
 
 
-def arrivals(*offsets: int) -> list[Arrival]:
-    return [Arrival(offset, 0, b"") for offset in offsets]
+def arrivals(*offsets: int) -> list[Record]:
+    return [Record(offset, 0, b"") for offset in offsets]
 
 
 def offsets_of(taken: list[Recorded]) -> list[int]:
@@ -92,7 +92,7 @@ def test_those_passed_over_take_half_of_a_batch_at_most() -> None:
 
 def test_those_passed_over_count_as_waiting() -> None:
     sequencer = SlotSequencer(0)
-    sequencer.arrive([Arrival(0, 0, b"abc"), Arrival(1, 0, b"de")])
+    sequencer.arrive([Record(0, 0, b"abc"), Record(1, 0, b"de")])
     sequencer.batch(9, 0, rooms(1))
     assert (sequencer.count, sequencer.waiting_bytes) == (1, 3)
     sequencer.batch(9, 0)
@@ -134,11 +134,11 @@ def test_from_any_snapshot_a_replay_goes_the_same_way(
     epochs: list[tuple[int, int, frozenset[int]]], data: st.DataObject
 ) -> None:
     """Each step: so many arrive, with a gap behind each; a batch with a limit, and with room for some."""
-    live, log = SlotSequencer(0), list[Arrival]()
+    live, log = SlotSequencer(0), list[Record]()
     recorded: list[tuple[SlotBatch, list[Recorded]]] = []
     rests = [live.rest()]
     for count, limit, fitting in epochs:
-        new = [Arrival(offset, 0, b"x") for offset in range(2 * len(log), 2 * (len(log) + count), 2)]
+        new = [Record(offset, 0, b"x") for offset in range(2 * len(log), 2 * (len(log) + count), 2)]
         live.arrive(new)
         log += new
         recorded.append(live.batch(limit, 0, rooms(*fitting)))

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from proof.simulation import random_plan, simulate
 from proof.simulation.plan import Fault
-from styx.sequencer.arrival import Recorded
 from styx.sequencer.epoch_record import SlotBatch
-from styx.sequencer.sequencer import SlotSequencer
+from styx.sequencer.sequencer import Recorded, SlotSequencer
 from styx.worker.intake import Intake
 from styx.worker.root import RootTransaction
 from tests.plain_form import plain_form

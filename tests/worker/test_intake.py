@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from styx.log.base import Record
 from styx.messages import encode_request
 from styx.model.function_spec import READ_FUNCTION
 from styx.model.limits import Limits
 from styx.protocol.frames import ExternalDone
 from styx.protocol.manifest import PendingTransaction
-from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochPlan, Resumed, SlotBatch
 from styx.worker.events import NotResumed, ReportPoison
 from styx.worker.intake import Intake
@@ -34,9 +34,9 @@ def intake(n_slots: int, limits: Limits | None = None, pending: Sequence[Pending
     return made
 
 
-def arrivals(slot: int, count: int, first: int = 0) -> list[Arrival]:
+def arrivals(slot: int, count: int, first: int = 0) -> list[Record]:
     request = encode_request(script_request("r", KEYS[slot], "get", ""))
-    return [Arrival(offset, 0, request) for offset in range(first, first + count)]
+    return [Record(offset, 0, request) for offset in range(first, first + count)]
 
 
 def carried(tid: int, parked: bool = False) -> PendingTransaction:
@@ -128,9 +128,9 @@ def test_other_workers_slots_are_no_concern() -> None:
 # Large results -------------------------------------------------------------------------------------------------
 
 
-def small(offset: int) -> Arrival:
+def small(offset: int) -> Record:
     """A request of a function and an entity that have nothing to do with the others'."""
-    return Arrival(offset, 0, encode_request(replace(script_request("s", "b0", "get", ""), function=READ_FUNCTION)))
+    return Record(offset, 0, encode_request(replace(script_request("s", "b0", "get", ""), function=READ_FUNCTION)))
 
 
 def large(limits: Limits, n_slots: int = 1, size: int = 400) -> Intake:
@@ -233,7 +233,7 @@ def test_requests_to_one_entity_keep_their_order_and_all_have_their_turn(data: s
             request = script_request("r", key, "get", "")
             if data.draw(st.booleans()):
                 request = replace(request, function=READ_FUNCTION)
-            one.arrive(0, [Arrival(offset, 0, encode_request(request))])
+            one.arrive(0, [Record(offset, 0, encode_request(request))])
             offset += 1
         form(epoch)
     for epoch in range(100, 100 + offset):
@@ -374,7 +374,7 @@ def test_what_rests_is_what_a_snapshot_must_hold() -> None:
 
 def test_garbage_costs_its_tid_only() -> None:
     one = intake(1)
-    one.arrive(0, [Arrival(0, 0, b"\xc1"), *arrivals(0, 1, first=1)])
+    one.arrive(0, [Record(0, 0, b"\xc1"), *arrivals(0, 1, first=1)])
     roots, _ = one.form(0)
     assert [(root.tid, root.offset) for root in roots] == [(2, 1)]
     (poison,) = one.take_told()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from styx import App, Context, Operator
 from styx.messages import Request, encode_request
 from styx.protocol.frames import Failure
-from styx.sequencer.arrival import Recorded
+from styx.sequencer.sequencer import Recorded
 from styx.worker.pressure import FIRST_TRANSACTIONS, Pressure
 from styx.worker.root import RootTransaction
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from styx.log.base import Record
 from styx.messages import Request, encode_request
 from styx.model.limits import Limits
 from styx.protocol.frames import Drop, Frame
@@ -28,7 +29,6 @@ from styx.protocol.messages import (
     Validate,
 )
 from styx.sequencer import epoch_record
-from styx.sequencer.arrival import Arrival
 from styx.sequencer.epoch_record import EpochRecord
 from styx.values.codec import encode_strict
 from styx.worker.events import (
@@ -86,7 +86,7 @@ class Alone:
 
     def arrive(self, slot: int, *scripts: str, first: int = 0) -> list[Effect]:
         requests = [script_request(f"r{n}", KEYS[slot], script, "") for n, script in enumerate(scripts)]
-        arrivals = [Arrival(first + n, 0, encode_request(request)) for n, request in enumerate(requests)]
+        arrivals = [Record(first + n, 0, encode_request(request)) for n, request in enumerate(requests)]
         return self.step(RequestsArrived(slot, arrivals))
 
     def finish_epoch(self) -> list[Effect]:
@@ -171,7 +171,7 @@ def test_who_was_told_to_join_does_not_tell_that_the_epoch_has_begun() -> None:
 def test_requests_of_slots_that_it_does_not_own_are_not_its_business() -> None:
     alone = Alone()
     alone.say(Resume(1))
-    assert alone.step(RequestsArrived(2, [Arrival(0, 0, b"")])) == []
+    assert alone.step(RequestsArrived(2, [Record(0, 0, b"")])) == []
 
 
 def test_nothing_begins_before_all_workers_are_loaded() -> None:
@@ -199,7 +199,7 @@ def test_new_tids_are_greater_than_all_of_the_epoch_before() -> None:
 def test_requests_that_arrived_together_begin_one_epoch() -> None:
     alone = Alone(2)
     alone.say(Resume(1))
-    one, other = ([Arrival(0, 0, encode_request(script_request("r", KEYS[slot], "get", "")))] for slot in range(2))
+    one, other = ([Record(0, 0, encode_request(script_request("r", KEYS[slot], "get", "")))] for slot in range(2))
     assert alone.step(RequestsArrived(0, one, more=True)) == []
     alone.step(RequestsArrived(1, other))
     assert [[batch.count for batch in record.batches] for record in alone.records] == [[1, 1]]

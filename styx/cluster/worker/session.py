@@ -39,11 +39,11 @@ from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.timed_steps import TimedSteps
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
+from styx.log.base import Record
 from styx.model.app import App
 from styx.model.patience import peer_silence_seconds
 from styx.protocol.frames import Frame
 from styx.protocol.messages import Broken, CheckState, Join, Recover, ToCoordinator
-from styx.sequencer.arrival import Arrival
 from styx.set_aside.places import without
 from styx.transport import Connection
 from styx.watchdog.watchdog import Watchdog
@@ -230,7 +230,7 @@ class WorkerSession:
         """What it has for the present generation; None before the first."""
         return self._generation
 
-    def deliver(self, generation: Generation, arrived: dict[int, list[Arrival]]) -> None:
+    def deliver(self, generation: Generation, arrived: dict[int, list[Record]]) -> None:
         """Requests, by slot, were fetched for a generation."""
         if generation is self._generation:
             left = len(arrived)

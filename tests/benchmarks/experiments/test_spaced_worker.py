@@ -13,7 +13,7 @@ from benchmarks.experiments import spaced_worker
 from benchmarks.experiments.spaced_worker import SpacedGate, space
 from styx.cluster.worker import generation
 from styx.cluster.worker.arrival_gate import INTERVAL_SECONDS_MAX, ArrivalGate
-from styx.sequencer.arrival import Arrival
+from styx.log.base import Record
 
 SECONDS = 10 * INTERVAL_SECONDS_MAX
 
@@ -29,7 +29,7 @@ def test_requests_wait_as_long_as_the_file_says(tmp_path: Path, monkeypatch: pyt
             if seconds is not None:
                 space(tmp_path, seconds)
             for _ in range(2):
-                gate.arrive({0: [Arrival(number, 0, b"") for number in range(1000)]})
+                gate.arrive({0: [Record(number, 0, b"") for number in range(1000)]})
                 await asyncio.sleep(0.001)
                 gate.epoch_began()
             found.append(gate.fetch_pause_s())

@@ -16,10 +16,10 @@ from styx.cluster.worker.time_breakdown import EPOCHS_PER_SAMPLE
 from styx.cluster.worker.timed_steps import TimedSteps
 from styx.coordinator import events as coordinator_events
 from styx.coordinator.coordinator import Coordinator
+from styx.log.base import Record
 from styx.messages import ReplyRecord, Request, encode_request
 from styx.model.limits import Limits
 from styx.protocol.messages import Recover
-from styx.sequencer.arrival import Arrival
 from styx.worker import events as worker_events
 from styx.worker.worker import Worker
 
@@ -84,7 +84,7 @@ class Session:
         for key, function, arguments in calls:
             payload = encode_request(Request(key, "account", key, function, msgspec.msgpack.encode(arguments)))
             slot = account.partition_of(key, 2) % 2
-            arrival = Arrival(self._offset, SENT_US, payload)
+            arrival = Record(self._offset, SENT_US, payload)
             self._offset += 1
             self._events.append(worker_events.RequestsArrived(slot, [arrival]))
         self.settle()
@@ -168,7 +168,7 @@ def test_conflicts_rounds_and_latency() -> None:
 def test_a_generation_that_ends_amid_an_epoch_counts_nothing() -> None:
     session = Session()
     request = encode_request(Request("r", "account", "k", "add", msgspec.msgpack.encode([1])))
-    session.worker.step(worker_events.RequestsArrived(account.partition_of("k", 2) % 2, [Arrival(0, 0, request)]))
+    session.worker.step(worker_events.RequestsArrived(account.partition_of("k", 2) % 2, [Record(0, 0, request)]))
     assert session.watch.spans.span is Span.EXECUTION
     session.recover()
     assert session.watch.spans.span is None
