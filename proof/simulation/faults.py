@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from proof.simulation.plan import Fault
+from proof.simulation.plan import OTHER_STORE, Fault
 from proof.simulation.world import World
 from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import DeployWanted, StopWanted, WorkersWanted
 from styx.log.base import Stream
+from styx.store import MemoryStore
 
 RESTART_S = 0.05
 STOP_S = 1.0
@@ -29,6 +30,7 @@ class Faults:
             "frozen worker": self._frozen,
             "slow store": self._slow_store,
             "failing store": self._failing_store,
+            OTHER_STORE: self._other_store,
             "duplicate delivery": self._duplicates,
             "garbage in the log": self._garbage,
             "idle hour": self._idle,
@@ -86,6 +88,14 @@ class Faults:
 
     def _failing_store(self, duration_s: float) -> None:
         self._world.store.failing_until_s = self._world.time.now_s + duration_s
+
+    def _other_store(self, duration_s: float) -> None:
+        """A worker takes another store for the deployment's, as in an upgrade that changes its address."""
+        world = self._world
+        host = world.workers.get(world.rng.randrange(world.plan.workers))
+        if host is not None:
+            host.stores_in(MemoryStore())
+            world.time.after(duration_s, host.stores_in, world.store.objects)
 
     def _duplicates(self, duration_s: float) -> None:
         world = self._world

@@ -29,6 +29,7 @@ def append_external(host: WorkerProcess, effect: AppendExternal, durable: Callab
 
     def arrived() -> None:
         outcome = record.outcome
+        world.intents.add(record.key)
         durable(None if outcome is None else world.outcomes.setdefault(record.key, outcome))
 
     world.log.append(
@@ -49,6 +50,7 @@ def run_external(host: WorkerProcess, wanted: RunExternal, ended: Callable[[byte
 
     def run() -> None:
         if host.alive:
+            assert wanted.key in world.intents, "an outside function is run although the log does not say so"
             world.outside_runs[wanted.key] = world.outside_runs.get(wanted.key, 0) + 1
             ended(_encode(_outcome_of(wanted)))
 

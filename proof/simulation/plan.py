@@ -44,9 +44,13 @@ PLANNED_KINDS: Final = ("leave", "all leave", "coordinator stop")
 """What they draw besides: somebody is told to end, is let go, and is started again, as in a rolling restart."""
 
 
+OTHER_STORE: Final = "other store"
+"""No plan draws it: a mistake of whoever deploys, which plans of tests make."""
+
+
 class Fault(msgspec.Struct, frozen=True):
-    """One of `FAULT_KINDS`, `CLUSTER_FAULT_KINDS` or `PLANNED_KINDS` at a time, lasting (a crash: until the restart)
-    `duration_s`.
+    """One of `FAULT_KINDS`, `CLUSTER_FAULT_KINDS`, `PLANNED_KINDS` or `OTHER_STORE` at a time, lasting (a crash: until
+    the restart) `duration_s`.
     """
 
     kind: str

@@ -29,6 +29,7 @@ from styx.protocol.frames import Frame
 from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, decode
 from styx.snapshot.load import Unusable, load_state
+from styx.store.base import Store
 from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
@@ -88,8 +89,7 @@ class WorkerProcess:
         self._inbox: deque[Event] = deque()
         self.core = Worker(worker, app, n_slots, limits)
         self._halts = Random(f"{self.name} halts")
-        objects = Objects(world.store.objects, self._submit)
-        self._host = WorkerHost(self, self, objects, self, self, self.give)
+        self.stores_in(world.store.objects)
         self.poison: list[ReportPoison] = []
         self._n_slots = n_slots
         self._proceeding = False
@@ -104,6 +104,10 @@ class WorkerProcess:
         world.time.after(0.0, self._beat)
         if world.plan.halts:
             self._halt()
+
+    def stores_in(self, store: Store) -> None:
+        """Where its parts of snapshots go from now on; it loads from the deployment's store all the same."""
+        self._host = WorkerHost(self, self, Objects(store, self._submit), self, self, self.give)
 
     def crash(self) -> None:
         """Nothing it had in memory or under way is there any more; appends on their way may arrive."""

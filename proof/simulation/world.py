@@ -34,7 +34,8 @@ class World:
     """`workers` are the living ones by process; `zombies` are coordinators that live although there is a newer
     one. `keep_log`: nothing is released, so that everything can be replayed.
 
-    `outcomes` are the logged ones of outside calls, `outside_runs` how often each was run; `cuts` counts functions that
+    `intents` are the logged ones to make outside calls, `outcomes` those of their ends, `outside_runs` how often each
+    was run; `cuts` counts functions that
     the watchdog ended, `passed_over` requests that waited for an epoch with room.
     """
 
@@ -53,6 +54,7 @@ class World:
         self.snapshots = 0
         self.cuts = 0
         self.passed_over = 0
+        self.intents: set[bytes] = set()
         self.outcomes: dict[bytes, bytes] = {}
         self.outside_runs: dict[bytes, int] = {}
         self.versions = Versions()

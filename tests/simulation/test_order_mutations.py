@@ -1,0 +1,141 @@
+"""Mutation proof for the orders in which things become durable: each of them, turned round on purpose, is caught.
+
+Orders whose mutations stand elsewhere: `a_snapshot_does_not_wait_for_its_replies` and
+`replies_do_not_wait_for_the_epoch_record` in `test_mutations.py`; `verdicts_are_not_waited_for` in
+`test_cut_mutations.py`; `nobody_fences` and `a_manifest_counts_without_a_note_in_the_log`, behind which nothing may be
+deleted, in `test_cluster_mutations.py`; the two manifests that are kept, and what a refused start leaves, in
+`test_damaged_snapshots.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from proof.simulation import random_plan, simulate
+from proof.simulation.plan import OTHER_STORE, Fault
+from styx.coordinator import snapshot_ledger
+from styx.coordinator.events import AppendMarker, Effect, MarkerAppended, StoreManifest
+from styx.coordinator.snapshot_course import SnapshotCourse
+from styx.coordinator.snapshot_ledger import SnapshotLedger
+from styx.host import coordinator_host
+from styx.host.coordinator_host import CoordinatorHost
+from styx.sequencer.epoch_record import GenerationMarker
+from styx.worker.events import ExternalAppended, ExternalReturned
+from styx.worker.external_calls import OutsideCalls
+from styx.worker.worker import Worker
+from tests.plain_form import plain_form
+from tests.simulation.mutation import Mutation, assert_caught
+
+pytestmark = plain_form
+
+
+def members_load_before_the_marker_is_in_the_log(patch: pytest.MonkeyPatch) -> None:
+    def append_marker(self: CoordinatorHost, effect: AppendMarker) -> None:
+        marker = GenerationMarker(effect.generation, effect.snapshot_epoch, effect.app_version)
+        self._journal.mark(marker, lambda: None)
+        self._give(MarkerAppended(effect.generation))
+
+    patch.setattr(CoordinatorHost, "_append_marker", append_marker)
+
+
+def a_manifest_does_not_wait_for_all_its_parts(patch: pytest.MonkeyPatch) -> None:
+    """Slots whose parts are missing have in it what they had in the last one."""
+    original = SnapshotLedger.take_parts
+
+    def take_parts(self: SnapshotLedger, generation: int, parts: Any) -> Any:
+        last = {slot.part.slot: slot.part for manifest in self.manifests[:1] for slot in manifest.slots}
+        self._parts = {**last, **self._parts}
+        return original(self, generation, parts)
+
+    patch.setattr(SnapshotLedger, "take_parts", take_parts)
+
+
+def a_manifest_is_stored_without_a_look_at_its_parts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(coordinator_host, "check_stored", lambda store, manifest: None)
+
+
+def the_log_is_released_before_the_manifest_is_there(patch: pytest.MonkeyPatch) -> None:
+    original = SnapshotCourse.go_on
+
+    def go_on(self: SnapshotCourse) -> list[Effect]:
+        effects = original(self)
+        return [*(snapshot_ledger._release(e.manifest) for e in effects if isinstance(e, StoreManifest)), *effects]
+
+    patch.setattr(SnapshotCourse, "go_on", go_on)
+
+
+def outside_calls_are_made_before_their_intent_is_in_the_log(patch: pytest.MonkeyPatch) -> None:
+    original = OutsideCalls.want
+
+    def want(self: OutsideCalls, calls: Any, halted: bool) -> list[Any]:
+        intents = original(self, calls, halted)
+        return [*intents, *(self._begun[intent.record.key] for intent in intents)]
+
+    patch.setattr(OutsideCalls, "want", want)
+    patch.setattr(OutsideCalls, "appended", _outcomes_only(OutsideCalls.appended))
+
+
+def _outcomes_only(original: Any) -> Any:
+    return lambda self, key, outcome: [] if outcome is None else original(self, key, outcome)
+
+
+def outcomes_are_told_before_they_are_in_the_log(patch: pytest.MonkeyPatch) -> None:
+    original = Worker._take_answer
+
+    def take_answer(self: Worker, event: Any) -> None:
+        if isinstance(event, ExternalAppended) and event.outcome is not None:
+            return
+        original(self, event)
+        if isinstance(event, ExternalReturned):
+            original(self, ExternalAppended(event.generation, event.key, event.outcome))
+
+    patch.setattr(Worker, "_take_answer", take_answer)
+
+
+CRASHES = tuple(Fault("crash of everything", 0.1 * i, 0.02) for i in range(1, 12))
+SNAPSHOTS = {"snapshot_interval_s": 0.01, "duration_s": 1.0, "bursts": 50}
+CRASHES_AMID_STORING = tuple(
+    fault
+    for i in range(1, 8)
+    for fault in (
+        Fault("failing store", 0.14 * i - 0.02, 0.06),
+        Fault("crash of everything", 0.14 * i + 0.02, 0.02),
+    )
+)
+ELSEWHERE: dict[str, Any] = {
+    **SNAPSHOTS,
+    "faults": (Fault(OTHER_STORE, 0.2, 0.5), *(Fault("crash of everything", at_s, 0.02) for at_s in (0.5, 0.8))),
+}
+"""A worker takes another store for the deployment's for a while."""
+
+MUTATIONS: dict[Mutation, dict[str, Any]] = {
+    members_load_before_the_marker_is_in_the_log: {},
+    a_manifest_does_not_wait_for_all_its_parts: {**SNAPSHOTS, "workers": 3, "slots": 4, "faults": CRASHES},
+    a_manifest_is_stored_without_a_look_at_its_parts: ELSEWHERE,
+    the_log_is_released_before_the_manifest_is_there: {**SNAPSHOTS, "faults": CRASHES_AMID_STORING},
+    outside_calls_are_made_before_their_intent_is_in_the_log: {"outside": 0.5},
+    outcomes_are_told_before_they_are_in_the_log: {"outside": 0.5, "log_delay_s": 0.05, "faults": CRASHES},
+}
+"""With what each needs to be caught often."""
+
+NOTICED_BY: dict[Mutation, int] = {
+    members_load_before_the_marker_is_in_the_log: 25,
+    outcomes_are_told_before_they_are_in_the_log: 97,
+}
+"""Seeds that are tried first."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_the_simulator_catches(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutation(monkeypatch)
+    assert_caught(mutation, MUTATIONS[mutation], cluster=False, first=NOTICED_BY.get(mutation, 0))
+
+
+@pytest.mark.slow
+def test_parts_in_another_store_cost_snapshots_and_nothing_else() -> None:
+    reports = [simulate(replace(random_plan(seed), **ELSEWHERE)) for seed in range(8)]
+    assert sum(report.faults[OTHER_STORE] for report in reports) == len(reports)
