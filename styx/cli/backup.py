@@ -40,7 +40,8 @@ def backup(
     keep: Annotated[
         int | None,
         Parameter(
-            help="Delete all backups but so many of the newest; all stay without it.", env_var="STYX_BACKUP_KEEP"
+            help="Keep so many of the newest backups and delete the others; by default all stay.",
+            env_var="STYX_BACKUP_KEEP",
         ),
     ] = None,
 ) -> None:

@@ -28,7 +28,7 @@ CoordinatorAddress = Annotated[str, Parameter(help="The coordinator's HOST:PORT.
 ClusterName = Annotated[str, Parameter(help="The cluster's name, the same everywhere.", env_var="STYX_CLUSTER")]
 HttpHost = Annotated[str, Parameter(help="Address of /healthz, /readyz and /metrics.", env_var="STYX_HTTP_HOST")]
 HttpPort = Annotated[
-    int | None, Parameter(help="Their port; 0 takes a free one, none has none.", env_var="STYX_HTTP_PORT")
+    int | None, Parameter(help="Their port; 0 takes a free one, none turns them off.", env_var="STYX_HTTP_PORT")
 ]
 CLUSTER_DEFAULT: Final = "styx"
 

@@ -38,13 +38,11 @@ def coordinator(
     host: Annotated[str, Parameter(help="Address to listen on; 0.0.0.0 for all.", env_var="STYX_HOST")] = "127.0.0.1",
     port: Annotated[int, Parameter(help="Port to listen on.", env_var="STYX_PORT")] = 7070,
     slots: Annotated[
-        int, Parameter(help="Parts that the entities are spread over. For ever.", env_var="STYX_SLOTS")
+        int, Parameter(help="Parts that the entities are divided into; cannot change.", env_var="STYX_SLOTS")
     ] = 16,
     workers: Annotated[
         int | Literal["auto"],
-        Parameter(
-            help="Workers that share the slots; more stand by. auto: all that are there.", env_var="STYX_WORKERS"
-        ),
+        Parameter(help="Workers that share the slots; others stand by. auto: all share them.", env_var="STYX_WORKERS"),
     ] = 1,
     snapshot_interval: Annotated[
         float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
@@ -59,13 +57,14 @@ def coordinator(
         int, Parameter(help="Copies that Kafka keeps of each topic.", env_var="STYX_REPLICATION")
     ] = 1,
     reply_partitions: Annotated[
-        int, Parameter(help="Partitions of the replies. For ever.", env_var="STYX_REPLY_PARTITIONS")
+        int, Parameter(help="Partitions of the replies; cannot change.", env_var="STYX_REPLY_PARTITIONS")
     ] = 16,
     function_seconds_max: Annotated[
-        float, Parameter(help="How long a function may run; then it is ended.", env_var="STYX_FUNCTION_SECONDS_MAX")
+        float,
+        Parameter(help="How long a function may run; then it is interrupted.", env_var="STYX_FUNCTION_SECONDS_MAX"),
     ] = 10.0,
     keep_log: Annotated[
-        bool, Parameter(help="Release no requests and no epoch records, for audits.", env_var="STYX_KEEP_LOG")
+        bool, Parameter(help="Keep all requests and epoch records, for audits.", env_var="STYX_KEEP_LOG")
     ] = False,
     name: Annotated[str, Parameter(help="Its name in logs.", env_var="STYX_NAME")] = "coordinator",
     cluster: ClusterName = CLUSTER_DEFAULT,

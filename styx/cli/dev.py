@@ -56,7 +56,8 @@ def dev(
         float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
     ] = 10.0,
     function_seconds_max: Annotated[
-        float, Parameter(help="How long a function may run; then it is ended.", env_var="STYX_FUNCTION_SECONDS_MAX")
+        float,
+        Parameter(help="How long a function may run; then it is interrupted.", env_var="STYX_FUNCTION_SECONDS_MAX"),
     ] = 10.0,
     quiet: Annotated[bool, Parameter(negative=(), help="No line for each request.", env_var="STYX_QUIET")] = False,
     all_errors: Annotated[
@@ -66,8 +67,7 @@ def dev(
     accept_changed_replay: Annotated[
         bool,
         Parameter(
-            help="Run what was recorded before a crash on the code as it is now, and warn of each reply that would be "
-            "another one.",
+            help="Replay the epochs recorded before a crash on the current code, and warn of each reply that differs.",
             negative=(),
         ),
     ] = False,
@@ -75,29 +75,30 @@ def dev(
         bool,
         Parameter(
             negative="--no-check",
-            help="Run each transaction again, in another process, and tell what differs.",
+            help="Run each transaction again, in another process, and report differences.",
             env_var="STYX_CHECK",
         ),
     ] = True,
     reload: Annotated[
-        bool, Parameter(negative=(), help="Take up changes of the app's files.", env_var="STYX_RELOAD")
+        bool, Parameter(negative=(), help="Replace the code when the app's files change.", env_var="STYX_RELOAD")
     ] = False,
     front: FrontOptions | None = None,
 ) -> int:
     """Serve an app over HTTP, durable in a directory.
 
     Everything runs in this process and needs no other service. Kill it, start it
-    again with the same --data-dir, and nothing that was answered is lost, also if
-    the code has been edited meanwhile. Ctrl-C or SIGTERM finishes the requests in
+    again with the same --data-dir, and no answered request is lost, even if you
+    have edited the code meanwhile. Ctrl-C or SIGTERM finishes the requests in
     flight and stores a snapshot.
     Each request is shown in a line. An exception that the app did not mean is
-    shown with the lines of the app that led to it, and so are warnings: styx
-    errors has the last of them. STYX_LOG_FORMAT=json makes each line a JSON object.
+    shown with the lines of the app that led to it, and so are warnings; styx
+    errors shows the last ones. STYX_LOG_FORMAT=json makes each line a JSON object.
     Each transaction is run again, alone and in the background, in a process that
-    imported the app anew: what differs then depends on global state, random, the
-    clock or the order of a set, and is told.
-    With --reload, a change of the app's files is imported first; if that works,
-    and the stored state fits, the new code takes over and no request is lost.
+    imported the app anew. A difference is reported: the function depends on
+    global state, random, the clock or the order of a set.
+    With --reload, changed files of the app are imported in a second process. If
+    that works and the stored state fits, the new code takes over and no request
+    is lost.
     The current directory is on Python's path. Delete the data directory to start
     from nothing.
     """

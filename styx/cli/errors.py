@@ -40,7 +40,7 @@ def errors(
             env_var="STYX_ERRORS_URL",
         ),
     ] = (),
-    limit: Annotated[int, Parameter(help="Show so many at most, the last seen first.")] = SHOWN_DEFAULT,
+    limit: Annotated[int, Parameter(help="Show at most so many, the last seen first.")] = SHOWN_DEFAULT,
     json: Annotated[bool, Parameter(negative=(), help="Print JSON, one object a line.")] = False,
 ) -> int:
     """Show the last mistakes of the app's functions, with the lines of its code.

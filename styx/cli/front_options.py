@@ -32,7 +32,7 @@ class FrontOptions:
         Texts,
         Parameter(
             negative=(),
-            help="Another name it is reached by: shop.example.com, *.shop.internal; * for any.",
+            help="Another name of this gateway: shop.example.com, *.shop.internal; * for any.",
             env_var="STYX_ALLOW_HOST",
         ),
     ] = ()
@@ -40,7 +40,7 @@ class FrontOptions:
         Texts,
         Parameter(
             negative=(),
-            help="Another origin whose pages may use it: https://shop.example.com.",
+            help="Another origin whose pages may use the gateway: https://shop.example.com.",
             env_var="STYX_ALLOW_ORIGIN",
         ),
     ] = ()
@@ -54,7 +54,9 @@ class FrontOptions:
     ] = ()
     anonymous: Annotated[
         bool,
-        Parameter(negative=(), help="Serve whoever reaches it, not only this machine.", env_var="STYX_ANONYMOUS"),
+        Parameter(
+            negative=(), help="Serve everybody without credentials, beyond this machine too.", env_var="STYX_ANONYMOUS"
+        ),
     ] = False
     api_keys: Annotated[
         Path | None,
@@ -66,7 +68,7 @@ class FrontOptions:
     ] = None
     jwt_issuer: Annotated[str | None, Parameter(help="Their iss.", env_var="STYX_JWT_ISSUER")] = None
     jwt_audience: Annotated[
-        Texts, Parameter(negative=(), help="Their aud, one of them.", env_var="STYX_JWT_AUDIENCE")
+        Texts, Parameter(negative=(), help="Their aud; one of these.", env_var="STYX_JWT_AUDIENCE")
     ] = ()
     jwt_algorithm: Annotated[
         Texts,
@@ -75,13 +77,14 @@ class FrontOptions:
         ),
     ] = ()
     policy: Annotated[
-        Path | None, Parameter(help="File of rules: who may do what; by default each may all.", env_var="STYX_POLICY")
+        Path | None,
+        Parameter(help="File of rules: who may do what; by default all may do everything.", env_var="STYX_POLICY"),
     ] = None
     rate_limit: Annotated[
-        float | None, Parameter(help="Requests a second of each key or token's subject.", env_var="STYX_RATE_LIMIT")
+        float | None, Parameter(help="Requests a second for each key or token's subject.", env_var="STYX_RATE_LIMIT")
     ] = None
     in_flight_limit: Annotated[
-        int | None, Parameter(help="Their requests at once.", env_var="STYX_IN_FLIGHT_LIMIT")
+        int | None, Parameter(help="Requests in flight for each of them.", env_var="STYX_IN_FLIGHT_LIMIT")
     ] = None
     tls_cert: Annotated[
         Path | None, Parameter(help="PEM certificate of the gateway: it serves https.", env_var="STYX_GATEWAY_TLS_CERT")
@@ -128,10 +131,12 @@ def front_of(options: FrontOptions, host: str) -> Front:
     from styx.gateway.tls import GatewayTls
 
     if options.guarded and options.anonymous:
-        raise ConfigurationError("--anonymous serves everybody, and --api-keys or --jwt-keys say who: leave one out")
+        raise ConfigurationError(
+            "--anonymous serves everybody and cannot be combined with --api-keys or --jwt-keys: leave one out"
+        )
     if not options.guarded and not options.anonymous and not only_here(host):
         raise ConfigurationError(
-            f"who reaches {host} is more than this machine, and nobody would be asked who he is.\n{ANYBODY}"
+            f"{host} can be reached from other machines, and clients would not be authenticated.\n{ANYBODY}"
         )
     if (options.tls_cert is None) != (options.tls_key is None):
         raise ConfigurationError("--tls-cert and --tls-key belong together: give both, or none for http")

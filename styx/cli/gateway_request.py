@@ -126,7 +126,7 @@ def bearer(credential: str) -> str:
     """A credential as it may stand in a header; raises `CommandFailed`, without saying what it is."""
     text = credential.strip()
     if not text or not text.isascii() or not text.isprintable() or " " in text:
-        raise usage_error("the API key is no key and no token: it has one line of letters, digits and signs")
+        raise usage_error("the API key is neither a key nor a token: it has one line of letters, digits and signs")
     return text
 
 

@@ -78,7 +78,7 @@ def revoke(
     *,
     file: KeysPath = FILE_DEFAULT,
 ) -> None:
-    """Take keys out of the file: whoever has them is no longer served."""
+    """Remove keys from the file: their owners are no longer served."""
     from styx.cli.exit_codes import CommandFailed
     from styx.gateway.auth import key_file
     from styx.gateway.auth.api_keys import ApiKey

@@ -44,13 +44,13 @@ def restore(
     ] = "",
     from_secret_file: Annotated[
         str | None,
-        Parameter(help="File with the old cluster's secret, if not the same.", env_var="STYX_FROM_SECRET_FILE"),
+        Parameter(help="File with the old cluster's secret, if it is another one.", env_var="STYX_FROM_SECRET_FILE"),
     ] = None,
     if_empty: Annotated[
         bool,
         Parameter(
             negative=(),
-            help="Do nothing if a cluster's data is in --store; for what runs at each start.",
+            help="Do nothing if --store already has a cluster's data; for scripts that run at each start.",
             env_var="STYX_RESTORE_IF_EMPTY",
         ),
     ] = False,
@@ -58,7 +58,7 @@ def restore(
     store_options: StoreOptions = NO_OPTIONS,
     log: LogUrl,
 ) -> None:
-    """Make a store for a new cluster out of a backup.
+    """Make a store for a new cluster from a backup.
 
     --store must be empty, and --log a Kafka where the app has no topics yet.
     Everything in the backup is verified before anything is written. Then start the
@@ -119,4 +119,4 @@ def old_secret_of(file: str) -> bytes:
     try:
         return secret_of({SECRET_FILE_VARIABLE: file})
     except ConfigurationError as error:
-        raise usage_error(f"--from-secret-file {file} is no use: {str(error).splitlines()[0]}") from None
+        raise usage_error(f"--from-secret-file {file} cannot be used: {str(error).splitlines()[0]}") from None

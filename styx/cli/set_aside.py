@@ -38,9 +38,9 @@ def set_aside(
     ] = None,
     /,
     *,
-    data_dir: Annotated[Path, Parameter(help="Of an embedded engine that has ended.", env_var="STYX_DATA_DIR")] = Path(
-        ".styx"
-    ),
+    data_dir: Annotated[
+        Path, Parameter(help="Data directory of an embedded engine that has ended.", env_var="STYX_DATA_DIR")
+    ] = Path(".styx"),
     coordinator: Annotated[
         str | None, Parameter(help="A running cluster's coordinator, HOST:PORT.", env_var="STYX_COORDINATOR")
     ] = None,
@@ -50,7 +50,9 @@ def set_aside(
     ] = None,
     log: Annotated[str | None, Parameter(help="Its log: kafka://HOST:PORT[,HOST:PORT].", env_var="STYX_LOG")] = None,
     store_options: StoreOptions = NO_OPTIONS,
-    dry_run: Annotated[bool, Parameter(negative=(), help="Only say what it is, and whether it can be.")] = False,
+    dry_run: Annotated[
+        bool, Parameter(negative=(), help="Only describe the request, and say whether it can be set aside.")
+    ] = False,
     timeout: AnswerTimeout = ANSWER_SECONDS_DEFAULT,
 ) -> None:
     """Refuse a request at which the engine fails or hangs whenever it meets it.

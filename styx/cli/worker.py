@@ -65,7 +65,9 @@ def worker(
     from styx.cli.exit_codes import usage_error
 
     if host in ("0.0.0.0", "::") and not advertise:
-        raise usage_error(f"with --host {host}, --advertise says under which host other workers reach this one")
+        raise usage_error(
+            f"--host {host} cannot be connected to: give --advertise the host by which other workers reach this one"
+        )
 
     if not 0 <= drain < float("inf"):
         raise usage_error(f"--drain is a number of seconds, 0 or more, got {drain:g}")

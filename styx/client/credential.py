@@ -68,5 +68,5 @@ def trusting(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | None:
 def _checked(text: object) -> str:
     stripped = text.strip() if isinstance(text, str) else ""
     if not stripped or not stripped.isascii() or not stripped.isprintable() or " " in stripped:
-        raise ConfigurationError("the API key or token is none: it has one line of letters, digits and signs")
+        raise ConfigurationError("this is neither an API key nor a token: it has one line of letters, digits and signs")
     return stripped

@@ -99,7 +99,7 @@ async def serve(
         if on_draining is not None:
             on_draining()
         if drains:
-            _log.info("told to stop: requests are served for %g s more, readiness is over", drain_seconds)
+            _log.info("told to stop: requests are served for %g s more, and /readyz already answers 503", drain_seconds)
             asyncio.get_running_loop().call_later(drain_seconds, shut_down)
         else:
             shut_down()

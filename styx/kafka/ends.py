@@ -39,7 +39,9 @@ class LogEnds:
         """Lets Kafka delete the records below these offsets. One that is released already, or ends before, is left."""
         try:
             for topic, partition in await release(self._session, offsets):
-                _log.warning("%s, partition %s ends before what was to be released of it", topic, partition)
+                _log.warning(
+                    "%s, partition %s ends before the offset up to which its records are released", topic, partition
+                )
         except ConnectionError:
             await self._session.refresh()
             raise

@@ -65,7 +65,7 @@ STORES: Final[Mapping[str, StoreKind]] = {
         extra="s3",
         options=(
             StoreOption("endpoint", "The S3 server, http://HOST:PORT or https://HOST.", required=True),
-            StoreOption("region", "The bucket's region, if the server does not tell."),
+            StoreOption("region", "The bucket's region, if the server does not say it."),
             StoreOption("access_key", required=True, secret=True),
             StoreOption("secret_key", required=True, secret=True),
         ),

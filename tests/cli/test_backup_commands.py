@@ -100,7 +100,7 @@ RESTORE = ["restore", "--store", "file://{here}/new", "--log", "kafka://127.0.0.
     [
         (RESTORE, 2, "names no directory that there is"),
         ([*RESTORE[:-1], "file://{here}/store"], 2, "there is no backup here"),
-        ([*RESTORE, "--from-secret-file", "{here}/nothing"], 2, "--from-secret-file {here}/nothing is no use"),
+        ([*RESTORE, "--from-secret-file", "{here}/nothing"], 2, "--from-secret-file {here}/nothing cannot be used"),
         ([*RESTORE[:4], "file:///x", *RESTORE[5:]], 2, "is not a Kafka address"),
     ],
 )

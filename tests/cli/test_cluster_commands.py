@@ -57,7 +57,7 @@ def test_help_needs_no_manual(styx: Styx, command: str, texts: list[str]) -> Non
         (["coordinator", *DATA, "--app-name", "x", "--silence", "0"], "--silence"),
         (["coordinator", "--app-name", "x"], "--log"),
         (["worker", *DATA], "the cluster's secret is not set"),
-        (["worker", *DATA, "--host", "0.0.0.0"], "--advertise says under which host"),
+        (["worker", *DATA, "--host", "0.0.0.0"], "give --advertise the host"),
         (["worker", *DATA, "--drain", "-1"], "--drain is a number of seconds, 0 or more, got -1"),
         (["coordinator", *DATA, "--app-name", "x", "--workers", "auto"], "the cluster's secret is not set"),
         (["coordinator", *DATA, "--app-name", "x", "--workers", "some"], '"some"'),

@@ -51,7 +51,7 @@ def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "10.0.0.1", "no-such-host.invalid"])
 def test_whoever_reaches_it_is_served_only_if_that_is_said(host: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"nobody would be asked who he is.\nMake API keys") as caught:
+    with pytest.raises(ConfigurationError, match=r"clients would not be authenticated.\nMake API keys") as caught:
         front_of(FrontOptions(), host)
     for option in ("styx keys add", "--api-keys", "--jwt-keys", "--anonymous"):
         assert option in str(caught.value)

@@ -73,7 +73,7 @@ async def test_the_blocking_client(guarded: tuple[str, str]) -> None:
 @pytest.mark.parametrize("text", ["", " ", "a b", "a\nb", "é", "a\r\nX-Other: b", "\x00"])
 def test_what_is_none(text: str) -> None:
     for options in ({"api_key": text}, {"token": text}):
-        with pytest.raises(ConfigurationError, match="the API key or token is none") as caught:
+        with pytest.raises(ConfigurationError, match="neither an API key nor a token") as caught:
             Credential(**options)
         assert len(text.strip()) < 3 or text not in str(caught.value)
 

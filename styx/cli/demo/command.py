@@ -43,7 +43,7 @@ def demo(
         ),
     ] = None,
 ) -> int:
-    """See it run, crash under load, recover and prove that nothing was lost.
+    """Run an app, crash it under load, recover it and prove that nothing was lost.
 
     Serves a bank in a process of its own, opens accounts and transfers money
     between a few hot ones, over HTTP. In the middle the process is killed with

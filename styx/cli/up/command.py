@@ -52,10 +52,11 @@ def up(
         int, Parameter(help="The coordinator's port; 0 takes a free one.", env_var="STYX_COORDINATOR_PORT")
     ] = 0,
     http_port: Annotated[
-        int, Parameter(help="Port of the coordinator's facts; 0 takes a free one.", env_var="STYX_HTTP_PORT")
+        int,
+        Parameter(help="Port of the coordinator's /status and /metrics; 0 takes a free one.", env_var="STYX_HTTP_PORT"),
     ] = 0,
     slots: Annotated[
-        int, Parameter(help="Parts that the entities are spread over. For ever.", env_var="STYX_SLOTS")
+        int, Parameter(help="Parts that the entities are divided into; cannot change.", env_var="STYX_SLOTS")
     ] = 16,
     snapshot_interval: Annotated[
         float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
@@ -67,13 +68,14 @@ def up(
         int, Parameter(help="Copies that Kafka keeps of each topic.", env_var="STYX_REPLICATION")
     ] = 1,
     reply_partitions: Annotated[
-        int, Parameter(help="Partitions of the replies. For ever.", env_var="STYX_REPLY_PARTITIONS")
+        int, Parameter(help="Partitions of the replies; cannot change.", env_var="STYX_REPLY_PARTITIONS")
     ] = 16,
     function_seconds_max: Annotated[
-        float, Parameter(help="How long a function may run; then it is ended.", env_var="STYX_FUNCTION_SECONDS_MAX")
+        float,
+        Parameter(help="How long a function may run; then it is interrupted.", env_var="STYX_FUNCTION_SECONDS_MAX"),
     ] = 10.0,
     keep_log: Annotated[
-        bool, Parameter(help="Release no requests and no epoch records, for audits.", env_var="STYX_KEEP_LOG")
+        bool, Parameter(help="Keep all requests and epoch records, for audits.", env_var="STYX_KEEP_LOG")
     ] = False,
     cluster: ClusterName = CLUSTER_DEFAULT,
     run_dir: Annotated[

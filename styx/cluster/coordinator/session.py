@@ -213,7 +213,7 @@ class CoordinatorSession:
         elif role == OPERATOR:
             self._keep(connection, self.links.operators, self._hear_operator)
         else:
-            connection.abort(f"the coordinator has nothing to say to a {role}")
+            connection.abort(f"a {role} cannot register with the coordinator")
 
     def _keep(
         self, connection: Connection, among: dict[int, Connection], hear: Callable[[int, Connection, list[bytes]], None]
@@ -264,7 +264,7 @@ class CoordinatorSession:
         elif isinstance(message, Leave):
             self.give(control.LeaveAsked(worker))
         elif isinstance(message, Deploy | Rollback | Scale | Drain | SetAside | Busy):
-            link.connection.abort("a worker gives no orders")
+            link.connection.abort("workers may not send commands; use styx deploy, scale, drain or set-aside")
         else:
             self.give(WorkerSaid(worker, message))
 
@@ -287,7 +287,7 @@ class CoordinatorSession:
                 told = lambda done, text: self.answer(control.Answer(by, done, text))  # noqa: E731 - it fits a line
                 self._set_aside(message, by, answer=told)
             else:
-                connection.abort("an operator deploys, scales, drains and sets aside")
+                connection.abort("this connection takes commands only: deploy, scale, drain and set-aside")
 
     # Frames that go: `Members`, `Operator` and `Connections` -------------------------------------------------
 

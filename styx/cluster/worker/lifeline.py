@@ -70,7 +70,7 @@ class Lifeline:
         try:
             asyncio.run(self._keep())
         except Exception as error:  # noqa: BLE001 - told; without it a function that blocks is silence, as it was
-            _log.error("the connection that tells of functions that block has failed: %s", error, exc_info=error)
+            _log.error("the connection that reports blocking functions has failed: %s", error, exc_info=error)
 
     async def _keep(self) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
@@ -94,4 +94,4 @@ class Lifeline:
         for each in waiting:
             each.cancel()
         self._link = None
-        link.abort("it is not needed any more")
+        link.abort("the connection is no longer needed")

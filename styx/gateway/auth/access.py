@@ -51,14 +51,14 @@ class AccessOptions:
     def __post_init__(self) -> None:
         if self.signing_keys is not None and not (self.issuer and self.audiences):
             raise ConfigurationError(
-                "tokens need to be meant for this gateway: say whose are taken with --jwt-issuer, and which of them "
-                "with --jwt-audience"
+                "tokens must be issued for this gateway: give their issuer with --jwt-issuer and their audience with "
+                "--jwt-audience"
             )
         if self.signing_keys is None and (self.issuer or self.audiences or self.algorithms):
             raise ConfigurationError("there is nothing to verify tokens with: give --jwt-keys FILE or https://…")
         if not self.enabled and (self.policy or self.rate is not None or self.in_flight is not None):
             raise ConfigurationError(
-                "rules and limits are of those who say who they are: give --api-keys FILE or --jwt-keys as well"
+                "rules and limits need authenticated clients: give --api-keys FILE or --jwt-keys as well"
             )
         if self.rate is not None and not 0 < self.rate < float("inf"):
             raise ConfigurationError(f"--rate-limit is a number of requests a second above 0, got {self.rate:g}")

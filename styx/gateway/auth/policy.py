@@ -118,7 +118,7 @@ def _check(rule: Rule, number: int) -> None:
         )
     if rule.claims is not None and not rule.claims:
         raise ConfigurationError(
-            f"rule {number} has claims without any, which every token has: name one, or leave claims out for everybody"
+            f"rule {number} has an empty table of claims, which every token fits: name a claim, or leave claims out"
         )
     lists = (rule.keys or [], rule.call, rule.read, rule.load, rule.see)
     if any(len(each) > PATTERNS_MAX for each in lists):

@@ -46,7 +46,7 @@ def check_url(url: str) -> None:
         host = port = parts = None
     if parts is None or port == 0 or "@" in parts.netloc:
         raise ConfigurationError(
-            "the URL of the signing keys is none, or holds a password: one looks like https://HOST:PORT/PATH"
+            "the URL of the signing keys is not valid, or holds a password: one looks like https://HOST:PORT/PATH"
         )
     if not host or (parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host))):
         raise ConfigurationError(

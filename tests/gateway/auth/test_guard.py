@@ -324,7 +324,7 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
         ({"signing_keys": "x"}, "--jwt-issuer"),
         ({"signing_keys": "x", "issuer": "a"}, "--jwt-audience"),
         ({"issuer": "a"}, "nothing to verify tokens with"),
-        ({"policy": file}, "rules and limits are of those who say who they are"),
+        ({"policy": file}, "rules and limits need authenticated clients"),
         ({"rate": 1.0}, "rules and limits"),
         ({"api_keys": file, "rate": 0.0}, "--rate-limit"),
         ({"api_keys": file, "in_flight": 0}, "--in-flight-limit"),
@@ -379,7 +379,7 @@ async def test_what_is_no_jwk_set(tmp_path: Path, key_server: KeyServer, body: b
 
 @pytest.mark.parametrize("url", ["https://a:b/", "https://[::1", "https://a:99999/", "https://a:0/", "https://u:pw@a/"])
 def test_no_addresses(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="is none, or holds a password") as caught:
+    with pytest.raises(ConfigurationError, match="is not valid, or holds a password") as caught:
         check_url(url)
     assert "pw" not in str(caught.value)
 

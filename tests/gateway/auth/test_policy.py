@@ -158,7 +158,7 @@ def test_actions(root: str) -> None:
 
 @pytest.mark.parametrize(
     ("rule", "why"),
-    [("claims = {}", "claims without any"), ('keys = ["a"]\nclaims = {role = "x"}', "keys and claims")],
+    [("claims = {}", "an empty table of claims"), ('keys = ["a"]\nclaims = {role = "x"}', "keys and claims")],
 )
 def test_rules_that_mean_another_thing_than_they_say(rule: str, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
