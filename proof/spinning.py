@@ -4,7 +4,8 @@ watchdog ends it there. Decides nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from styx.errors import FunctionTooLong
@@ -30,6 +31,16 @@ def watched_by(decides: Callable[[Context, bool], bool] | None) -> None:
     is endless is ended.
     """
     _watchdog[0] = _ends if decides is None else decides
+
+
+@contextmanager
+def as_replied(cut: bool) -> Iterator[None]:
+    """Within, what may end by itself is ended if the reply says so; for `check_history`."""
+    watched_by(lambda _, endless: endless or cut)
+    try:
+        yield
+    finally:
+        watched_by(None)
 
 
 def spin(context: Context, endless: bool) -> None:

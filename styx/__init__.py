@@ -24,6 +24,7 @@ from styx.messages import Reply, ReplyError
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.limits import Limits
+from styx.version import __version__
 
 if TYPE_CHECKING:
     from styx import errors as errors
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 else:
     from styx.model.context import Context
     from styx.model.operator import Operator
-
-__version__ = "0.1.0"
 
 __all__ = [
     "App",

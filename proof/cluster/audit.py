@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from proof import spinning
 from proof.chaos_app import money_made
 from proof.cluster.cluster import ClusterUnderTest
 from proof.cluster.recorded import Topics, newest_manifest, read_topics, snapshot_state
@@ -165,4 +166,5 @@ def _checked(
         n_slots=n_slots,
         externals=topics.externals,
         complete=True,
+        around=spinning.as_replied,
     )

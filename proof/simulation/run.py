@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from proof import chaos_app
+from proof import chaos_app, spinning
 from proof.simulation.clients import Clients
 from proof.simulation.faults import Faults
 from proof.simulation.plan import SimulationPlan
@@ -249,6 +249,7 @@ class Simulation:
             externals=self._externals(),
             versions=world.versions.apps() if plan.cluster else None,
             complete=check,
+            around=spinning.as_replied,
         )
         if plan.profile.transfers and chaos_app.money_made(state):
             raise SerializabilityViolation("transfers have made or lost money")

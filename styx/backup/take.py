@@ -14,7 +14,6 @@ from functools import partial
 from threading import Lock
 from typing import Final
 
-from styx import __version__
 from styx.backup.copying import for_each, persistently
 from styx.backup.index import (
     Damaged,
@@ -37,6 +36,7 @@ from styx.protocol.manifest import Manifest
 from styx.snapshot.manifest import encode_manifest, manifest_name, newest_first, read_manifests
 from styx.snapshot.part import ObjectCorrupt
 from styx.store.base import NotFound, Store, StoreReader
+from styx.version import __version__
 
 FRUITLESS_MAX: Final = 10
 """How many snapshots in a row may be deleted under the backup without less being left to copy than ever before."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from styx import __version__
 from styx.cli.exit_codes import CommandFailed, usage_error
+from styx.version import __version__
 
 FILES: Final = {
     "app.py.template": "$module.py",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import platform
 
-from styx import __version__
 from styx.compiled import FORM, describe
+from styx.version import __version__
 
 
 def version_text() -> str:

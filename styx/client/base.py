@@ -11,12 +11,13 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Itera
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
+from styx.client.entity_handle import EntityOfClient
 from styx.client.load import LoadTarget, load
 from styx.client.typed_results import typed_result
 from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
 from styx.messages import Reply, ReplyError
 from styx.model.bulk_load import LoadReport
-from styx.model.entity_handle import EntityOfClient, EntityReference, entity_of, positional
+from styx.model.entity_handle import EntityReference, entity_of, positional
 from styx.model.entity_read import reply_of_read, state_in
 from styx.model.function_spec import READ_FUNCTION, UserFunction
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX

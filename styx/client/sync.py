@@ -23,12 +23,13 @@ from styx.client.base import (
     check_timeout,
     not_open,
 )
+from styx.client.entity_handle import EntityOfSyncClient
 from styx.client.home import check_process
 from styx.client.loop_thread import LoopThread
 from styx.client.typed_results import typed_result
 from styx.messages import Reply
 from styx.model.bulk_load import LoadReport
-from styx.model.entity_handle import EntityOfSyncClient, EntityReference, entity_of, positional
+from styx.model.entity_handle import EntityReference, entity_of, positional
 from styx.model.entity_read import state_in
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 

@@ -9,8 +9,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
 
-import styx
-
 _ROOMS: Final = {
     "styx.model": (
         "app bulk_load call_spec context entity_handle entity_read execution function_log function_spec "
@@ -34,12 +32,12 @@ def present_name(module: str) -> str:
 
 def with_moved(module: ModuleType) -> ModuleType:
     """`module`; for `styx` a module that also has, as attributes, the modules that were in it."""
-    return _STYX if module is styx else module
+    return _STYX if module.__name__ == _STYX.__name__ else module
 
 
 def _attribute(name: str) -> Any:
     earlier = f"styx.{name}"
-    return import_module(MOVED[earlier]) if earlier in MOVED else getattr(styx, name)
+    return import_module(MOVED[earlier]) if earlier in MOVED else getattr(import_module("styx"), name)
 
 
 _STYX: Final = ModuleType("styx")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from styx import __version__
 from styx.deployment.package_format import Dependency, PackageHeader, PackageRefused
 from styx.deployment.user_code import installed_version
+from styx.version import __version__
 
 
 def python_version() -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import IntEnum
-from pathlib import Path
+from pathlib import PurePath
 from typing import Final, NamedTuple, Protocol
 
 from styx.errors import EngineFailed, StyxError
@@ -58,13 +58,13 @@ class LogCorrupt(EngineFailed):
         self,
         problem: str,
         *,
-        file: Path | str,
+        file: PurePath | str,
         stream: Stream | None = None,
         partition: int | None = None,
         offset: int | None = None,
     ) -> None:
         place = "" if stream is None else f", {stream.name} partition {partition}, offset {offset}"
-        remedy = _REMEDY_DIRECTORY if isinstance(file, Path) else _REMEDY_TOPIC
+        remedy = _REMEDY_DIRECTORY if isinstance(file, PurePath) else _REMEDY_TOPIC
         super().__init__(f"The log {file}{place}: {problem}. Nothing was changed. {remedy}")
         self.file = file
         self.stream = stream

@@ -7,13 +7,13 @@ object that the executor takes. Paper sections 3 (programming model) and 7.5 (no
 
 from __future__ import annotations
 
-import random
-import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from random import Random
 from types import GenericAlias
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
@@ -158,7 +158,7 @@ class Context(msgspec.Struct, eq=False):
     _open: list[Any] | None = None
     _externals: int = 0
     _uuids: int = 0
-    _random: random.Random | None = None
+    _random: Random | None = None
     _caller: Any = None
     _coroutine: Coroutine[Any, Any, Any] | None = None
     _below: list[tuple[bytes, MadeCall]] | None = None
@@ -389,16 +389,16 @@ class Context(msgspec.Struct, eq=False):
         """The time at which the request entered the log, in UTC, the same in every execution."""
         return _EPOCH + timedelta(microseconds=self._env.timestamp_us)
 
-    def random(self) -> random.Random:
+    def random(self) -> Random:
         """This invocation's generator, seeded by transaction id and call path; the same object at every call."""
         if self._random is None:
-            self._random = random.Random(self._seed(b"random"))  # noqa: S311 - deterministic on purpose
+            self._random = Random(self._seed(b"random"))  # noqa: S311 - deterministic on purpose
         return self._random
 
-    def uuid(self) -> uuid.UUID:
+    def uuid(self) -> UUID:
         """The invocation's next version-4 shaped UUID, derived from transaction id and call path."""
         self._uuids += 1
-        return uuid.UUID(bytes=self._seed(b"uuid%d" % self._uuids), version=4)
+        return UUID(bytes=self._seed(b"uuid%d" % self._uuids), version=4)
 
     def _seed(self, purpose: bytes) -> bytes:
         return blake2b(self._path, digest_size=16, salt=self._env.tid.to_bytes(8, "big"), person=purpose[:16]).digest()

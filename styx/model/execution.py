@@ -8,8 +8,7 @@ section 3.
 
 from __future__ import annotations
 
-import os
-import sysconfig
+import inspect
 from collections.abc import Callable, Coroutine, Iterable
 from types import CodeType, CoroutineType, FrameType, GeneratorType, TracebackType
 from typing import Any, Final, NamedTuple
@@ -49,7 +48,7 @@ CLOSE_ATTEMPTS_MAX: Final = 16
 FRAMES_MAX: Final = 1_000
 """Frames looked at to find the line of a foreign await."""
 
-_STANDARD_LIBRARY = os.path.realpath(sysconfig.get_path("stdlib")) + os.sep
+_STANDARD_LIBRARY = inspect.__file__.removesuffix("inspect.py")
 _CONTEXT_MODULES = ("styx.model.context", "styx.model.waiting")
 _CLIENTS = "styx.client."
 _INSTALLED = ("site-packages", "dist-packages")
@@ -309,7 +308,7 @@ def _nondeterministic(lines: list[tuple[FrameType, int]], what: str) -> Nondeter
     if lines:
         frame, line = lines[depth]
         # The file's name without its directory: a reply must not depend on where the app is installed.
-        where = f"{os.path.basename(frame.f_code.co_filename)}:{line} in {frame.f_code.co_qualname}"
+        where = f"{frame.f_code.co_filename.rpartition('/')[2]}:{line} in {frame.f_code.co_qualname}"
     error = NondeterministicFunction(
         f"{where} awaits {what}; a function may await only its context's methods, because time, I/O and "
         f"tasks differ between executions: {advice}"
@@ -326,5 +325,4 @@ def _is_standard(code: CodeType) -> bool:
     file = code.co_filename
     if file.startswith("<frozen"):
         return True
-    file = os.path.realpath(file)
     return file.startswith(_STANDARD_LIBRARY) and not any(part in file for part in _INSTALLED)

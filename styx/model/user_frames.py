@@ -6,13 +6,11 @@ and names only; an exception, a traceback or a frame is never kept.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from dis import opmap
 from inspect import unwrap
-from linecache import getline
-from pathlib import Path
+from pathlib import PurePath
 from types import CodeType, FrameType, TracebackType
 from typing import Final, NamedTuple
 
@@ -24,22 +22,19 @@ CAUSES_MAX: Final = 3
 """Exceptions told of behind the one that was raised."""
 DEPTH_MAX: Final = 2_000
 """Frames looked at of one traceback."""
-DECORATOR_LINES_MAX: Final = 50
-"""Lines that are looked at for the one that says `def`, behind the decorators."""
 REMEMBERED_MAX: Final = 1_000
 """Places where exceptions were raised, and files, whose kind is remembered."""
 
 DECLARED_BUILTINS: Final = (ValueError, LookupError, PermissionError)
 """Builtin exceptions, with the builtin ones below them, that apps raise to refuse something."""
 
-_HERE: Final = str(Path(__file__).parents[1]) + os.sep
+_HERE: Final = f"{PurePath(__file__).parents[1]}/"
 _COMPILED: Final = "styx/"
 """Compiled modules of this package give their file like this."""
-_APP_OF_OURS: Final = os.path.join(_HERE, "cli", "demo", "")
+_APP_OF_OURS: Final = f"{_HERE}cli/demo/"
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python3.")
-_OF_PYTHON: Final = tuple(sys.prefix + os.sep + part for part in ("lib", "bin" + os.sep))
+_OF_PYTHON: Final = (f"{sys.prefix}/lib", f"{sys.prefix}/bin/")
 """Libraries, and the scripts that start commands such as `styx`."""
-_DEFINES: Final = ("async def ", "def ")
 _RAISE: Final = opmap["RAISE_VARARGS"]
 _traceback_of: Final[Callable[[BaseException], TracebackType | None]] = BaseException.__dict__["__traceback__"].__get__
 """Whatever a class of the app's makes of the attribute."""
@@ -52,7 +47,8 @@ class Frame(NamedTuple):
     """One line of a traceback. `own`: of the app; else it is where a library raised, which only comes last.
 
     `cause`: with this line begin those of another exception, which led to the one before: `caused by KeyError: a`. One
-    that was made and never raised has no line: `file` is empty.
+    that was made and never raised has no line: `file` is empty. `defines`: the function's definition begins in this
+    line, with its decorators.
     """
 
     file: str
@@ -60,6 +56,7 @@ class Frame(NamedTuple):
     function: str
     own: bool = True
     cause: str = ""
+    defines: bool = False
 
 
 class UserFrames:
@@ -123,10 +120,7 @@ class UserFrames:
         code = getattr(unwrap(function), "__code__", None)
         if not isinstance(code, CodeType) or not self.is_own(code):
             return ()
-        first = code.co_firstlineno
-        lines = range(first, first + DECORATOR_LINES_MAX)
-        line = next((n for n in lines if getline(code.co_filename, n).lstrip().startswith(_DEFINES)), first)
-        return (Frame(code.co_filename, line, code.co_qualname),)
+        return (Frame(code.co_filename, code.co_firstlineno, code.co_qualname, defines=True),)
 
     def of_stack(self, frame: FrameType | None) -> tuple[Frame, ...]:
         """The app's frames among `frame` and its callers, outermost first."""
@@ -212,7 +206,7 @@ def is_of_engine(file: str) -> bool:
 def _is_own(file: str) -> bool:
     if is_of_engine(file) or file.startswith("<frozen"):
         return False
-    if not file.startswith((os.sep, "<")) and not file.endswith(".py"):
+    if not file.startswith(("/", "<")) and not file.endswith(".py"):
         return False  # an extension's source, which was elsewhere when it was built
     return not file.startswith(_OF_PYTHON) and not any(part in file for part in _INSTALLED)
 

@@ -21,6 +21,9 @@ MISTAKES_MAX: Final = 1_000
 _KINDS: Final = {"abort": "aborted", "outside": "failed outside", "warning": "warns", "difference": "differs"}
 SOURCE_CHARS_MAX: Final = 200
 """Of one source line."""
+DECORATOR_LINES_MAX: Final = 50
+"""Lines that are looked at for the one that says `def`."""
+_DEFINES: Final = ("async def ", "def ")
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -131,10 +134,17 @@ class _Page(msgspec.Struct):
 
 def places(frames: Iterable[Frame]) -> list[Place]:
     """Frames with their source, where it can be read."""
+    lines = [(f, _line_of_def(f) if f.defines else f.line) for f in frames]
     return [
-        Place(f.file, f.line, f.function, getline(f.file, f.line).strip()[:SOURCE_CHARS_MAX], f.own, f.cause)
-        for f in frames
+        Place(f.file, line, f.function, getline(f.file, line).strip()[:SOURCE_CHARS_MAX], f.own, f.cause)
+        for f, line in lines
     ]
+
+
+def _line_of_def(frame: Frame) -> int:
+    """The line that says `def`, behind the decorators."""
+    lines = range(frame.line, frame.line + DECORATOR_LINES_MAX)
+    return next((n for n in lines if getline(frame.file, n).lstrip().startswith(_DEFINES)), frame.line)
 
 
 def printable(text: str) -> str:

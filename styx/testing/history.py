@@ -9,13 +9,13 @@ check: that the serial order respects real time, because replies carry none.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from typing import Any, Final
 
 import msgspec
 
-from proof import spinning
 from styx.errors import FunctionTooLong, NondeterministicFunction
 from styx.messages import ReplyRecord, Request
 from styx.model.app import App
@@ -85,19 +85,22 @@ def check_history(
     externals: Mapping[bytes, ExternalResult] | None = None,
     versions: Mapping[int, App] | None = None,
     complete: bool = False,
+    around: Callable[[bool], AbstractContextManager[object]] = nullcontext,
 ) -> HistoryReport:
     """Checks a whole history from `initial_state` (default: empty) on; `complete` also asks for a reply to
     each request.
 
     `final_state` None: the state is not compared. `limits` and `n_slots` are the deployment's. `externals` are the
     logged results of outside functions by key; an abort that needs one that is missing is counted as
-    unverified. `versions` are those of the app by the first epoch that ran on them, where it was replaced.
+    unverified. `versions` are those of the app by the first epoch that ran on them, where it was replaced. `around` is
+    entered for each transaction that runs, and told whether its reply says that it ran too long: for an app of tests
+    that asks whether it does.
 
     Raises `SerializabilityViolation` with the first difference in serial order.
     """
     reference = SerialReference(app, limits, n_slots, externals)
     reference.state.update(initial_state or {})
-    history = _History(app, requests, list(replies), versions)
+    history = _History(app, requests, list(replies), versions, around)
     report = history.replay(reference)
     if final_state is not None and final_state != reference.state:
         raise SerializabilityViolation(history.explain_state(reference, final_state, initial_state or {}))
@@ -110,9 +113,15 @@ class _History:
     """Requests and replies, indexed; finds contradictions among the replies themselves at once."""
 
     def __init__(
-        self, app: App, requests: Requests, replies: list[ReplyRecord], versions: Mapping[int, App] | None = None
+        self,
+        app: App,
+        requests: Requests,
+        replies: list[ReplyRecord],
+        versions: Mapping[int, App] | None,
+        around: Callable[[bool], AbstractContextManager[object]],
     ) -> None:
         self.app = app
+        self._around = around
         self._versions = versions or {}
         self._begun = -1
         self.requests = requests
@@ -179,11 +188,8 @@ class _History:
         request, timestamp_us = self.requests[reply.request_id]
         cut = reply.error is not None and reply.error[1] == FunctionTooLong.__name__
         # What may end by itself was ended if the reply says so: time decides that, and nothing else.
-        spinning.watched_by(lambda _, endless: endless or cut)
-        try:
+        with self._around(cut):
             return reference.run(reply.tid, timestamp_us, request)
-        finally:
-            spinning.watched_by(None)
 
     def _begin_versions(self, reference: SerialReference, epoch: int) -> None:
         """Those that began since, one after the other, with what each of them converts."""

@@ -65,7 +65,7 @@ def test_docker_without_its_daemon_is_passed_over(machine: Machine, engine: str,
 
 def test_the_default_tag_is_the_version(machine: Machine) -> None:
     machine.engine("docker")
-    version = re.findall(r'^__version__ = "(.*)"$', (ROOT / "styx/__init__.py").read_text("utf-8"), re.MULTILINE)[0]
+    version = re.findall(r'^__version__ = "(.*)"$', (ROOT / "styx/version.py").read_text("utf-8"), re.MULTILINE)[0]
     for words in ([], ["--no-cache"]):
         told = machine.image(words).stdout.split()
         assert told[told.index("--tag") + 1] == f"styx:{version}"

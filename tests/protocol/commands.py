@@ -35,6 +35,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from proof.spinning import as_replied
 from styx.coordinator.events import DeployWanted, SnapshotWanted, StopWanted, Tick, WorkerLeaving, WorkersWanted
 from styx.log import Stream
 from styx.model.bulk_load import encode_pair, load_request
@@ -98,6 +99,7 @@ class Session:
                 limits=cluster.limits,
                 n_slots=cluster.n_slots,
                 externals=cluster.outcomes,
+                around=as_replied,
                 versions={began: cluster.versions.get(number, app) for began, number in cluster.began.items()},
             )
 

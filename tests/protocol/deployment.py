@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from proof.spinning import as_replied
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import Event as CoordinatorEvent
 from styx.coordinator.events import (
@@ -253,6 +254,7 @@ class Deployment:
             n_slots=self.slots,
             externals=self.outcomes,
             complete=True,
+            around=as_replied,
         )
 
 
