@@ -11,9 +11,10 @@ from typing import Any, Final
 import msgspec
 
 from proof.chaos_app import INITIAL_BALANCE, MODULUS, PROGRAMMED, Cell, account, key_of
-from proof.random_programs import Profile
+from proof.random_programs import Profile, request_key
 from styx.messages import Request
-from styx.model.bulk_load import encode_pair, load_request
+from styx.model.bulk_load import encode_pair, load_arguments
+from styx.model.function_spec import LOAD_FUNCTION
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
 
@@ -50,7 +51,7 @@ def random_load(rng: Random, profile: Profile, n_slots: int, request_id: str) ->
         pairs[-1] = encode_pair(keys[-1], _UNFIT if operator.state_type is None else _encode({"number": "one"}))
     elif wrong == "key":
         pairs[-1] = encode_pair("no key of anything" * 200, b"\xc0")
-    request = load_request(request_id, operator.name, keys[0], pairs, replace, "")
+    request = Request(request_id, operator.name, request_key(keys[0]), LOAD_FUNCTION, load_arguments(pairs, replace))
     return msgspec.structs.replace(request, params=request.params[:-1]) if wrong == "params" else request
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from proof.chaos_app import POISONS, PROGRAMMED, account, key_of
 from styx.messages import Request
+from styx.model.partitioning import Key
 
 DEPTH_MAX: Final = 5
 """Calls below calls in one program."""
@@ -57,7 +58,9 @@ def random_request(rng: Random, profile: Profile = MIXED, request_id: str | None
         return _transfer(rng, profile, name)
     index = rng.randrange(len(PROGRAMMED))
     steps = random_program(rng, profile)
-    request = Request(name, PROGRAMMED[index].name, _plain_key(rng, profile, index), "run", _encode([steps]))
+    request = Request(
+        name, PROGRAMMED[index].name, request_key(key_of(index, rng.randrange(profile.keys))), "run", _encode([steps])
+    )
     if rng.random() >= profile.poisoned:
         return request
     if rng.random() < 0.5:
@@ -85,8 +88,8 @@ def _is_program(operand: Any) -> bool:
     return isinstance(operand, list) and all(isinstance(step, list) for step in operand)
 
 
-def _plain_key(rng: Random, profile: Profile, index: int) -> str | int | list[str | int]:
-    key = key_of(index, rng.randrange(profile.keys))
+def request_key(key: Key) -> str | int | list[str | int]:
+    """The key as a request that was read from the log has it."""
     return list(key) if isinstance(key, tuple) else key
 
 

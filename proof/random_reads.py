@@ -9,9 +9,11 @@ from random import Random
 from typing import Final
 
 from proof.chaos_app import PROGRAMMED, account, key_of
-from proof.random_programs import Profile
+from proof.random_programs import Profile, request_key
 from styx.messages import Request
-from styx.model.entity_read import read_request
+from styx.model.function_spec import READ_FUNCTION
+from styx.model.partitioning import Key
+from styx.model.signature import NO_ARGUMENTS
 
 ABSENT: Final = 0.1
 """Share of reads of keys beyond the profile's."""
@@ -25,6 +27,7 @@ def random_read(rng: Random, profile: Profile, request_id: str) -> Request:
     number = rng.randrange(profile.keys) + (profile.keys if rng.random() < ABSENT else 0)
     wrong = rng.random() < WRONG
     if index == len(PROGRAMMED):
-        return read_request(request_id, account.name, ("no", "key") if wrong else f"a{number}", "")
+        key: Key = ("no", "key") if wrong else f"a{number}"
+        return Request(request_id, account.name, request_key(key), READ_FUNCTION, NO_ARGUMENTS)
     key = ("no", "key", "of", "any") if wrong else key_of(index, number)
-    return read_request(request_id, PROGRAMMED[index].name, key, "")
+    return Request(request_id, PROGRAMMED[index].name, request_key(key), READ_FUNCTION, NO_ARGUMENTS)

@@ -25,15 +25,16 @@ from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, encode_value, s
 from styx.embedded_engine.engine import EmbeddedEngine
 from styx.embedded_engine.in_flight import fail
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
-from styx.errors import BadArguments, InTransactionError, RequestRejected, UnsupportedValue
-from styx.messages import Reply, Request
+from styx.errors import InTransactionError, RequestRejected
+from styx.messages import Reply
 from styx.model.app import App
-from styx.model.bulk_load import encode_pair, load_request
+from styx.model.bulk_load import encode_pair, load_arguments
+from styx.model.function_spec import LOAD_FUNCTION
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.model.partitioning import Key
-from styx.values.codec import encode_any
+from styx.model.request import encode_arguments
+from styx.model.signature import NO_ARGUMENTS
 
-_NO_ARGUMENTS = b"\x90"
 _FROM_THREADS = "styx.embedded_sync(app, data_dir)"
 
 
@@ -114,18 +115,14 @@ class EmbeddedClient(Client):
         self._home.check(_FROM_THREADS)
         engine = self.engine
         try:
-            checked: Any = key if type(key) is str or type(key) is int else check_key(operator, key)
-            return engine.submit(
-                Request(
-                    engine.next_request_id(),
-                    operator_name(operator),
-                    list(checked) if type(checked) is tuple else checked,
-                    function_name(function),
-                    _arguments(args) if args else _NO_ARGUMENTS,
-                    check_idempotency_key(idempotency_key),
-                ),
-                timeout,
+            request = engine.maker.make(
+                operator_name(operator),
+                key if type(key) is str or type(key) is int else check_key(operator, key),
+                function_name(function),
+                encode_arguments(args) if args else NO_ARGUMENTS,
+                check_idempotency_key(idempotency_key),
             )
+            return engine.submit(request, timeout)
         except (InTransactionError, RequestRejected) as error:
             future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
             if isinstance(error, ConnectionError):
@@ -180,12 +177,6 @@ class _EngineTarget(LoadTarget):
 
     async def send(self, chunk: Chunk) -> None:
         engine = self._engine
-        request = load_request(engine.next_request_id(), self.operator, chunk.keys[0], chunk.pairs, self._replace, "")
+        arguments = load_arguments(chunk.pairs, self._replace)
+        request = engine.maker.make(self.operator, chunk.keys[0], LOAD_FUNCTION, arguments)
         (await engine.submit(request, self._timeout)).unwrap()
-
-
-def _arguments(args: tuple[Any, ...]) -> bytes:
-    try:
-        return encode_any(args, "the arguments")
-    except UnsupportedValue as error:
-        raise BadArguments(str(error)) from None

@@ -27,7 +27,7 @@ from styx.embedded_engine.deployment import Deployment
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.external_log import ExternalLog
 from styx.embedded_engine.in_flight import InFlight
-from styx.embedded_engine.intake import Intake
+from styx.embedded_engine.intake import EngineRouter, Intake
 from styx.embedded_engine.log_clock import LogClock
 from styx.embedded_engine.metrics import NOTHING_YET, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
@@ -46,9 +46,10 @@ from styx.host.outside import OutsideFunctions
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream
-from styx.messages import Reply, ReplyRecord, Request
+from styx.messages import Reply, ReplyRecord
 from styx.model.app import App
 from styx.model.limits import Limits
+from styx.model.request import Placed, RequestMaker
 from styx.reports.function_reports import FunctionReports
 from styx.snapshot import manifest as metadata
 from styx.watchdog.watchdog import Watchdog
@@ -213,17 +214,9 @@ class EmbeddedEngine:
         storage.log.on_failure(lambda error: self._drive.on_loop(self._fail, "the log", error))
         self._background = Background(self._drive.on_loop, self._fail)
         self._requests = InFlight(loop, self.limits.in_flight_max)
-        self._intake = Intake(
-            self.app,
-            self.n_slots,
-            self.limits,
-            loop,
-            storage.log,
-            self._requests,
-            self._drive,
-            self._now_us,
-            lambda: self.worker.executor.running,
-        )
+        self._intake = Intake(loop, storage.log, self._requests, self._drive, self._now_us)
+        router = EngineRouter(self.app, self.n_slots, self.limits, lambda: self.worker.executor.running)
+        self.maker = RequestMaker(router, self.limits.request_bytes_max)
         self._external_log = ExternalLog(storage.log, self.n_slots, self._drive, self._now_us)
         self._externals = OutsideFunctions(loop, self.limits, self._fail, self.reports.outside)
         drive, counters, objects = self._drive, self.counters, Objects(storage.store, self._background.submit)
@@ -280,20 +273,16 @@ class EmbeddedEngine:
 
     # Requests ----------------------------------------------------------------------------------------------
 
-    def next_request_id(self) -> str:
-        """An id that no other request has."""
-        return self._intake.next_request_id()
-
-    def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
+    def submit_request(self, request: Placed) -> Awaitable[ReplyRecord]:
         """As the gateway's `Engine` asks; refuses rather than holds back."""
         self._check_serving()
         return self._intake.take_or_refuse(request)
 
-    def submit(self, request: Request, timeout: float) -> asyncio.Future[Reply]:
-        """Takes a request with an id of `next_request_id`, now or when there is room for it, in the order they come.
+    def submit(self, request: Placed, timeout: float) -> asyncio.Future[Reply]:
+        """Takes a request that `maker` has made, now or when there is room for it, in the order they come.
 
-        The future gives the `Reply`, or raises `TimeoutError`, `NotSent` or `OutcomeUnknown`. Raises
-        `RequestRejected` (`NotSent` among them) or `BadArguments` at once if the request cannot be sent at all.
+        The future gives the `Reply`, or raises `TimeoutError`, `NotSent` or `OutcomeUnknown`. Raises `NotSent`
+        at once if the engine does not serve.
         """
         self._check_serving()
         return self._intake.take_or_hold(request, timeout)

@@ -1,26 +1,27 @@
-"""Where requests enter: encoded, placed on their slot, appended to the log and given to the worker, or held back.
+"""Where requests enter: appended to the log and given to the worker, or held back while there is no room.
 
-What cannot be placed goes to slot 0, whose sequencer rejects it, so that it has an ordinary reply. Never waits for the
-disk: the log is one sequence, and the epoch that takes a request is durable only after it.
+Never waits for the disk: the log is one sequence, and the epoch that takes a request is durable only after it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import secrets
 from collections.abc import Callable
-from itertools import count
 from typing import Any, Final
 
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.in_flight import InFlight, Waiter, fail
-from styx.errors import BadArguments, FunctionTooLong, InTransactionError, NotSent, RequestRejected, StyxError
+from styx.errors import FunctionTooLong, InTransactionError, NotSent, RequestRejected, StyxError
 from styx.log.base import Log, Record, Stream
-from styx.messages import Reply, ReplyRecord, Request, encode_request
+from styx.messages import Reply, ReplyRecord, Request
 from styx.model.app import App
 from styx.model.execution import resolve_request
 from styx.model.limits import Limits
+from styx.model.operator import Operator
+from styx.model.partitioning import Key
+from styx.model.request import AppRouter, Placed
+from styx.model.signature import NO_ARGUMENTS
 from styx.worker.admission import UNPLACED
 from styx.worker.placing import Placing
 from styx.worker.running import Running
@@ -29,60 +30,72 @@ LOG_BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
 """While more than this waits for the disk, requests are held back."""
 
 
+class EngineRouter(AppRouter):
+    """Places the requests of an engine's app, whose `partition_key` runs where the watchdog sees it.
+
+    What a name cannot be placed for goes to slot 0 as what no operator has: its sequencer rejects it.
+    """
+
+    def __init__(self, app: App, n_slots: int, limits: Limits, running: Callable[[], Running]) -> None:
+        super().__init__(app, n_slots)
+        self._app = app
+        self._limits = limits
+        self._placing = Placing(app, limits, n_slots, running)
+
+    def place(self, operator: Operator | str, key: Any, function: str = "") -> tuple[Key, int]:
+        """As `Router.place`; raises `RequestRejected` where the `partition_key` does not end: it is not logged."""
+        declared = operator if isinstance(operator, Operator) else self._operators.get(operator)
+        try:
+            if declared is None or declared.key_space.partition_key is None:
+                return super().place(operator, key, function)
+            request = Request("", declared.name, key, function, NO_ARGUMENTS)
+            target = resolve_request(self._app, request, self._limits, self._n_slots, self._placing.slot_of)
+        except FunctionTooLong as error:
+            raise RequestRejected(UNPLACED, str(error)) from None
+        except InTransactionError:
+            return key, 0
+        return target.key, target.slot
+
+
 class Intake:
     """Requests of one engine while it serves."""
 
     def __init__(
         self,
-        app: App,
-        n_slots: int,
-        limits: Limits,
         loop: asyncio.AbstractEventLoop,
         log: Log,
         requests: InFlight,
         drive: Drive,
         now_us: Callable[[], int],
-        running: Callable[[], Running],
     ) -> None:
-        self._app = app
-        self._limits = limits
-        self._placing = Placing(app, limits, n_slots, running)
-        self._n_slots = n_slots
-        self._bytes_max = limits.request_bytes_max
         self._loop = loop
         self._log = log
         self._requests = requests
         self._drive = drive
         self._now_us = now_us
-        # Unique among all starts: request ids meet in one replies stream.
-        self._id_prefix = secrets.token_hex(8) + "-"
-        self._id_numbers = count(1)
 
-    def next_request_id(self) -> str:
-        """An id that no other request has."""
-        return f"{self._id_prefix}{next(self._id_numbers):x}"
-
-    def take_or_refuse(self, request: Request) -> asyncio.Future[ReplyRecord]:
+    def take_or_refuse(self, request: Placed) -> asyncio.Future[ReplyRecord]:
         """Takes it at once or raises `RequestRejected`, `overloaded` if there are too many."""
-        waiter = self._waiter(request, raw=True, deadline_s=math.inf)
         if request.request_id in self._requests.taken:
             raise RequestRejected("bad_request", f"request id {request.request_id!r} is under way already")
         if self._crowded:
             raise RequestRejected("overloaded", f"{len(self._requests.taken)} requests are in flight; try again soon")
-        self._enter(request.request_id, waiter)
-        return waiter.future
+        future: asyncio.Future[ReplyRecord] = self._loop.create_future()
+        self._enter(request.request_id, Waiter(request.slot, request.payload, future, True, math.inf))
+        return future
 
-    def take_or_hold(self, request: Request, timeout: float) -> asyncio.Future[Reply]:
+    def take_or_hold(self, request: Placed, timeout: float) -> asyncio.Future[Reply]:
         """Takes it as soon as there is room, in the order they come; `timeout` in seconds from now on."""
         deadline_s = self._loop.time() + timeout
-        waiter = self._waiter(request, raw=False, deadline_s=deadline_s)
+        future: asyncio.Future[Reply] = self._loop.create_future()
+        waiter = Waiter(request.slot, request.payload, future, False, deadline_s)
         requests = self._requests
         if requests.held or self._crowded:
             requests.held.append((request.request_id, waiter))
         else:
             self._enter(request.request_id, waiter)
         requests.watch(deadline_s)
-        return waiter.future
+        return future
 
     def admit_held(self) -> None:
         """Takes what was held back, as far as there is room now."""
@@ -98,32 +111,6 @@ class Intake:
     @property
     def _crowded(self) -> bool:
         return self._requests.full or self._log.backlog_bytes > LOG_BACKLOG_BYTES_MAX
-
-    def _waiter(self, request: Request, raw: bool, deadline_s: float) -> Waiter:
-        try:
-            payload = encode_request(request)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise BadArguments(f"the request cannot be encoded: {error}") from None
-        if len(payload) > self._bytes_max:
-            raise RequestRejected(
-                "too_large", f"the request has {len(payload)} bytes; the limit is {self._bytes_max}: send less"
-            )
-        future: asyncio.Future[Any] = self._loop.create_future()
-        return Waiter(self._slot_of(request), payload, future, raw, deadline_s)
-
-    def _slot_of(self, request: Request) -> int:
-        """Raises `RequestRejected` where the app's `partition_key` does not end: what is in the log, is for good."""
-        operator = self._app.operators.get(request.operator)
-        if operator is None:
-            return 0
-        try:
-            if operator.key_space.partition_key is None:
-                return operator.slot_of(operator.check_key(request.key), self._n_slots)
-            return resolve_request(self._app, request, self._limits, self._n_slots, self._placing.slot_of).slot
-        except FunctionTooLong as error:
-            raise RequestRejected(UNPLACED, str(error)) from None
-        except InTransactionError:
-            return 0
 
     def _enter(self, request_id: str, waiter: Waiter) -> None:
         """Raises `NotSent` if the log takes nothing any more, whose failure the engine hears of by itself."""

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.errors import BadArguments, RequestRejected, UnsupportedValue, describe
+from styx.errors import BadArguments, RequestRejected, describe
 from styx.gateway import json_body
+from styx.model.request import encode_arguments
 from styx.model.signature import NO_ARGUMENTS, Signature
-from styx.values.codec import encode_any
 from styx.values.custom_types import dec_hook
 
 _DECODERS_KEPT_MAX: Final = 64
@@ -25,10 +25,11 @@ Decoder = msgspec.json.Decoder[Any]
 class ArgumentReader:
     """Reads one function's arguments; keeps the decoders it has made."""
 
-    __slots__ = ("_named", "_positional", "_signature")
+    __slots__ = ("_named", "_positional", "_signature", "_what")
 
     def __init__(self, signature: Signature) -> None:
         self._signature = signature
+        self._what = f"{signature.function}: the arguments"
         self._positional: dict[int, Decoder] = {}
         self._named: dict[str, Decoder] = {}
 
@@ -43,8 +44,8 @@ class ArgumentReader:
             return NO_ARGUMENTS
         parts = json_body.split(body)
         if isinstance(parts, list):
-            return self._encoded(self._read_positional(body, len(parts)))
-        return self._encoded(self._read_named(parts))
+            return encode_arguments(self._read_positional(body, len(parts)), self._what)
+        return encode_arguments(self._read_named(parts), self._what)
 
     def _read_positional(self, body: bytes, count: int) -> tuple[Any, ...]:
         decoder = self._positional.get(count)
@@ -86,9 +87,3 @@ class ArgumentReader:
             return RequestRejected("bad_request", f"the body is not valid JSON: {error}")
         kind, message = describe(error)
         return BadArguments(f"{self._signature.function}: {what} do not fit: {kind}: {message}")
-
-    def _encoded(self, arguments: tuple[Any, ...] | dict[str, Any]) -> bytes:
-        try:
-            return encode_any(arguments, f"{self._signature.function}: the arguments")
-        except UnsupportedValue as error:
-            raise BadArguments(str(error)) from None

@@ -22,7 +22,8 @@ from styx.gateway.body import ClientGone, IncomingBody, too_large
 from styx.gateway.service import Engine
 from styx.gateway.status import Answer
 from styx.messages import reply_of
-from styx.model.bulk_load import encode_pair, entity_text, load_request
+from styx.model.bulk_load import encode_pair, entity_text, load_arguments
+from styx.model.function_spec import LOAD_FUNCTION
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
 from styx.values.codec import shown
@@ -158,7 +159,8 @@ class _EngineTarget(LoadTarget):
             raise RequestRejected("unavailable", reason)
         self._sent += 1
         request_id = f"{self._request_id}.{self._sent}"
-        request = load_request(request_id, self.operator, chunk.keys[0], chunk.pairs, self._replace, chunk.name)
+        arguments = load_arguments(chunk.pairs, self._replace)
+        request = engine.maker.make(self._declared, chunk.keys[0], LOAD_FUNCTION, arguments, chunk.name, request_id)
         async with asyncio.timeout(self._timeout_seconds):
             record = await engine.submit_request(request)
         reply_of(record).unwrap()

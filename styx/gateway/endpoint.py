@@ -10,9 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from itertools import count
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -32,10 +30,12 @@ from styx.gateway.bulk_load import answer_load
 from styx.gateway.metrics import CLIENT_GONE_STATUS, GatewayMetrics
 from styx.gateway.service import Engine
 from styx.gateway.status import Answer
-from styx.messages import Request
-from styx.model.entity_read import read_request
+from styx.model.function_spec import READ_FUNCTION
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.model.operator import Operator
+from styx.model.partitioning import Key
+from styx.model.request import request_ids
+from styx.model.signature import NO_ARGUMENTS
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -59,14 +59,12 @@ class RequestEndpoint:
         self._timeout_seconds = timeout_seconds
         self._app = engine.app
         self._routes: dict[tuple[str, str], _Route] = {}
-        # Unique among all gateways and restarts: request ids meet in one replies stream.
-        self._id_prefix = secrets.token_hex(8) + "-"
-        self._id_numbers = count(1)
+        self._request_ids = request_ids()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one HTTP request."""
         started = perf_counter()
-        request_id = f"{self._id_prefix}{next(self._id_numbers):x}"
+        request_id = next(self._request_ids)
         headers = dict(scope["headers"])
         body = IncomingBody(receive)
         self.in_flight += 1
@@ -102,8 +100,11 @@ class RequestEndpoint:
             reads = address.parse_read(address.raw_path(scope)) if scope["method"] == "GET" else None
             if reads is not None:
                 seconds = request_options.timeout_seconds(headers, seconds)
-                request = self._resolve_read(reads, headers, request_id)
+                operator, key = self._resolve_read(reads, headers)
                 self._admit()
+                # A read changes nothing, so its Idempotency-Key, which some programs send with everything, counts for
+                # nothing. It must not put a reply where a call with the same key would find it.
+                request = self._engine.maker.make(operator, key, READ_FUNCTION, NO_ARGUMENTS, "", request_id)
                 submitted = True
                 async with asyncio.timeout(seconds):
                     return status.answer_of_read(await self._engine.submit_request(request))
@@ -115,7 +116,8 @@ class RequestEndpoint:
             async with asyncio.timeout(seconds):
                 params = route.arguments.read(await body.read(self._engine.limits.request_bytes_max))
                 self._check_size(params, route)
-                request = Request(request_id, route.operator.name, key, route.function, params, idempotency_key)
+                make = self._engine.maker.make
+                request = make(route.operator, key, route.function, params, idempotency_key, request_id)
                 submitted = True
                 return status.answer_of(await self._engine.submit_request(request))
         except (InTransactionError, RequestRejected) as error:
@@ -140,8 +142,8 @@ class RequestEndpoint:
                 return _cut_off("the gateway failed, and its log says why", submitted, request_id)
             return status.failure("internal", "GatewayFault", "the gateway failed; its log says why; nothing was run")
 
-    def _resolve(self, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[_Route, Any]:
-        """The function that a request names, and its key as it goes into a request record."""
+    def _resolve(self, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[_Route, Key]:
+        """The function that a request names, and its checked key."""
         path = address.raw_path(scope)
         wanted = address.parse(path)
         if wanted is None:
@@ -156,8 +158,7 @@ class RequestEndpoint:
             self._app = self._engine.app
             self._routes.clear()
         route = self._routes.get((wanted.operator, wanted.function)) or self._new_route(wanted)
-        key = address.key_of(wanted.key, route.operator, headers.get(b"styx-key-type"))
-        return route, list(key) if isinstance(key, tuple) else key
+        return route, address.key_of(wanted.key, route.operator, headers.get(b"styx-key-type"))
 
     def _new_route(self, wanted: address.Address) -> _Route:
         operator = self._engine.app.operator(wanted.operator)
@@ -166,12 +167,9 @@ class RequestEndpoint:
         self._routes[wanted.operator, wanted.function] = route
         return route
 
-    def _resolve_read(self, reads: tuple[str, str], headers: Mapping[bytes, bytes], request_id: str) -> Request:
+    def _resolve_read(self, reads: tuple[str, str], headers: Mapping[bytes, bytes]) -> tuple[Operator, Key]:
         operator = self._engine.app.operator(reads[0])
-        key = address.key_of(reads[1], operator, headers.get(b"styx-key-type"))
-        # A read changes nothing, so its Idempotency-Key, which some programs send with everything, counts for nothing.
-        # It must not put a reply where a call with the same key would find it.
-        return read_request(request_id, operator.name, key, "")
+        return operator, address.key_of(reads[1], operator, headers.get(b"styx-key-type"))
 
     def _resolve_load(self, into: str, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[Operator, float]:
         """The operator of a bulk load, and how many seconds each of its chunks may take."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol
 
-from styx.messages import ReplyRecord, Request
+from styx.messages import ReplyRecord
 from styx.model.app import App
 from styx.model.limits import Limits
+from styx.model.request import Placed, RequestMaker
 
 
 class Engine(Protocol):
@@ -19,6 +20,10 @@ class Engine(Protocol):
     app: App
     limits: Limits
     n_slots: int
+
+    @property
+    def maker(self) -> RequestMaker:
+        """Makes the requests that it takes, of `app`; there is none before it is ready."""
 
     @property
     def ready(self) -> bool:
@@ -36,8 +41,8 @@ class Engine(Protocol):
     def in_flight(self) -> int:
         """Requests it has taken and not answered yet, those of other clients included."""
 
-    def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
-        """Takes a request; the awaitable gives its reply. Cancelling it does not cancel the transaction.
+    def submit_request(self, request: Placed) -> Awaitable[ReplyRecord]:
+        """Takes a request of `maker`; the awaitable gives its reply. Cancelling it does not cancel the transaction.
 
         Raises `RequestRejected` (`unavailable`, `overloaded`), at once or when awaited, if it was not taken; and when
         awaited `OutcomeUnknown` if it was, and will have no reply.

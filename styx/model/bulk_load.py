@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from styx.errors import BadArguments, BadKey, KeyExists, UnsupportedValue, ValueTooLarge, describe
-from styx.messages import Request
 from styx.model.context import Context
 from styx.model.function_spec import LOAD_FUNCTION, FunctionSpec
 from styx.model.operator import Operator
@@ -49,13 +48,9 @@ def encode_pairs(pairs: Sequence[bytes]) -> bytes:
     return b"".join([_ARRAY, len(pairs).to_bytes(4, "big"), *pairs])
 
 
-def load_request(
-    request_id: str, operator: str, key: Key, pairs: Sequence[bytes], replace: bool, idempotency_key: str
-) -> Request:
-    """The request that loads `pairs` (of `encode_pair`), the first of which has `key`; all belong to one slot."""
-    params = b"".join([_ARRAY_OF_TWO, _TRUE if replace else _FALSE, encode_pairs(pairs)])
-    first = list(key) if isinstance(key, tuple) else key
-    return Request(request_id, operator, first, LOAD_FUNCTION, params, idempotency_key)
+def load_arguments(pairs: Sequence[bytes], replace: bool) -> bytes:
+    """The arguments of `LOAD_FUNCTION` for encoded pairs of one slot; the request's key is that of the first one."""
+    return b"".join([_ARRAY_OF_TWO, _TRUE if replace else _FALSE, encode_pairs(pairs)])
 
 
 def entity_text(operator: str, key: object) -> str:

@@ -11,17 +11,15 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from styx.errors import UnknownEntity
-from styx.messages import Reply, ReplyError, Request
+from styx.messages import Reply, ReplyError
 from styx.model.context import Context
 from styx.model.function_spec import READ_FUNCTION, FunctionSpec
 from styx.model.operator import Operator
-from styx.model.partitioning import Key
 from styx.values.codec import shown
 
 UNKNOWN_ENTITY: Final = "unknown_entity"
 """The code of a read that found no state."""
 
-_NO_ARGUMENTS: Final = b"\x90"
 _ABSENT: Final = object()
 _functions: Final[WeakKeyDictionary[Operator, FunctionSpec]] = WeakKeyDictionary()
 
@@ -39,12 +37,6 @@ def read_function(operator: Operator) -> FunctionSpec:
     if function is None:
         function = _functions[operator] = operator.spec(READ_FUNCTION, _read)
     return function
-
-
-def read_request(request_id: str, operator: str, key: Key, idempotency_key: str) -> Request:
-    """The request that reads one entity."""
-    place = list(key) if isinstance(key, tuple) else key
-    return Request(request_id, operator, place, READ_FUNCTION, _NO_ARGUMENTS, idempotency_key)
 
 
 def found_nothing(kind: str) -> bool:

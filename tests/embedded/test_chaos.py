@@ -14,6 +14,7 @@ from styx.errors import InTransactionError, OutcomeUnknown, RequestRejected
 from styx.messages import Reply
 from styx.model.limits import Limits
 from styx.testing.fixture import EmbeddedCluster, embedded_cluster
+from tests.placed import placed
 
 pytestmark = pytest.mark.anyio
 
@@ -23,9 +24,9 @@ LIMITS = Limits(invocations_max=300, operations_max=2_000, call_depth_max=64, va
 
 
 def _submit(cluster: EmbeddedCluster, rng: random.Random) -> asyncio.Future[Reply] | None:
-    request = random_request(rng, rng.choice((CONTENDED, MIXED)), cluster.engine.next_request_id())
+    request = random_request(rng, rng.choice((CONTENDED, MIXED)), "")
     try:
-        return cluster.engine.submit(request, 30)
+        return cluster.engine.submit(placed(cluster.engine, request), 30)
     except (InTransactionError, RequestRejected):
         return None
 

@@ -12,6 +12,7 @@ from styx.messages import Request
 from styx.model.limits import Limits
 from styx.testing.fixture import embedded_cluster
 from tests.embedded.ledger_app import app, ledger, move, pair
+from tests.placed import placed
 
 pytestmark = pytest.mark.anyio
 
@@ -109,7 +110,7 @@ async def test_clients_are_held_back_in_order_and_the_gateway_is_refused() -> No
         waiting = [client.submit("ledger", "a", "add") for _ in range(20)]
         assert (engine.in_flight, engine.held) == (3, 17)
         with pytest.raises(styx.RequestRejected) as rejected:
-            engine.submit_request(Request("x", "ledger", "a", "add", b"\x90"))
+            engine.submit_request(placed(engine, Request("x", "ledger", "a", "add", b"\x90")))
         assert rejected.value.code == "overloaded"
         assert [(await reply).result for reply in waiting] == list(range(1, 21))
         assert (engine.in_flight, engine.held) == (0, 0)
@@ -119,11 +120,11 @@ async def test_the_gateways_way_in() -> None:
     async with embedded_cluster(app) as client:
         engine = client.engine
         assert (engine.ready, engine.unavailable_reason) == (True, None)
-        record = await engine.submit_request(Request("mine-1", "ledger", "a", "add", b"\x91\x05"))
+        record = await engine.submit_request(placed(engine, Request("mine-1", "ledger", "a", "add", b"\x91\x05")))
         assert (record.request_id, record.result, record.error) == ("mine-1", b"\x05", None)
-        waiting = engine.submit_request(Request("mine-2", "ledger", "a", "add", b"\x90"))
+        waiting = engine.submit_request(placed(engine, Request("mine-2", "ledger", "a", "add", b"\x90")))
         with pytest.raises(styx.RequestRejected, match="under way already"):
-            engine.submit_request(Request("mine-2", "ledger", "a", "add", b"\x90"))
+            engine.submit_request(placed(engine, Request("mine-2", "ledger", "a", "add", b"\x90")))
         await waiting
 
 

@@ -18,8 +18,9 @@ from styx.errors import EngineFailed, NotSent, OutcomeUnknown
 from styx.gateway.app import Gateway
 from styx.log.base import LogFailed, Stream
 from styx.log.sqlite import SqliteLog
-from styx.messages import ReplyRecord, Request
+from styx.messages import ReplyRecord
 from styx.model.limits import Limits
+from styx.model.request import Placed
 from styx.protocol.messages import Commit
 from styx.store.directory import DirectoryStore
 from styx.store.memory import MemoryStore
@@ -116,7 +117,7 @@ async def test_a_deposit_in_flight_when_the_disk_is_full_is_told_as_unknown(
         gateway = Gateway(engine)
         submit = engine.submit_request
 
-        def fail_once_it_is_in_the_log(request: Request) -> Awaitable[ReplyRecord]:
+        def fail_once_it_is_in_the_log(request: Placed) -> Awaitable[ReplyRecord]:
             reply = submit(request)
             durable = threading.Event()
             engine.log.on_durable(lambda lsn: durable.set())

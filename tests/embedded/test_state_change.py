@@ -112,6 +112,4 @@ def _named(client: Any, key: str, **arguments: Any) -> Any:
     """A request with arguments by name, as the gateway sends them."""
     import msgspec
 
-    from styx.messages import Request
-
-    return Request(client.engine.next_request_id(), "acc", key, "put", msgspec.msgpack.encode(arguments))
+    return client.engine.maker.make("acc", key, "put", msgspec.msgpack.encode(arguments))

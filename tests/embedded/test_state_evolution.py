@@ -11,7 +11,6 @@ import pytest
 
 from styx import App
 from styx.errors import ConfigurationError
-from styx.messages import Request
 from tests.embedded.app_files import Edited
 
 pytestmark = pytest.mark.anyio
@@ -126,7 +125,7 @@ def app_of(edited: Edited, form: Form) -> App:
 async def stored(edited: Edited, form: Form, value: dict[str, Any], end: str) -> None:
     client = edited.open(app_of(edited, form))
     async with client:
-        request = Request(client.engine.next_request_id(), "acc", "k", "put", msgspec.msgpack.encode(value))
+        request = client.engine.maker.make("acc", "k", "put", msgspec.msgpack.encode(value))
         (await client.engine.submit(request, 30)).unwrap()
         if end == "crash":
             client.crash()

@@ -12,8 +12,9 @@ import msgspec
 
 from styx import App, Context, Limits, Operator
 from styx.errors import InTransactionError, describe
-from styx.messages import ReplyRecord, Request
+from styx.messages import ReplyRecord, Request, decode_request
 from styx.model.function_spec import READ_FUNCTION
+from styx.model.request import AppRouter, Placed, RequestMaker
 
 shelf = Operator("shelf")
 numbered = Operator("numbered", key_type=int)
@@ -112,17 +113,22 @@ class FakeEngine:
         self._arrived = asyncio.Event()
         self._by_idempotency_key: dict[str, ReplyRecord] = {}
 
-    def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
+    @property
+    def maker(self) -> RequestMaker:
+        return RequestMaker(AppRouter(self.app, self.n_slots), 2**30)  # a body may be at its limit
+
+    def submit_request(self, request: Placed) -> Awaitable[ReplyRecord]:
         if self.error is not None:
             raise self.error
-        self.requests.append(request)
+        decoded = decode_request(request.payload)
+        self.requests.append(decoded)
         self._arrived.set()
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self.held is None:
             waiting.set_result(None)
         else:
             self.held.append(waiting)
-        return self._answer(request, waiting)
+        return self._answer(decoded, waiting)
 
     def hold(self) -> None:
         """From now on requests wait for `release`."""

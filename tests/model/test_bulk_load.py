@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from proof.random_programs import request_key
 from styx import App, ConfigurationError, Context, Limits, Operator
 from styx.messages import Request
-from styx.model.bulk_load import LOAD_CHUNK_PAIRS_MAX, encode_pair, load_request
+from styx.model.bulk_load import LOAD_CHUNK_PAIRS_MAX, encode_pair, load_arguments
 from styx.model.execution import Outcome
 from styx.model.function_spec import LOAD_FUNCTION
 from styx.model.partitioning import Key
@@ -56,7 +57,8 @@ def load(
     on: SerialReference, operator: Operator, pairs: Sequence[tuple[Key, bytes]], replace: bool = False, tid: int = 1
 ) -> Outcome:
     encoded = [encode_pair(key, value) for key, value in pairs]
-    return on.run(tid, 0, load_request("r", operator.name, pairs[0][0], encoded, replace, ""))
+    arguments = load_arguments(encoded, replace)
+    return on.run(tid, 0, Request("r", operator.name, request_key(pairs[0][0]), LOAD_FUNCTION, arguments))
 
 
 def error(outcome: Outcome) -> tuple[str, str, str]:

@@ -11,9 +11,10 @@ import styx
 from styx import App, ConfigurationError, Context, Operator
 from styx.errors import UnknownEntity
 from styx.messages import Reply, ReplyError, Request
-from styx.model.entity_read import read_function, read_request, reply_of_read, state_in
+from styx.model.entity_read import read_function, reply_of_read, state_in
 from styx.model.function_spec import READ_FUNCTION
 from styx.model.limits import Limits
+from styx.model.signature import NO_ARGUMENTS
 from styx.testing.serial import SerialReference
 
 plain = Operator("plain")
@@ -48,7 +49,7 @@ def reference() -> SerialReference:
 def test_a_state_is_the_result_even_if_it_is_nothing_much(value: object) -> None:
     serial = reference()
     serial.state["plain", "a"] = plain.encode_state(value)
-    outcome = serial.run(1, 0, read_request("r", "plain", "a", ""))
+    outcome = serial.run(1, 0, Request("r", "plain", "a", READ_FUNCTION, NO_ARGUMENTS))
     assert outcome.error is None
     assert outcome.result is not None
     assert msgspec.msgpack.decode(outcome.result) == value
@@ -59,20 +60,20 @@ def test_typed_state_is_encoded_as_a_result_is_and_its_sets_are_sorted() -> None
     serial = reference()
     words = {f"w{n}" for n in range(50)}
     serial.state["typed", (1, "x")] = typed.encode_state(Doc(words, Decimal("1.50")))
-    outcome = serial.run(1, 0, read_request("r", "typed", (1, "x"), ""))
+    outcome = serial.run(1, 0, Request("r", "typed", [1, "x"], READ_FUNCTION, NO_ARGUMENTS))
     assert outcome.result is not None
     assert msgspec.msgpack.decode(outcome.result) == {"words": sorted(words), "price": "1.50"}
 
 
 def test_no_state() -> None:
-    outcome = reference().run(1, 0, read_request("r", "typed", (1, "x"), ""))
+    outcome = reference().run(1, 0, Request("r", "typed", [1, "x"], READ_FUNCTION, NO_ARGUMENTS))
     assert outcome.error == ("aborted", "UnknownEntity", "typed[(1, 'x')] has no state")
 
 
 def test_a_state_that_does_not_fit_its_type_names_the_entity() -> None:
     serial = reference()
     serial.state["typed", (1, "x")] = b"\x01"
-    error = serial.run(1, 0, read_request("r", "typed", (1, "x"), "")).error
+    error = serial.run(1, 0, Request("r", "typed", [1, "x"], READ_FUNCTION, NO_ARGUMENTS)).error
     assert error is not None
     assert error[:2] == ("aborted", "UnsupportedValue")
     assert "typed[(1, 'x')]" in error[2]
@@ -119,4 +120,4 @@ def test_an_exception_of_an_app_is_no_absence() -> None:
 def test_the_limit_of_values_holds_for_what_is_read() -> None:
     serial = SerialReference(app, Limits(value_bytes_max=100))
     serial.state["plain", "a"] = plain.encode_state("x" * 98)
-    assert serial.run(1, 0, read_request("r", "plain", "a", "")).error is None
+    assert serial.run(1, 0, Request("r", "plain", "a", READ_FUNCTION, NO_ARGUMENTS)).error is None

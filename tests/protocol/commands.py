@@ -38,7 +38,9 @@ from typing import Any
 from proof.spinning import as_replied
 from styx.coordinator.events import DeployWanted, SnapshotWanted, StopWanted, Tick, WorkerLeaving, WorkersWanted
 from styx.log import Stream
-from styx.model.bulk_load import encode_pair, load_request
+from styx.messages import Request
+from styx.model.bulk_load import encode_pair, load_arguments
+from styx.model.function_spec import LOAD_FUNCTION
 from styx.model.limits import Limits
 from styx.protocol.frames import ExternalOutcome
 from styx.testing.history import check_history
@@ -123,7 +125,7 @@ def load(cluster: Cluster, rest: str) -> None:
     once = options.pop("once", "")
     pairs = [encode_pair(key, encode_strict(int(number))) for key, number in options.items()]
     first = next(iter(options))
-    chunk = load_request(request_id, entity.name, first, pairs, replace, once)
+    chunk = Request(request_id, entity.name, first, LOAD_FUNCTION, load_arguments(pairs, replace), once)
     cluster.storage.append_request(slot_digit(first), chunk)
     cluster.feed(slot_digit(first))
 

@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any, Final, Self
 
-import msgspec
-
 from styx.client.base import (
     FunctionLike,
     KeyLike,
@@ -29,21 +27,20 @@ from styx.client.home import Home
 from styx.client.kafka.directory import read_routing_table
 from styx.client.kafka.load import KafkaLoadTarget
 from styx.client.kafka.requester import Requester
-from styx.client.kafka.routing import AppRouter, Router, TableRouter, place
+from styx.client.kafka.routing import TableRouter
 from styx.client.kafka.waiters import Receiver, fail
 from styx.client.load import LoadTarget
-from styx.errors import BadArguments, InTransactionError, RequestRejected, UnsupportedValue
+from styx.errors import InTransactionError, RequestRejected
 from styx.kafka.address import parse_kafka_url
 from styx.kafka.topics import topics_of
-from styx.messages import Reply, Request
+from styx.messages import Reply
 from styx.model.app import App
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.model.operator import Operator
-from styx.values.codec import encode_any
+from styx.model.request import AppRouter, RequestMaker, Router, encode_arguments
+from styx.model.signature import NO_ARGUMENTS
 
-_NO_ARGUMENTS: Final = b"\x90"
 _FROM_THREADS: Final = "styx.connect_sync(url, app)"
-_encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class KafkaClient(RemoteClient):
@@ -63,7 +60,8 @@ class KafkaClient(RemoteClient):
         self._limits = limits or Limits()
         self._home: Home | None = None
         self._requester: Requester | None = None
-        self._router: Router | None = None
+        self._router: Router
+        self._maker: RequestMaker | None = None
 
     async def __aenter__(self) -> Self:
         app = self._app
@@ -79,7 +77,7 @@ class KafkaClient(RemoteClient):
             await requester.close()
             raise
         self._home = Home()
-        self._requester = requester
+        self._requester, self._maker = requester, requester.maker(self._router)
         return self
 
     async def close(self) -> None:
@@ -100,9 +98,9 @@ class KafkaClient(RemoteClient):
         idempotency_key: str | None = None,
     ) -> Awaitable[Reply]:
         """As `Client.submit`. All requests submitted in one turn of the event loop leave together."""
-        requester, router = self._opened()
+        requester, maker = self._opened()
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._submit(requester, router, future, operator, key, function, args, timeout, idempotency_key)
+        self._submit(requester, maker, future, operator, key, function, args, timeout, idempotency_key)
         return future
 
     def submit_for(
@@ -124,7 +122,7 @@ class KafkaClient(RemoteClient):
     def _submit(
         self,
         requester: Requester,
-        router: Router,
+        maker: RequestMaker,
         receiver: Receiver,
         operator: OperatorLike,
         key: KeyLike,
@@ -136,25 +134,20 @@ class KafkaClient(RemoteClient):
         if timeout != TIMEOUT_SECONDS_DEFAULT:
             check_timeout(timeout)
         try:
-            kind = type(key)
-            if kind is not str and kind is not int:
-                key = check_key(operator, key)
             if isinstance(operator, Operator):
-                name = operator.name
-                checked, slot = place(operator, key, router.n_slots)
+                key = operator.key_space.check(key)
             else:
-                name = operator_name(operator)
-                checked, slot = router.place_by_name(name, key)
-            request = Request(
-                requester.next_request_id(),
-                name,
-                list(checked) if isinstance(checked, tuple) else checked,
+                operator = operator_name(operator)
+                if type(key) is not str and type(key) is not int:
+                    key = check_key(operator, key)
+            request = maker.make(
+                operator,
+                key,
                 function if type(function) is str else function_name(function),
-                _arguments(args) if args else _NO_ARGUMENTS,
+                encode_arguments(args) if args else NO_ARGUMENTS,
                 "" if idempotency_key is None else check_idempotency_key(idempotency_key),
-                requester.reply_to,
             )
-            requester.send(request, slot, timeout, receiver)
+            requester.send(request, timeout, receiver)
         except (InTransactionError, RequestRejected) as error:
             if isinstance(error, ConnectionError):
                 fail(receiver, error)
@@ -163,28 +156,18 @@ class KafkaClient(RemoteClient):
 
     def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
         """As `Client.load_target`: chunks by slot. Raises `BadArguments` if slots cannot be known here."""
-        requester, router = self._opened()
+        requester, maker = self._opened()
         name = operator_name(operator)
         declared: Operator | None = operator if isinstance(operator, Operator) else None
         if declared is None:
             if isinstance(self._app, App):
                 declared = self._app.operator(name)
-            else:
-                router.require_exact(name)
-        return KafkaLoadTarget(requester, router, declared, name, replace, timeout)
+            elif isinstance(self._router, TableRouter):
+                self._router.require_exact(name)
+        return KafkaLoadTarget(requester, maker, self._router, declared, name, replace, timeout)
 
-    def _opened(self) -> tuple[Requester, Router]:
-        if self._requester is None or self._router is None or self._home is None:
+    def _opened(self) -> tuple[Requester, RequestMaker]:
+        if self._requester is None or self._maker is None or self._home is None:
             raise not_open("async with")
         self._home.check(_FROM_THREADS)
-        return self._requester, self._router
-
-
-def _arguments(args: tuple[Any, ...]) -> bytes:
-    try:
-        return _encode(args)
-    except Exception:  # noqa: BLE001 - `encode_any` knows which of them are the arguments' fault, and what to say
-        try:
-            return encode_any(args, "the arguments")
-        except UnsupportedValue as error:
-            raise BadArguments(str(error)) from None
+        return self._requester, self._maker

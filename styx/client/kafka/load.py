@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from styx.client.base import check_key
 from styx.client.kafka.requester import Requester
-from styx.client.kafka.routing import Router
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair, unfit
 from styx.errors import UnsupportedValue
-from styx.model.bulk_load import encode_pair, load_request
+from styx.model.bulk_load import encode_pair, load_arguments
+from styx.model.function_spec import LOAD_FUNCTION
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
+from styx.model.request import RequestMaker, Router
 from styx.values.codec import encode_any
 
 LOAD_ATTEMPTS_MAX: Final = 5
@@ -26,6 +27,7 @@ class KafkaLoadTarget(LoadTarget):
     def __init__(
         self,
         requester: Requester,
+        maker: RequestMaker,
         router: Router,
         declared: Operator | None,
         name: str,
@@ -35,6 +37,7 @@ class KafkaLoadTarget(LoadTarget):
         self.operator = name
         self.bytes_max = chunk_bytes_max(requester.limits)
         self._requester = requester
+        self._maker = maker
         self._router = router
         self._declared = declared
         self._replace = replace
@@ -44,7 +47,10 @@ class KafkaLoadTarget(LoadTarget):
         """As `LoadTarget.place`."""
         key, value = split_pair(pair)
         declared = self._declared
-        checked, slot = self._router.place(declared or self.operator, check_key(self.operator, key))
+        if declared is None:
+            checked, slot = self._router.place(self.operator, check_key(self.operator, key))
+        else:
+            checked, slot = self._router.place(declared, declared.check_key(key))
         try:
             state = encode_any(value, "the value") if declared is None else declared.encode_state(value)
         except UnsupportedValue as error:
@@ -53,8 +59,6 @@ class KafkaLoadTarget(LoadTarget):
 
     async def send(self, chunk: Chunk) -> None:
         """As `LoadTarget.send`."""
-        requester = self._requester
-        request = load_request(
-            requester.next_request_id(), self.operator, chunk.keys[0], chunk.pairs, self._replace, chunk.name
-        )
-        (await requester.submit(request, chunk.group, self._timeout)).unwrap()
+        arguments = load_arguments(chunk.pairs, self._replace)
+        request = self._maker.make(self._declared or self.operator, chunk.keys[0], LOAD_FUNCTION, arguments, chunk.name)
+        (await self._requester.submit(request, self._timeout)).unwrap()

@@ -13,22 +13,21 @@ import logging
 import math
 import re
 import secrets
-from itertools import count
 from typing import Any, Final
 
 import msgspec
-from msgspec import structs
 
 from styx.client.kafka.counters import RequestCounters
 from styx.client.kafka.producer import RequestProducer
 from styx.client.kafka.replies import ReplyReader
 from styx.client.kafka.waiters import Receiver, Waiter, Waiters
-from styx.errors import BadArguments, ConfigurationError, EngineFailed, NotSent, OutcomeUnknown, RequestRejected
+from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown
 from styx.kafka.address import KafkaAddress
 from styx.kafka.session import KafkaSession
 from styx.kafka.topics import topics_of
-from styx.messages import ReplyRecord, Request, decode_reply, encode_request
+from styx.messages import decode_reply
 from styx.model.limits import Limits
+from styx.model.request import Placed, RequestMaker, Router
 
 WRONG_PARTITION: Final = "WrongPartition"
 """The error type of a reply that says: not here, and nothing was run."""
@@ -55,19 +54,16 @@ class Requester:
         self.counters = RequestCounters()
         self.n_slots = 0
         self.reply_to = 0
-        """What requests should carry; one with another number is encoded as if it had this one."""
+        """Which partition replies come in; requests name it. Known after `start`."""
         self._app_name = app_name
         self._topics = topics = topics_of(app_name)
         self._loop = asyncio.get_running_loop()
         self._session = KafkaSession(address)
-        self._request_bytes_max = self.limits.request_bytes_max
         self._waiters = Waiters(self._loop, self.limits.in_flight_max, self._late)
         self._producer = RequestProducer(self._session, topics.requests, self._task_ended)
         self._replies: ReplyReader | None = None
         self._fault: str | None = None
         self._available_s = math.nan
-        self._id_prefix = secrets.token_hex(8) + "-"
-        self._id_numbers = count(1)
 
     async def start(self) -> None:
         """Connects; raises `NotSent`, or `ConfigurationError` if the app is not deployed there."""
@@ -79,6 +75,10 @@ class Requester:
                 raise NotSent(str(error) or f"{self._session} does not answer") from None
             raise
         self.n_slots = n_slots
+
+    def maker(self, router: Router) -> RequestMaker:
+        """Makes the requests that it sends, from its `start` on."""
+        return RequestMaker(router, self.limits.request_bytes_max, self.reply_to)
 
     async def _connect(self) -> int:
         topics, session = self._topics, self._session
@@ -139,40 +139,25 @@ class Requester:
         """Requests that wait for their reply."""
         return len(self._waiters.by_id)
 
-    def next_request_id(self) -> str:
-        """An id that no other request has."""
-        return f"{self._id_prefix}{next(self._id_numbers):x}"
+    def submit(self, request: Placed, timeout: float = math.inf, raw: bool = False) -> asyncio.Future[Any]:
+        """Sends a request; the future gives the `Reply`, or with `raw` the `ReplyRecord`.
 
-    def submit_raw(self, request: Request, slot: int) -> asyncio.Future[ReplyRecord]:
-        """Sends a request to `slot`; the future gives its reply record. Who waits no longer cancels the future.
+        It raises `TimeoutError` after `timeout` seconds. Who waits no longer cancels the future.
 
-        Raises `RequestRejected` (`too_large`, `bad_request`, `overloaded`) or `NotSent`: nothing was sent.
+        Raises `RequestRejected` (`bad_request`, `overloaded`) or `NotSent`: nothing was sent.
         """
-        return self.submit(request, slot, math.inf, raw=True)
-
-    def submit(self, request: Request, slot: int, timeout: float, raw: bool = False) -> asyncio.Future[Any]:
-        """As `submit_raw`, giving the `Reply` unless `raw`, or `TimeoutError` after `timeout` seconds."""
         future: asyncio.Future[Any] = self._loop.create_future()
-        self.send(request, slot, timeout, future, raw)
+        self.send(request, timeout, future, raw)
         return future
 
-    def send(self, request: Request, slot: int, timeout: float, receiver: Receiver, raw: bool = False) -> None:
+    def send(self, request: Placed, timeout: float, receiver: Receiver, raw: bool = False) -> None:
         """As `submit`, for whoever brings its own future or what takes its place."""
-        if request.reply_to != self.reply_to:
-            request = structs.replace(request, reply_to=self.reply_to)
-        try:
-            payload = encode_request(request)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise BadArguments(f"the request cannot be encoded: {error}") from None
-        limit = self._request_bytes_max
-        if len(payload) > limit:
-            raise RequestRejected("too_large", f"the request has {len(payload)} bytes; the limit is {limit}: send less")
         now_s = self._loop.time()
         # A loop's clock may stand still within a turn, as uvloop's does: one look is enough then.
         if now_s != self._available_s:
             self._check_available(now_s)
-        key, repeatable = request.request_id.encode(), request.idempotency_key != ""
-        waiter = Waiter(key, slot, payload, receiver, raw, repeatable, now_s, now_s + timeout)
+        request_id, slot, payload, repeatable = request
+        waiter = Waiter(request_id.encode(), slot, payload, receiver, raw, repeatable, now_s, now_s + timeout)
         self._waiters.add(waiter)
         self._producer.send(waiter)
         self.counters.sent += 1

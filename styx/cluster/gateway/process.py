@@ -1,8 +1,8 @@
-"""The gateway process: hears from the coordinator which app it serves, and follows deployments.
+"""The gateway process: follows the app that the coordinator deploys, and sends its requests to Kafka.
 
 An engine for the HTTP gateway that begins before it knows what to serve, and goes on with what it knows while the
 coordinator is away. Not when that is of a release with another version of the protocol: its workers might misread what
-is sent from here. Requests never pass the coordinator.
+is sent from here. Requests never pass the coordinator: the worker that owns their slot reads them from Kafka.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from typing import Final
 
 from prometheus_client.core import Metric
 
-from styx.cluster.gateway.cluster_engine import ClusterEngine
+from styx.client.kafka.requester import Requester
 from styx.cluster.gateway.requester_metrics import collect
 from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import GATEWAY, Code, Deployment, Serve, gateway_hears
 from styx.deployment.package import unpack
 from styx.errors import ConfigurationError, NotSent, RequestRejected
 from styx.kafka.address import KafkaAddress
-from styx.messages import ReplyRecord, Request
+from styx.messages import ReplyRecord
 from styx.metrics.exposition import Exposition, gauge
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.operator import Operator
+from styx.model.request import AppRouter, Placed, RequestMaker
 from styx.transport import Connection, Hello, Refused, Security
 from styx.transport.handshake import Refusal
 
@@ -73,7 +74,8 @@ class GatewayProcess:
             cluster=security.cluster, role=GATEWAY, name=name, incarnation=secrets.token_hex(INCARNATION_BYTES)
         )
         self._deployment: Deployment | None = None
-        self._engine: ClusterEngine | None = None
+        self.maker: RequestMaker
+        self._requester: Requester | None = None
         self._exposition = Exposition(self._collect, with_process=True)
         self._step_since_s: float | None = None
         self._other_release: str | None = None
@@ -106,20 +108,20 @@ class GatewayProcess:
 
     async def close(self) -> None:
         """Disconnects from Kafka; what is under way may still commit."""
-        if self._engine is not None:
-            await self._engine.close()
+        if self._requester is not None:
+            await self._requester.close()
 
     @property
     def ready(self) -> bool:
         """As `Engine.ready`."""
-        return self._engine is not None and self._engine.ready
+        return self._requester is not None and self._requester.unavailable_reason is None
 
     @property
     def unavailable_reason(self) -> str | None:
         """As `Engine.unavailable_reason`."""
-        if self._engine is None:
+        if self._requester is None:
             return self._waits_for
-        return self._other_release or self._engine.unavailable_reason
+        return self._other_release or self._requester.unavailable_reason
 
     @property
     def broken_reason(self) -> str | None:
@@ -128,27 +130,27 @@ class GatewayProcess:
         seconds = 0.0 if since_s is None else time.monotonic() - since_s
         if seconds > STUCK_SECONDS:
             return f"following the coordinator has made no progress for {seconds:.0f} s"
-        return None if self._engine is None else self._engine.broken_reason
+        return None if self._requester is None else self._requester.broken_reason
 
     @property
     def in_flight(self) -> int:
         """As `Engine.in_flight`."""
-        return 0 if self._engine is None else self._engine.in_flight
+        return 0 if self._requester is None else self._requester.in_flight
 
-    def submit_request(self, request: Request) -> Awaitable[ReplyRecord]:
+    def submit_request(self, request: Placed) -> Awaitable[ReplyRecord]:
         """As `Engine.submit_request`."""
-        if self._engine is None:
+        if self._requester is None:
             raise NotSent(f"{self._waits_for}; nothing was sent, try again soon")
         if self._other_release is not None:
             raise NotSent(f"{self._other_release}; nothing was sent, try again soon")
-        return self._engine.submit_request(request)
+        return self._requester.submit(request, raw=True)
 
     def metrics(self) -> str:
         """As `Engine.metrics`."""
         return self._exposition.text()
 
     def _collect(self) -> Iterator[Metric]:
-        yield from collect(None if self._engine is None else self._engine.requester)
+        yield from collect(self._requester)
         yield gauge("styx_registered", "1 if the coordinator is there.", self.connected)
         yield gauge("styx_app_version", "Version of the app that is served.", self.version)
 
@@ -179,7 +181,8 @@ class GatewayProcess:
                 f"{deployment.n_slots} slots; this gateway serves {known.app!r} with {known.n_slots}: start it anew"
             )
         self._deployment = deployment
-        if self._engine is None:
+        if self._requester is None:
+            self.limits = deployment.limits
             self._waits_for = f"no version of app {deployment.app!r} has been deployed yet: styx deploy MODULE:APP"
 
     async def _take_code(self, code: Code) -> None:
@@ -189,26 +192,27 @@ class GatewayProcess:
         except Exception as error:  # noqa: BLE001 - other people's code: it can raise anything
             problem = f"version {code.version} of the app cannot be served here: {type(error).__name__}: {error}"
             _log.error("%s", problem)
-            if self._engine is None:
+            if self._requester is None:
                 self._waits_for = problem
             return
-        if self._engine is None:
-            await self._connect(app)
-        else:
-            self._engine.set_app(app)
-        self.app = app
+        await self.serve(app)
         if self.version != code.version:
             _log.info("serving version %d of app %s", code.version, app.name)
         self.version = code.version
 
-    async def _connect(self, app: App) -> None:
-        assert self._deployment is not None
+    async def serve(self, app: App) -> None:
+        """Serves this version of the app from the next request on; the first time, as soon as Kafka is there."""
+        requester = self._requester or await self._connected(app.name)
+        self.app, self.maker = app, requester.maker(AppRouter(app, self.n_slots))
+        self._requester = requester
+
+    async def _connected(self, app_name: str) -> Requester:
         failures = 0
         while True:
             self._step_since_s = time.monotonic()
-            engine = ClusterEngine(app, self._log, self._deployment.limits)
+            requester = Requester(self._log, app_name, self.limits)
             try:
-                await engine.start()
+                await requester.start()
             except (NotSent, ConfigurationError, OSError) as error:
                 # The coordinator has made the topics: what a broker does not know of them yet, it soon will.
                 failures += 1
@@ -217,9 +221,8 @@ class GatewayProcess:
                     _log.warning("%s", self._waits_for)
                 await asyncio.sleep(RECONNECT_SECONDS)
                 continue
-            self.limits, self.n_slots = self._deployment.limits, engine.n_slots
-            self._engine = engine
-            return
+            self.n_slots = requester.n_slots
+            return requester
 
 
 def _put(heard: asyncio.Queue[bytes | None], _: Connection, payloads: list[bytes]) -> None:

@@ -20,6 +20,7 @@ from styx.cli.check.messages import Difference, Epoch, State, to_checker
 from styx.client.embedded import EmbeddedClient
 from styx.errors import InTransactionError, RequestRejected
 from styx.model.limits import Limits
+from tests.placed import placed
 
 pytestmark = pytest.mark.anyio
 LIMITS = Limits(invocations_max=300, operations_max=2_000, call_depth_max=64, value_bytes_max=20_000)
@@ -245,9 +246,9 @@ async def test_random_programs_show_nothing(seed: int) -> None:
         feed = begin(client)
         submitted = []
         for _ in range(150):
-            request = random_request(rng, rng.choice((CONTENDED, MIXED)), client.engine.next_request_id())
+            request = random_request(rng, rng.choice((CONTENDED, MIXED)), "")
             try:
-                submitted.append(client.engine.submit(request, 30))
+                submitted.append(client.engine.submit(placed(client.engine, request), 30))
             except (InTransactionError, RequestRejected):
                 continue
         await asyncio.gather(*submitted)

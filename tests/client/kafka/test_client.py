@@ -75,8 +75,9 @@ async def test_calls_for_a_receiver(client: Client) -> None:
 
 
 async def test_refused_before_anything_is_sent(client: Client, worker: FakeWorker) -> None:
-    refused: list[tuple[str, str | int, tuple[object, ...], str]] = [
+    refused: list[tuple[Operator | str, str | int, tuple[object, ...], str]] = [
         ("shelf", 1, (), "bad_arguments"),
+        (shelf, 1, (), "bad_arguments"),
         ("numbered", "1", (), "bad_arguments"),
         ("shelf", "key", (object(),), "bad_arguments"),
         ("shelf", "key", ("x" * 2**20,), "too_large"),

@@ -8,9 +8,9 @@ import pytest
 from styx.client.kafka.requester import Requester
 from styx.errors import NotSent
 from styx.kafka.address import KafkaAddress
-from styx.messages import Request
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_worker import FakeWorker
+from tests.client.kafka.test_requester import request
 from tests.real_services import RealKafka
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -46,16 +46,16 @@ class Load:
     async def _send(self, number: int) -> None:
         requester = self._requester
         while not self._stopped:
-            request = Request(requester.next_request_id(), "shelf", "key", "echo", b"\x91\x07")
+            sent = request(requester, "echo", b"\x91\x07", number % 4)
             try:
-                reply = await requester.submit(request, number % 4, self._timeout)
+                reply = await requester.submit(sent, self._timeout)
             except NotSent:
                 self.outcomes["refused"] += 1
                 await asyncio.sleep(0.01)
             except TimeoutError:
                 self.outcomes["timeout"] += 1
             else:
-                assert (reply.request_id, reply.result) == (request.request_id, [7])
+                assert (reply.request_id, reply.result) == (sent.request_id, [7])
                 self.outcomes["replied"] += 1
 
 
@@ -66,12 +66,12 @@ async def test_kill_and_restart(address: KafkaAddress, worker: FakeWorker, kafka
     await load.until("replied", 1000)
     await asyncio.to_thread(kafka.kill)
     # Those under way wait, new ones are refused.
-    late = Request(requester.next_request_id(), "shelf", "key", "echo", b"\x90")
+    late = request(requester, "echo")
     async with asyncio.timeout(TIMEOUT):
         while requester.unavailable_reason is None:  # noqa: ASYNC110 - nobody announces it
             await asyncio.sleep(0.01)
     with pytest.raises(NotSent, match="has not answered for"):
-        requester.submit_raw(late, 0)
+        requester.submit(late, raw=True)
     assert requester.in_flight == SENDERS
     await asyncio.to_thread(kafka.start)
     await load.until("replied", 1000)
@@ -91,9 +91,8 @@ async def test_waiting_ends_at_its_timeout_and_closing_does_not_wait_for_kafka(
     await requester.start()
     await asyncio.to_thread(kafka.kill)
     try:
-        request = Request(requester.next_request_id(), "shelf", "key", "echo", b"\x90")
         with pytest.raises(TimeoutError, match=r"Kafka at .* has not answered for .* the request may still commit"):
-            await requester.submit(request, 0, OUTLASTING_SECONDS)
+            await requester.submit(request(requester, "echo"), OUTLASTING_SECONDS)
         async with asyncio.timeout(TIMEOUT):
             await requester.close()
     finally:

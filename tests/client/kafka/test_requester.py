@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from styx import Limits
+from styx import App, Limits
 from styx.client.kafka.requester import Requester
 from styx.errors import ConfigurationError, NotSent, OutcomeUnknown, RequestRejected
 from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import topics_of
-from styx.messages import Reply, Request
+from styx.messages import Reply, Request, encode_request
+from styx.model.request import AppRouter, Placed, request_ids
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_worker import REPLY_PARTITIONS, FakeWorker
 from tests.real_services import RealKafka
@@ -30,12 +31,16 @@ async def requester(address: KafkaAddress, worker: FakeWorker) -> AsyncIterator[
     await requester.close()
 
 
-def request(requester: Requester, function: str, params: bytes = b"\x90", idempotency_key: str = "") -> Request:
-    return Request(requester.next_request_id(), "shelf", "key", function, params, idempotency_key)
+ids = request_ids()
+
+
+def request(requester: Requester, function: str, params: bytes = b"\x90", slot: int = 0) -> Placed:
+    made = Request(next(ids), "shelf", "key", function, params, "", requester.reply_to)
+    return Placed(made.request_id, slot, encode_request(made), False)
 
 
 async def outcome(requester: Requester, function: str, slot: int = 0) -> Reply:
-    reply: Reply = await requester.submit(request(requester, function), slot, TIMEOUT)
+    reply: Reply = await requester.submit(request(requester, function, slot=slot), TIMEOUT)
     return reply
 
 
@@ -51,10 +56,8 @@ async def test_outcomes(requester: Requester, worker: FakeWorker) -> None:
 
 
 async def test_each_gets_its_own_reply(requester: Requester) -> None:
-    requests = [request(requester, "echo", b"\x91\xcd" + number.to_bytes(2, "big")) for number in range(90)]
-    replies = await asyncio.gather(
-        *(requester.submit(each, number % 4, TIMEOUT) for number, each in enumerate(requests))
-    )
+    requests = [request(requester, "echo", b"\x91\xcd" + number.to_bytes(2, "big"), number % 4) for number in range(90)]
+    replies = await asyncio.gather(*(requester.submit(each, TIMEOUT) for each in requests))
     assert [(reply.request_id, reply.result) for reply in replies] == [
         (each.request_id, [number]) for number, each in enumerate(requests)
     ]
@@ -80,16 +83,16 @@ async def test_it_is_sent_on_only_once(requester: Requester, worker: FakeWorker)
 
 async def test_limits(requester: Requester) -> None:
     with pytest.raises(RequestRejected, match=r"too_large: the request has 1048.* send less"):
-        requester.submit(request(requester, "echo", bytes(LIMITS.request_bytes_max)), 0, TIMEOUT)
+        requester.maker(AppRouter(App("shop", []), 4)).make("shelf", "key", "echo", bytes(LIMITS.request_bytes_max))
     largest = request(requester, "echo", b"\xc5\xff\xff" + bytes(65_535))
-    assert len((await requester.submit(largest, 0, TIMEOUT)).result) == 65_535
+    assert len((await requester.submit(largest, TIMEOUT)).result) == 65_535
     once = request(requester, "silent")
-    waiting = [requester.submit_raw(once, 0)]
+    waiting = [requester.submit(once, raw=True)]
     with pytest.raises(RequestRejected, match="under way already"):
-        requester.submit_raw(once, 0)
-    waiting += [requester.submit_raw(request(requester, "silent"), 0) for _ in range(99)]
+        requester.submit(once, raw=True)
+    waiting += [requester.submit(request(requester, "silent"), raw=True) for _ in range(99)]
     with pytest.raises(RequestRejected, match="overloaded: 100 requests are in flight"):
-        requester.submit_raw(request(requester, "silent"), 0)
+        requester.submit(request(requester, "silent"), raw=True)
     # Who cancels makes room, though the request may still be run.
     for each in waiting:
         each.cancel()
@@ -103,30 +106,30 @@ async def test_records_larger_than_a_batch(requester: Requester) -> None:
     size = LIMITS.request_bytes_max - 100
     params = b"\xc6" + (size - 5).to_bytes(4, "big") + bytes(size - 5)
     replies = await asyncio.gather(
-        *(requester.submit(request(requester, "echo", params), 0, TIMEOUT) for _ in range(3)),
-        requester.submit(request(requester, "echo"), 0, TIMEOUT),
+        *(requester.submit(request(requester, "echo", params), TIMEOUT) for _ in range(3)),
+        requester.submit(request(requester, "echo"), TIMEOUT),
     )
     assert [len(reply.result) for reply in replies] == [size - 5] * 3 + [0]
 
 
 async def test_no_reply_in_time(requester: Requester) -> None:
     with pytest.raises(TimeoutError, match="the request may still commit"):
-        await requester.submit(request(requester, "silent"), 0, 0.05)
+        await requester.submit(request(requester, "silent"), 0.05)
     assert requester.in_flight == 0
 
 
 async def test_closing_ends_the_waiting(requester: Requester) -> None:
-    waiting = requester.submit(request(requester, "silent"), 0, TIMEOUT)
+    waiting = requester.submit(request(requester, "silent"), TIMEOUT)
     await requester.close()
     with pytest.raises(OutcomeUnknown, match="may still commit"):
         await waiting
     with pytest.raises(NotSent, match="not connected"):
-        requester.submit(request(requester, "echo"), 0, TIMEOUT)
+        requester.submit(request(requester, "echo"), TIMEOUT)
 
 
 async def test_garbage_and_foreign_replies(requester: Requester, worker: FakeWorker, kafka: RealKafka) -> None:
     waiting = request(requester, "silent")
-    future = requester.submit_raw(waiting, 0)
+    future = requester.submit(waiting, raw=True)
     async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer:
         replies = topics_of(worker.app).replies
         for partition in range(REPLY_PARTITIONS):

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from styx import App, Operator
-from styx.client.kafka.routing import AppRouter, Router, TableRouter
+from styx.client.kafka.routing import TableRouter
 from styx.errors import BadArguments, BadKey
+from styx.model.request import AppRouter, Router
 from styx.schema.description import describe, routing_table
 
 shelf = Operator("shelf")
@@ -36,7 +37,7 @@ def test_table_and_app_agree() -> None:
 
 
 @both
-@pytest.mark.parametrize(("operator", "key"), [("shelf", 1), ("few", "1"), ("paired", ("1", 1)), (shelf, 1)])
+@pytest.mark.parametrize(("operator", "key"), [("shelf", 1), ("few", "1"), ("paired", ("1", 1))])
 def test_wrong_keys(router: Router, operator: str, key: Any) -> None:
     with pytest.raises(BadKey, match="has keys of type"):
         router.place(operator, key)
@@ -55,7 +56,6 @@ def test_unknown_operators_have_slot_0(router: Router) -> None:
 def test_an_own_partition_key_is_known_only_to_the_code() -> None:
     assert len({BY_APP.place("grouped", (1, str(number)))[1] for number in range(50)}) == 1
     assert BY_TABLE.place(grouped, (1, "x")) == BY_APP.place("grouped", (1, "x"))
-    BY_APP.require_exact("grouped")
     BY_TABLE.require_exact("shelf")
     BY_TABLE.require_exact("nothing")
     with pytest.raises(BadArguments, match="connect with the App"):

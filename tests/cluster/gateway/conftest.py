@@ -1,4 +1,4 @@
-"""Fixtures of the cluster engine's tests: the topics of an app, and a worker without state."""
+"""Fixtures of the gateway process's tests: the topics of an app, and a worker without state."""
 
 import pytest
 

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from styx import App, ConfigurationError, RequestRejected
-from styx.cluster.gateway.cluster_engine import ClusterEngine
+from styx.client.kafka.requester import Requester
 from styx.cluster.gateway.process import GatewayProcess
 from styx.cluster.wire import COORDINATOR, Code, Deployment, Serve, encode
 from styx.deployment.package import pack
 from styx.kafka.address import parse_kafka_url
-from styx.messages import Request
 from styx.model.limits import Limits
+from styx.model.request import Placed
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport import Connection, Hello, Security, listen
 from styx.transport.frame import prefix_of
@@ -87,14 +87,14 @@ def first_version() -> list[Serve | Code]:
 
 
 def test_a_step_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def hang(_: ClusterEngine) -> None:
+    async def hang(_: Requester) -> None:
         await asyncio.Event().wait()
 
     def stuck(gateway: GatewayProcess) -> bool:
         return "following the coordinator has made no progress" in (gateway.broken_reason or "")
 
     monkeypatch.setattr("styx.cluster.gateway.process.RECONNECT_SECONDS", 0.001)
-    monkeypatch.setattr(ClusterEngine, "start", hang)
+    monkeypatch.setattr(Requester, "start", hang)
     monkeypatch.setattr("styx.cluster.gateway.process.STUCK_SECONDS", 0.05)
     asyncio.run(followed(first_version(), stuck))
 
@@ -119,7 +119,7 @@ def test_a_gateway_of_another_release_goes_on_no_more() -> None:
         server = await asyncio.start_server(coordinator, "127.0.0.1", 0)
         host, port = server.sockets[0].getsockname()
         gateway = GatewayProcess("g", SECURITY, f"{host}:{port}", parse_kafka_url("kafka://127.0.0.1:1"))
-        gateway._engine = cast(Any, SimpleNamespace(unavailable_reason=None))
+        gateway._requester = cast(Any, SimpleNamespace(unavailable_reason=None))
         running = asyncio.ensure_future(gateway.run())
         while gateway.unavailable_reason is None:  # noqa: ASYNC110 - a gateway is no event source
             await asyncio.sleep(0.005)
@@ -131,4 +131,4 @@ def test_a_gateway_of_another_release_goes_on_no_more() -> None:
     gateway = asyncio.run(asyncio.wait_for(refused(), PATIENCE_SECONDS))
     assert f"it is of a release with version {VERSION + 1} of the protocol" in (gateway.unavailable_reason or "")
     with pytest.raises(RequestRejected, match="nothing was sent"):
-        gateway.submit_request(cast(Request, None))
+        gateway.submit_request(cast(Placed, None))

@@ -8,11 +8,12 @@ import aiohttp
 import pytest
 
 from styx import App, Context, Operator
-from styx.cluster.gateway.cluster_engine import ClusterEngine
+from styx.cluster.gateway.process import GatewayProcess
 from styx.errors import NotSent
 from styx.kafka.address import KafkaAddress
-from styx.messages import Request
+from styx.model.request import Placed
 from styx.testing.patience import PATIENCE_SECONDS
+from styx.transport import Security
 from tests.client.kafka.fake_worker import FakeWorker
 from tests.gateway.running import running
 from tests.real_services import RealKafka
@@ -39,10 +40,15 @@ def made(name: str, version: int) -> App:
     return App(name, operators=[shelf])
 
 
+def gateway_of(address: KafkaAddress) -> GatewayProcess:
+    """One that its coordinator has told nothing yet."""
+    return GatewayProcess("g", Security(b"0123456789abcdef", "c"), "127.0.0.1:1", address)
+
+
 @pytest.fixture
-async def engine(address: KafkaAddress, worker: FakeWorker) -> AsyncIterator[ClusterEngine]:
-    engine = ClusterEngine(made(worker.app, 1), address)
-    await engine.start()
+async def engine(address: KafkaAddress, worker: FakeWorker) -> AsyncIterator[GatewayProcess]:
+    engine = gateway_of(address)
+    await engine.serve(made(worker.app, 1))
     yield engine
     await engine.close()
 
@@ -63,7 +69,7 @@ async def get(http: aiohttp.ClientSession, url: str) -> tuple[int, str]:
         return response.status, await response.text()
 
 
-async def test_outcomes(engine: ClusterEngine, http: aiohttp.ClientSession) -> None:
+async def test_outcomes(engine: GatewayProcess, http: aiohttp.ClientSession) -> None:
     async with running(engine) as server:
         status, body = await post(http, server.url, "shelf/key/echo", [7])
         assert (status, body["result"]) == (200, [7])
@@ -84,10 +90,10 @@ async def test_outcomes(engine: ClusterEngine, http: aiohttp.ClientSession) -> N
 
 
 async def test_two_gateways_with_many_clients(
-    address: KafkaAddress, engine: ClusterEngine, worker: FakeWorker, http: aiohttp.ClientSession
+    address: KafkaAddress, engine: GatewayProcess, worker: FakeWorker, http: aiohttp.ClientSession
 ) -> None:
-    other = ClusterEngine(made(worker.app, 1), address)
-    await other.start()
+    other = gateway_of(address)
+    await other.serve(made(worker.app, 1))
     async with running(engine) as first, running(other) as second:
 
         async def work(number: int) -> list[Any]:
@@ -103,7 +109,7 @@ async def test_two_gateways_with_many_clients(
 
 
 async def test_a_new_version_is_served_from_the_next_request_on(
-    engine: ClusterEngine, worker: FakeWorker, http: aiohttp.ClientSession
+    engine: GatewayProcess, worker: FakeWorker, http: aiohttp.ClientSession
 ) -> None:
     async with running(engine) as server:
         slots = set()
@@ -113,7 +119,7 @@ async def test_a_new_version_is_served_from_the_next_request_on(
         assert len(slots) > 1
         assert (await post(http, server.url, "shelf/key/slot"))[0] == 404
         assert "/shelf/{key}/slot" not in (await get(http, f"{server.url}/openapi.json"))[1]
-        engine.set_app(made(worker.app, 2))
+        await engine.serve(made(worker.app, 2))
         assert {(await post(http, server.url, f"shelf/{number}/slot"))[1]["result"] for number in range(10)} == {0}
         assert "/shelf/{key}/slot" in (await get(http, f"{server.url}/openapi.json"))[1]
         worker.slots.clear()
@@ -123,7 +129,7 @@ async def test_a_new_version_is_served_from_the_next_request_on(
 
 
 async def test_without_kafka(
-    engine: ClusterEngine, worker: FakeWorker, kafka: RealKafka, http: aiohttp.ClientSession
+    engine: GatewayProcess, worker: FakeWorker, kafka: RealKafka, http: aiohttp.ClientSession
 ) -> None:
     async with running(engine) as server:
         await asyncio.to_thread(kafka.kill)
@@ -145,9 +151,9 @@ async def test_without_kafka(
 
 
 async def test_not_started(address: KafkaAddress) -> None:
-    engine = ClusterEngine(made("shop", 1), address)
+    engine = gateway_of(address)
     assert not engine.ready
-    assert engine.unavailable_reason == "not connected to Kafka"
-    with pytest.raises(NotSent):
-        engine.submit_request(Request("id", "shelf", "key", "echo", b"\x90"))
+    assert engine.unavailable_reason == "the gateway waits for the coordinator at 127.0.0.1:1"
+    with pytest.raises(NotSent, match="nothing was sent"):
+        engine.submit_request(Placed("id", 0, b"", False))
     await engine.close()
