@@ -1,6 +1,6 @@
-"""Copying objects from one store to another, several at once, each of them checked on its way.
+"""Copying objects from one store to another, several at once, each of them checked while it is copied.
 
-A store that is out of reach is asked again, a named number of times. Never changes what it copies from.
+If a store is out of reach, a copy is repeated, a named number of times. The source is never changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A backup's index: what the backup is of, and each of its objects with size and digest. Pure encoding.
+"""A backup's index: the app and snapshot of the backup, and each of its objects with size and digest. Pure encoding.
 
-A place for backups has the index of each one, `backups/NAME`, and its objects under `data/NAME/`, by the names that
-they have in the store. The index is written last: without it there is no backup.
+A place for backups has an index for each backup, `backups/NAME`, and the backup's objects under `data/NAME/`, by their
+names in the store. The index is written last: without it there is no backup.
 """
 
 from __future__ import annotations

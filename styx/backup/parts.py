@@ -1,6 +1,6 @@
-"""What a snapshot needs: its objects with the parts of them that its manifest names, and whether they are whole.
+"""The objects that a snapshot needs, with the parts of them that its manifest names, and whether they are whole.
 
-Pure; never touches a store. Paper section 7.1.
+Pure. Paper section 7.1.
 """
 
 from __future__ import annotations

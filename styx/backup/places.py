@@ -1,6 +1,6 @@
-"""A place for backups: which ones it has, and which of them are to go.
+"""A place for backups: which backups it has, and which of them to delete.
 
-Deletes nothing but what it is asked to, a backup's index before its objects. Blocks.
+A backup's index is deleted before its objects. Blocks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Restoring a backup into an empty store, for a log in which the app has no topics yet.
 
-Everything is verified before anything is written. The store's claim says that a restore is under way until all of it is
-there, so that no coordinator begins on a part of it; an interrupted one can be run again. Never changes the backup.
+Everything is verified before anything is written. The store's claim says that a restore is under way until the restore
+is complete, so that no coordinator begins on a part of it. An interrupted restore can be run again. The backup is never
+changed.
 """
 
 from __future__ import annotations

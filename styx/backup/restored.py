@@ -1,12 +1,13 @@
-"""What a restored snapshot looks like: the same state, in a log that is empty. Pure.
+"""A restored snapshot: the same state, for an empty log. Pure.
 
-Offsets belong to the log that the snapshot was made with; in the new one everything begins at 0. Epochs, generation,
-version of the app and unfinished transactions stay, so that a coordinator begins its next generation on it as after
-any restart: `beginning` finds no marker, and takes both numbers from the manifest.
+Offsets belong to the log of the old cluster; in the new log everything begins at 0. Epochs, generation, version of the
+app and unfinished transactions stay, so that a coordinator begins its next generation on the snapshot as after any
+restart: `beginning` finds no marker, and takes both numbers from the manifest.
 
-The TID counters go up, beyond whatever the old cluster can have given since: what `ctx.uuid()` and the idempotency keys
-of outside calls are made of must not be given again to other transactions. Unfinished transactions keep theirs. An
-outside call that one of them waits for is made again, with its old key: its outcome may stand in the old log only.
+The TID counters go up, beyond every TID that the old cluster can have given since: TIDs determine `ctx.uuid()` and the
+idempotency keys of outside calls, so no TID may be given to two transactions. Unfinished transactions keep their TIDs.
+An outside call that one of them waits for is made again, with its old key, because its outcome may stand only in the
+old log.
 """
 
 from __future__ import annotations

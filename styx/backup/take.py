@@ -1,8 +1,8 @@
 """Taking a backup: the newest snapshot of a cluster that may be running, copied out of its store.
 
-Reads the store and nothing else, and changes nothing there. The coordinator deletes objects that its last two snapshots
-do not need: when one has gone, the backup goes on with the snapshot that is newest by then. Needs no coordinator and no
-log, so it has nothing of what was recorded after that snapshot.
+Only the store is read, and nothing is changed there. The coordinator deletes objects that its last two snapshots do not
+need: when an object has gone, the backup goes on with the snapshot that is newest by then. A backup needs no
+coordinator and no log, so it lacks all that was recorded after its snapshot.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A `msgspec.Struct` must have its fields, and an enum its members, when it is made; and an annotation that is text must
 be resolved while the module that it names things of is there. Reducers here belong to the packing side, builders and
-setters to the unpacking one. They hold no state.
+setters to the unpacking side.
 """
 
 from __future__ import annotations

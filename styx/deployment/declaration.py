@@ -1,6 +1,7 @@
-"""An operator's declaration: what was given to `Operator(…)` and registered, to build an equal operator from.
+"""An operator's declaration: the arguments of `Operator(…)` and the registered functions, from which an equal operator
+can be built.
 
-An operator itself holds decoders, which cannot be stored. Never looks into functions or types.
+An operator itself holds decoders, which cannot be stored.
 """
 
 from __future__ import annotations

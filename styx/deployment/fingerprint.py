@@ -1,8 +1,9 @@
 """Whether an app is the code that it was: a digest of its declarations, its modules' sources and its functions' values.
 
-Declared state types count as they are, wherever they come from: one of an installed package may have changed with it.
+Declared state types count with their fields, wherever they come from: a type of an installed package may have changed
+with the package.
 
-Cheap, because every start of an engine asks. Reads files of modules that are loaded; imports, runs and packs nothing.
+Cheap, because every start of an engine makes one. Reads files of loaded modules; imports and runs nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The imports that a function makes when it runs, read from its bytecode. Nothing is imported and nothing run."""
+"""The imports that a function makes when it runs, read from its bytecode."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where a module stands whose name an earlier release wrote into a package.
+"""The present names of modules that an earlier release wrote into packages under other names.
 
-A stored package names what it takes from styx by module, and outlives the release that packed it.
+A stored package refers to modules of styx by name, and outlives the release that packed it.
 """
 
 from __future__ import annotations

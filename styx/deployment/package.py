@@ -1,7 +1,7 @@
 """Packing an app into bytes that another process can run it from, and unpacking it there.
 
-What the app's own modules hold is packed by value, as it was when they were imported; what is installed is listed in
-the header and must be installed where the package is unpacked. Nothing is unpickled before its signature is verified.
+The contents of the app's own modules are packed by value, as they were at import. Installed distributions are listed in
+the header, and must be installed where the package is unpacked. Nothing is unpickled before its signature is verified.
 A function may import the app's own modules when it runs, but not by `importlib`, and pickle cannot find its classes.
 """
 

@@ -2,7 +2,7 @@
 
     magic | length of the header (4 bytes) | header (msgpack) | HMAC-SHA256 of everything else | payload
 
-Nothing is looked into before the signature is verified, and nothing here is ever unpickled.
+Nothing is decoded before the signature is verified, and nothing here is ever unpickled.
 """
 
 from __future__ import annotations

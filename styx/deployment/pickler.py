@@ -1,9 +1,8 @@
 """Pickles an app with the code it is made of: functions and classes of the app's own modules by value.
 
-It is cloudpickle's pickler, with what that leaves open. Operators, the app and the app's modules are written as
-references and their contents afterwards, so that it does not matter how they refer to each other. All functions of a
-module share its globals again where they are unpickled, and modules that a function imports when it runs are found.
-It never imports or calls anything of the app.
+It extends cloudpickle's pickler. Operators, the app and the app's modules are written as references and their contents
+afterwards, so that they may refer to each other in any way. After unpickling, all functions of a module share its
+globals again. Modules that a function imports when it runs are found, too. Nothing of the app is imported or called.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What a pickled app names: how functions, decoders and encoders are built again. Called by the unpickler only."""
+"""The functions that a pickled app refers to: they build functions, decoders and encoders again. Only the unpickler
+calls them."""
 
 from __future__ import annotations
 

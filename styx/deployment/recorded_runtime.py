@@ -1,4 +1,4 @@
-"""The object that says what a cluster's workers run on. Blocks; for a background thread."""
+"""The object in the store that records which runtime a cluster's workers run on. Blocks; for a background thread."""
 
 from __future__ import annotations
 

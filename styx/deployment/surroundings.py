@@ -1,4 +1,5 @@
-"""What a package needs of the process that unpacks it: the same Python, and what its code imports installed."""
+"""Requirements of a package for the process that unpacks it: the same Python, and the distributions that its code
+imports."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Builds an app from what `styx.deployment.pickler` wrote, in modules of its own that nobody else can import.
+"""Builds an app from the bytes of `styx.deployment.pickler`, in separate modules that no other code can import.
 
-Two apps, or two versions of one, share nothing but what is installed. Whoever calls this has verified the bytes: they
-are code, and unpickling runs it.
+Two apps, or two versions of one app, share only installed distributions. The caller must have verified the bytes: they
+are code, and unpickling runs them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which modules are the app's own code, and which installed distribution any other one belongs to.
 
-The app's own code is what lies outside of the standard library, of styx and of everything installed; a working tree
-that is installed as editable is the author's own too. Looks at files and metadata, and imports nothing.
+The app's own code is all code outside of the standard library, of styx and of installed distributions. A working tree
+that is installed as editable counts as own code, too. Files and metadata decide; nothing is imported.
 """
 
 from __future__ import annotations

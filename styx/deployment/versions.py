@@ -1,6 +1,6 @@
 """The versions of the app: signed packages in the object store, numbered from 1, never changed and never reused.
 
-Which of them runs is the protocol's matter. Blocks; for a background thread.
+The protocol decides which version runs. Blocks; for a background thread.
 """
 
 from __future__ import annotations

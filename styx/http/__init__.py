@@ -1,1 +1,1 @@
-"""HTTP connections as every process of styx serves them, within named limits. Knows nothing of what is served."""
+"""HTTP connections as every process of styx serves them, within named limits."""

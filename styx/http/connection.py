@@ -1,8 +1,8 @@
 """One HTTP connection within limits: uvicorn's, with a deadline for headers, bodies and unread answers, a size for
 headers, and refusals that say why and come in their turn.
 
-What a client sends behind a request that is under way never changes the answer to that request: a refusal of the former
-is sent behind the latter, and is the last thing on its connection. Never interprets a request.
+Bytes that a client sends behind a pending request never change the answer to that request: a refusal of these bytes is
+sent after the answer, and then the connection ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The limits of HTTP connections: how many, and how long and how large what clients send may be. Declarations only."""
+"""The limits of HTTP connections: their number, and the duration and size of what clients send."""
 
 from __future__ import annotations
 

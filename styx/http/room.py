@@ -1,8 +1,8 @@
-"""The connections of one listening port: how many there are, which of them waits, and whose time is over.
+"""The connections of one listening port: how many there are, which of them wait, and which are over their time.
 
-A connection waits while no request of it is under way. When there is no room for another one, the one that has waited
-longest is closed: first of those that never sent a whole request. So peers that connect and say nothing keep nobody
-out. Reads nothing of what they send.
+A connection waits while it has no request under way. When there is no room for another connection, the one that has
+waited longest is closed, first among those that never sent a whole request. So peers that connect and stay silent keep
+nobody out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""State that an earlier version stored, made what an app's code stores: by `migrate=`, where that is for it.
+"""Conversion of state that an earlier version stored to the form of the app's code, by `migrate=`.
 
-The same for the same state, wherever and however often it is done. Pure; the tables that it is given stay as they are.
+The same state always gives the same result, however often and wherever it is converted. Pure; the given tables are not
+changed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""What is known of an app without its code: operators, keys, functions; and whether a version may replace another one.
+"""The description of an app without its code: operators, keys, functions; and whether a version may replace another
+one.
 
-Plain data that travels as msgpack or JSON. It never imports, unpickles or runs an app. A version may replace another
-one only if every entity that has state is still found where it is and under the same key.
+Plain data that travels as msgpack or JSON. A version may replace another one only if every entity that has state is
+still found where it is and under the same key.
 
-State types are not compared: whether new code can read old state is decided by each value, which `state_check` looks
-at. To evolve a state type, give every new field a default, and leave a field that is no longer wanted out: msgspec
-ignores what it does not know. `migrate=` is for everything else.
+State types are not compared: `state_check` checks for each value whether new code can read it. To evolve a state type,
+give every new field a default, and leave out fields that are no longer wanted: msgspec ignores unknown fields.
+`migrate=` is for everything else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What of a stored value the type that it was decoded to does not have: the fields that the next `put` would lose.
+"""The fields of a stored value that its type does not have, and that the next `put` would therefore lose.
 
-Compares the plain form with the typed value, as far as the type's own fields tell. Never decodes and never decides what
-follows from it.
+They are found by comparing the plain form with the typed value, as far as the type's own fields tell.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Checks stored entities against an app's code, some at a time, so that others can run in between.
 
-Every entity must be found where the code looks for it, under a key of its operator's type, and be read by its
-`state_type` or converted by `migrate=`, which runs in trial. Pure; reads no clock and never changes state: whoever
-changes entities that were checked names them anew.
+Every entity must be found where the code looks for it, under a key of its operator's type, and its `state_type` must
+read it or `migrate=`, run in trial, must convert it. Pure; the state is not changed. After a change to checked entities
+the caller must name these entities again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a check of stored state against new code has found, and how a person is told. Data only; it travels.
+"""The findings of a check of stored state against new code, and their text for people. Data; it travels.
 
 Counts everything, and keeps the words for the first few: a million entities that do not fit are one mistake.
 """

@@ -1,8 +1,8 @@
-"""One operator's stored entities as an app's code reads them: whether each is found and decoded, or is to be converted.
+"""One operator's stored entities as an app's code reads them: whether each is found and decoded, or must be converted.
 
-`migrate=` is for exactly those values that the new `state_type` does not read whole: it cannot decode them, or would
-drop a part of them. What `migrate` returns must be read whole, so it is never called for that again, however often a
-version is deployed that has it. Pure; never changes state.
+`migrate=` is for exactly those values that the new `state_type` does not read completely: it cannot decode them, or
+would drop a part of them. The `state_type` must read the result of `migrate=` completely, so `migrate=` is never called
+for that result again, however often such a version is deployed. Pure; the state is not changed.
 """
 
 from __future__ import annotations

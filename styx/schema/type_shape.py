@@ -1,7 +1,7 @@
-"""A type as text: what of it decides which stored values it reads, and as what. The same in every process.
+"""The shape of a type as text: which stored values the type reads, and as what. The text is the same in every process.
 
-Two declarations with one text read the same values alike, as far as their fields say; code of their own (validators,
-`__post_init__`) is not looked at, nor are their names. Never imports pydantic and never decodes.
+Two declarations with the same text read the same values alike, as far as their fields say. Their own code (validators,
+`__post_init__`) and their names do not count. Pydantic is never imported here.
 """
 
 from __future__ import annotations

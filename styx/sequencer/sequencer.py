@@ -1,7 +1,7 @@
 """One slot's sequencer: the requests that have arrived, in log order, those of them that were passed over, and the
 transactions carried over from earlier epochs.
 
-Takes each offset once, whatever the log delivers twice. Decides nothing about outcomes. Paper section 5.1.
+Takes each offset once, even if the log delivers a record twice. Paper section 5.1.
 """
 
 from __future__ import annotations

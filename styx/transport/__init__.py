@@ -1,7 +1,7 @@
 """Authenticated, framed connections between the processes of a cluster. Payloads are opaque bytes.
 
 `listen` and `dial` give a `Connection` whose peer has proved that it knows the cluster's secret. Nothing here is ever
-unpickled, and nothing is retried: who dials whom, and when again, is the caller's business.
+unpickled. Nothing is retried: the caller decides which peers to dial, and when to dial again.
 """
 
 from __future__ import annotations

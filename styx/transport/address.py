@@ -1,4 +1,4 @@
-"""Addresses as text, `host:port`; an IPv6 host stands in brackets. Looks nothing up."""
+"""Addresses as text, `host:port`; an IPv6 host stands in brackets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A connection to an authenticated peer: payloads out, lists of payloads in, and one notice when it is lost.
 
-`send` never blocks and never waits. What one pass of the event loop sends goes out in one write; what one read
-brings in is one call of `on_frames`. No task and no future for a message. Never connects again by itself.
+`send` never blocks and never waits. All payloads sent in one pass of the event loop go out in one write; all payloads
+of one read arrive in one call of `on_frames`. A message costs no task and no future. A lost connection stays lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Connecting to a process that listens. Tries once: when to try again is its caller's business."""
+"""Connecting to a process that listens. Tries once; the caller decides when to try again."""
 
 from __future__ import annotations
 

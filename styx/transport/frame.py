@@ -1,8 +1,8 @@
-"""Framing: how messages are told apart in a stream of bytes. A frame is the payload's length in four bytes, most
-significant first, and the payload. A payload that is longer than a frame may be comes in several frames: all but the
-last one say in their length's highest bit that more follows.
+"""Framing: the boundaries of messages in a stream of bytes. A frame is the payload's length in four bytes, most
+significant first, and the payload. A payload longer than the largest frame is divided into several frames: in all but
+the last frame the highest bit of the length says that more follows.
 
-Pure: bytes in, payloads out. Never allocates a length because a peer announced it; what it holds was received.
+Pure: bytes in, payloads out. Never allocates a length that a peer only announced; it holds received bytes only.
 """
 
 from __future__ import annotations

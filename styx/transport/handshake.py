@@ -6,11 +6,12 @@ HMAC-SHA256; the secret itself is never sent.
     dialer    Proof       hello, MAC over "dialer",   both challenges, hello
     listener  Proof       hello, MAC over "listener", both challenges, the dialer's proof, hello
 
-Each MAC covers a nonce that the other side has just drawn, so that nothing recorded helps later, and names its own
-side, so that nothing sent back to its sender does. The dialer proves first: who only reaches a port learns nothing to
-guess the secret from, and no names. A side that finds a fault answers with a refusal, and the connection ends.
+Each MAC covers a nonce that the other side has just drawn, so that a recorded handshake cannot be replayed, and names
+its own side, so that a message sent back to its sender is no proof. The dialer proves first: a stranger who only
+reaches a port learns no names, and nothing from which to guess the secret. A side that finds a fault answers with a
+refusal, and the connection ends.
 
-Never does I/O. Authenticates the peer, not each frame after it: where others can alter packets on their way, use TLS.
+Authenticates the peer, not each frame after it: where others can alter packets on their way, use TLS.
 """
 
 from __future__ import annotations

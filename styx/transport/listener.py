@@ -1,7 +1,8 @@
-"""Listening for the other processes of a cluster: accepts, lets each peer prove itself, and hands on those who do.
+"""Listening for the other processes of a cluster: accepts connections, lets each peer prove itself, and hands on the
+connections of peers that do.
 
-Strangers cost little: a bounded number of handshakes at once, of bounded length, each for a bounded time. Connections
-that were handed on are their receiver's; a listener that is closed leaves them alone.
+Strangers cost little: a bounded number of handshakes at once, of bounded length, each for a bounded time. A connection
+that was handed on belongs to its receiver; closing the listener does not close it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The first moments of a connection: drives a handshake over a transport, then gives the transport to a `Connection`.
 
-Buffers no more than one read and one frame of a handshake, whatever the peer sends. Keeps no time: whoever waits for
-`connection` does.
+Buffers at most one read and one frame of a handshake, whatever the peer sends. The caller that waits for `connection`
+limits the time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a listener remembers of the peers it refused: a count, and whom it has told its log about."""
+"""The peers that a listener refused: their count, and which of them it has logged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of a connection's socket: nothing waits to be sent, and a peer that vanished is noticed."""
+"""Options of a connection's socket: bytes are sent without delay, and a vanished peer is noticed."""
 
 from __future__ import annotations
 

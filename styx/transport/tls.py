@@ -1,7 +1,7 @@
-"""What secures a cluster's connections: its secret, its name and, if its network is not private, TLS with certificates
-that both sides verify against the cluster's own authority.
+"""The security of a cluster's connections: its secret, its name and, if its network is not private, TLS with
+certificates that both sides verify against the cluster's own authority.
 
-Reads certificate files when a context is made, so that replaced ones count from the next connection on; keeps nothing.
+Certificate files are read when a context is made, so that replaced files count from the next connection on.
 """
 
 from __future__ import annotations

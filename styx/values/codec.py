@@ -1,8 +1,8 @@
 """Values as bytes: how state, arguments and results are encoded, and what is refused.
 
-State without a declared type goes through a strict encoder, because a value must come back as what it was put:
-anything that msgpack would silently turn into something else (Decimal, set, a dataclass, an enum) is refused by
-name. Typed state, arguments and results go through msgspec, which converts by annotation. Never pickles.
+State without a declared type goes through a strict encoder, because a value must come back unchanged: a value that
+msgpack would silently change (Decimal, set, a dataclass, an enum) is refused by name. Typed state, arguments and
+results go through msgspec, which converts by annotation. Nothing is ever pickled.
 """
 
 from __future__ import annotations

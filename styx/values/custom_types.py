@@ -1,7 +1,8 @@
-"""Types that msgspec leaves to us: pydantic's models, and `object`. Pydantic is never imported, only found if it is.
+"""Types that msgspec leaves to us: pydantic's models, and `object`. Pydantic is never imported here, only recognized if
+the app has imported it.
 
-A model travels as what `model_dump` makes of it, by its aliases, and comes back through `model_validate`: validators
-run, and what does not fit is told by field. Which types are allowed is `styx.values.declared_types`'s to say.
+A model is encoded as `model_dump` gives it, by its aliases, and decoded by `model_validate`: validators run, and an
+error names the field that does not fit. `styx.values.declared_types` decides which types are allowed.
 """
 
 from __future__ import annotations

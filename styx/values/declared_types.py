@@ -1,6 +1,7 @@
-"""Which types an app may declare for state, parameters and results: what could only fail later is refused by name.
+"""Which types an app may declare for state, parameters and results. A type that could only fail later is refused by
+name.
 
-Walks the whole tree of a type. Decides about declarations only; it never sees a value.
+Walks the whole tree of a type.
 """
 
 from __future__ import annotations

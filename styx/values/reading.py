@@ -1,8 +1,8 @@
-"""What `Context.get` gives: a value that was read already, for who awaits it. Whether it was awaited is known of it.
+"""The awaitable that `Context.get` returns: a value that was read already. It knows whether it was awaited.
 
-It stands for a coroutine, and looks like one, so that one mistake with `get`, `call` or `call_external` is told in one
-way. But in the compiled form it costs less than one, and whether it was awaited is seen without asking the interpreter.
-Never reads anything itself.
+It stands for a coroutine, and looks like one, so that the same mistake with `get`, `call` or `call_external` gives the
+same error. In the compiled form it costs less than a coroutine, and the engine sees without asking the interpreter
+whether it was awaited.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Whether a typed state comes back as what was put: where it would not, and what to do about it.
+"""Whether a typed state comes back unchanged: the place where it would not, and what to do about it.
 
-What stands where a type is declared comes back as that type, so plain data may be given for it; nothing may be lost on
-the way. What stands where anything may (`Any`, `object`, a bare `dict` or `list`) must be what msgpack itself has.
-Never changes a value.
+A value with a declared type comes back as that type, so plain data may be given for it; no part of it may be lost. A
+value whose declared type allows anything (`Any`, `object`, a bare `dict` or `list`) must be of a type that msgpack has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sets in values: finding them, and putting them in an order that does not depend on the process.
 
-A set's own order follows its items' hashes, which differ between processes, and a replay must encode the same bytes.
-Never changes what it is given: what has a set in it is copied.
+A set's own order follows its items' hashes, which differ between processes, and a replay must encode the same bytes. A
+value that contains a set is copied, never changed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Declared state types of which it is certain, by a look at a value's own types, that it comes back as it was put.
+"""Settled types: declared state types for which the classes of a value's parts prove that the value comes back
+unchanged.
 
-Such a value need not be decoded again to know it. A type is settled if msgspec alone reads and writes it, and if what
-decides is the class of each field's value: a flat `msgspec.Struct` of plain fields, or one plain type. Decides about
-declarations only, and knows nothing of what it does not list: such a type is never settled.
+A value of a settled type need not be decoded again to check it. A type is settled if msgspec alone reads and writes it,
+and if only the class of each field's value matters: a flat `msgspec.Struct` of plain fields, or one plain type. A type
+that is not listed here is not settled.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The text of a value that is the same in every process: sets in order, and no memory addresses.
 
-An error is a reply, and a replay must give the same one. Never raises, whatever an object's own code does.
+An error is a reply, and a replay must give the same reply. These functions never raise, whatever an object's own code
+does.
 """
 
 from __future__ import annotations

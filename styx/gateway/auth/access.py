@@ -1,5 +1,5 @@
-"""All that a gateway knows of who may use it, kept up to date: files that are read again when they change, and signing
-keys that are fetched from time to time. Does the I/O; decides nothing about a request.
+"""The keys, rules and limits of a gateway, kept up to date: files are read again when they change, and signing keys are
+fetched from time to time. Does the I/O.
 """
 
 from __future__ import annotations

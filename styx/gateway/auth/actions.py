@@ -1,6 +1,7 @@
-"""What a request asks for, in the words of rules: a call, a read, a load, or a page. Read from its first line alone.
+"""The action of a request, in the words of rules: a call, a read, a load, or a page. It is read from the request's
+first line.
 
-The path is taken apart as the gateway's own endpoints do it, so that what is allowed is what is run.
+The path is parsed exactly as the gateway's endpoints do it, so that the allowed action is the one that runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""API keys: what one looks like, and the file in which a gateway finds them, hashed.
+"""API keys: their form, and the file in which a gateway finds their hashes.
 
-A key is `styx_ID_SECRET`. The file keeps the SHA-256 of the whole: the secret is 160 random bits, which nobody guesses,
-so a slow hash would only cost time. Decides; `key_file.py` reads and writes.
+A key is `styx_ID_SECRET`. The file keeps the SHA-256 of the whole key: the secret has 160 random bits, which nobody
+guesses, so a slow hash would only cost time. `key_file.py` reads and writes the file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The credential in a request's headers, and what identity it proves. Knows keys and tokens; fetches neither.
+"""The credential in a request's headers, and the identity that it proves.
 
-Taken are `Authorization: Bearer CREDENTIAL`, for programs, and `Authorization: Basic` with it as the password, for a
-person's browser at the docs page. An API key begins with `styx_`; anything else is a token.
+Accepted are `Authorization: Bearer CREDENTIAL`, for programs, and `Authorization: Basic` with the credential as the
+password, for a person's browser at the docs page. An API key begins with `styx_`; anything else is a token.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Limit of failed attempts to say who one is, by the address that they come from. Decides; reads no clock.
+"""The limit of failed authentications, by client address. Pure: the caller gives the time.
 
-A credential that is right is served all the same: nobody guesses 160 random bits or a signature, and whoever shares an
-address with somebody who tries must not be locked out by him. Who goes on failing is told to come back later. A request
-without a credential is no attempt.
+A valid credential is always served: nobody guesses 160 random bits or a signature, and an attacker must not lock out
+others who share the address. A client that keeps failing is told to come back later. A request without a credential is
+not an attempt.
 """
 
 from __future__ import annotations

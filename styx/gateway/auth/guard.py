@@ -1,5 +1,5 @@
 """The guard of a gateway, as an ASGI application around it: who sends a request, whether a rule allows it, and whether
-it is within limits. Whoever is not let in learns nothing of what there is behind it.
+it is within limits. A refused client learns nothing about the gateway behind it.
 """
 
 from __future__ import annotations

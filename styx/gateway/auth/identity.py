@@ -1,4 +1,4 @@
-"""Who sends a request, once that is proved; and the ways in which it is not. Declarations only."""
+"""The proved identity of a request's sender, and the ways in which a proof fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of API keys: read and replaced as a whole, so that a gateway never finds half of what `styx keys` writes."""
+"""The file of API keys: read and replaced as a whole, so that a gateway never finds a half-written file."""
 
 from __future__ import annotations
 

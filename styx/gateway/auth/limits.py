@@ -1,7 +1,7 @@
-"""Limits of each identity: requests a second, and requests in flight. Decides; reads no clock.
+"""Limits of each identity: requests a second, and requests in flight. Pure: the caller gives the time.
 
-A rate is a bucket of one second's requests. Each gateway counts by itself: of several, each lets
-through as much.
+A rate is a bucket of one second's requests. Each gateway counts for itself, so several gateways let through as many
+times more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules: which identity may do what. What no rule allows is refused. Decides; `guard.py` asks.
+"""Rules: which identity may do what. An action that no rule allows is refused.
 
 A file in TOML, of rules under `[[allow]]`:
 
@@ -14,7 +14,8 @@ A file in TOML, of rules under `[[allow]]`:
     entity = "sub"                          # only entities whose key is this claim's value
     call = ["account.*"]
 
-A pattern is a name, or its beginning with `*` behind it. A rule without `keys` and `claims` is for every identity.
+A pattern is a name, or the beginning of a name followed by `*`. A rule without `keys` and `claims` is for every
+identity.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Where tokens' signing keys come from: a file, or an https address that is asked from time to time. Fetches; verifies
-nothing.
+"""The source of tokens' signing keys: a file, or an https address from which they are fetched from time to time.
 
-Keys that were had stay in use while a file is damaged or an address does not answer, but not for ever.
+While a file is damaged or an address does not answer, the last keys stay in use, but not for ever.
 """
 
 from __future__ import annotations

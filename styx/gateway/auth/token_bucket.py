@@ -1,4 +1,5 @@
-"""A token bucket: so many at once, and beyond them a rate. It is full at first, and fills evenly. Reads no clock."""
+"""A token bucket: a number of requests at once, and a rate beyond it. The bucket is full at first, and fills evenly.
+Pure: the caller gives the time."""
 
 from __future__ import annotations
 

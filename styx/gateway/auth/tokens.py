@@ -1,7 +1,7 @@
-"""Tokens (JWT): whose one is, from its signature and its claims. The cryptography is PyJWT's.
+"""Tokens (JWT): the identity that a token's signature and claims prove. The cryptography is PyJWT's.
 
-A token is taken only with a signature by an algorithm that is allowed and that the public key is for: none without a
-signature, and none signed with a shared secret, which a public key could be mistaken for. Decides; fetches nothing.
+A token is accepted only if its signature's algorithm is allowed and fits the public key. A token without a signature,
+or one signed with a shared secret, is never accepted: an attacker could use the public key as the secret.
 """
 
 from __future__ import annotations
