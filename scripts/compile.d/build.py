@@ -33,7 +33,7 @@ _spec.loader.exec_module(compiled)
 
 MODULES: Final = (
     "cluster/worker/reply_log",
-    "kafka/batch",
+    "kafka/appends",
     "model/context",
     "model/execution",
     "model/function_spec",

@@ -75,6 +75,21 @@ class Chunk(NamedTuple):
                 for offset in range(max(position, following), end):
                     yield Unreadable(offset, batch.max_timestamp)
 
+    def behind_damage(self, position: int) -> int:
+        """The offset behind the batch at `position`, which is damaged; the next offset if its length is not credible."""
+        try:
+            batches = MemoryRecords(self.data)
+            while batches.has_next():
+                batch = batches.next_batch()
+                behind: int = batch.next_offset
+                if behind > position and batch.is_control_batch and batch.validate_crc():
+                    position = behind
+                elif behind > position:
+                    return behind if behind <= self.end else position + 1
+        except Exception:  # noqa: BLE001 - whatever a damaged batch makes of its reader
+            return position + 1
+        return position + 1
+
     def _batches(self) -> Iterator[Any]:
         """Those that came whole, verified, without control records. Raises `Damaged`."""
         batches = MemoryRecords(self.data)

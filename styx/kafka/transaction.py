@@ -48,13 +48,18 @@ async def initialize(session: KafkaSession, transactional_id: str | None) -> Pro
 
 
 class Transaction:
-    """The open transaction of `identity`. `partitions` are those it has records in."""
+    """The open transaction of `identity`. `partitions` are those it has records in.
+
+    It is committed now and then, but its only purpose is fencing: readers see records at once, and nobody can append
+    any more once somebody else has initialised the same id.
+    """
 
     def __init__(self, session: KafkaSession, transactional_id: str, identity: ProducerIdentity) -> None:
+        self.transactional_id = transactional_id
         self.partitions: set[tuple[str, int]] = set()
         self._identity = identity
-        self._transactional_id = transactional_id
         self._coordinator = Coordinator(session, transactional_id)
+        self._adding = asyncio.Lock()
 
     async def add(self, partitions: Iterable[tuple[str, int]]) -> None:
         """To be awaited before the first record of a partition. Raises `Fenced` and `AppendFailed`."""
@@ -64,21 +69,23 @@ class Transaction:
         by_topic: defaultdict[str, list[int]] = defaultdict(list)
         for topic, partition in sorted(new):
             by_topic[topic].append(partition)
-        request = AddPartitionsToTxnRequest(self._transactional_id, *self._identity, list(by_topic.items()))
-        while True:
-            answer = await self._coordinator.ask(request)
-            codes = {code for _, partitions in answer.errors for _, code in partitions} - {NO_ERROR}
-            # One that does not pass decides; the others were not tried because of it.
-            code = min(codes, key=passes, default=NO_ERROR)
-            if not await self._coordinator.again(code, "go on with a transaction"):
-                self.partitions |= new
-                return
+        request = AddPartitionsToTxnRequest(self.transactional_id, *self._identity, list(by_topic.items()))
+        # One after the other: a coordinator does not take two at once.
+        async with self._adding:
+            while True:
+                answer = await self._coordinator.ask(request)
+                codes = {code for _, partitions in answer.errors for _, code in partitions} - {NO_ERROR}
+                # One that does not pass decides; the others were not tried because of it.
+                code = min(codes, key=passes, default=NO_ERROR)
+                if not await self._coordinator.again(code, "go on with a transaction"):
+                    self.partitions |= new
+                    return
 
     async def commit(self) -> None:
         """Ends the transaction; the next `add` begins another. Raises `Fenced` and `AppendFailed`."""
         if not self.partitions:
             return
-        request = EndTxnRequest(self._transactional_id, *self._identity, 1)
+        request = EndTxnRequest(self.transactional_id, *self._identity, 1)
         while await self._coordinator.again((await self._coordinator.ask(request)).error_code, "commit a transaction"):
             pass
         self.partitions.clear()

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from styx.kafka.appender import Appender
-from styx.kafka.batch import RECORD_BYTES_MAX, size_of
+from styx.kafka.appends import RECORD_BYTES_MAX, size_of
 from styx.kafka.errors import AppendFailed, Fenced, RecordTooLarge
 from styx.log.base import LogClosed, LogOverloaded
 from tests.kafka.blocking import record, records
@@ -24,7 +24,7 @@ Start = Callable[[FakeSession], Awaitable[Appender]]
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch, failures: list[BaseException]) -> Start:
-    monkeypatch.setattr("styx.kafka.appender.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("styx.kafka.producer.RETRY_SECONDS", 0.0)
     monkeypatch.setattr("styx.kafka.appender.WATCH_SECONDS", 0.001)
 
     async def start(session: FakeSession) -> Appender:
@@ -57,7 +57,8 @@ async def test_a_batch_is_repeated_as_the_same_bytes_before_anything_newer(start
     session = FakeSession(trouble, trouble)
     appender = await start(session)
     first = appender.append("t", 0, [record(1)])
-    await asyncio.sleep(0)
+    while not session.requests:  # noqa: ASYNC110 - the session only notes what it is sent
+        await asyncio.sleep(0)
     second = appender.append("t", 0, [record(2)])
     assert [await first, await second] == [1, 2]
     sent = [batch for request in session.requests for _, _, batch in request]
@@ -69,7 +70,7 @@ async def test_a_batch_is_repeated_as_the_same_bytes_before_anything_newer(start
 async def test_each_trouble_is_told_once_until_appends_succeed_again(
     start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "styx.kafka.appender")
+    caplog.set_level("INFO", "styx.kafka.producer")
     session = FakeSession(BROKEN, NOT_LEADER, BROKEN, NOT_LEADER, BROKEN)
     appender = await start(session)
     await appender.append("t", 0, [record(1)])
@@ -214,8 +215,8 @@ async def test_a_future_that_was_given_up_holds_up_nothing(start: Start) -> None
 
 @plain_form
 async def test_large_appends_are_split_over_requests(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.kafka.batch.BATCH_BYTES_MAX", 500)
-    monkeypatch.setattr("styx.kafka.appender.REQUEST_BYTES_MAX", 600)
+    monkeypatch.setattr("styx.kafka.lane.BATCH_BYTES_MAX", 500)
+    monkeypatch.setattr("styx.kafka.producer.EXCHANGE_BYTES_MAX", 600)
     session = FakeSession()
     appender = await start(session)
     futures = [appender.append("t", partition, records(range(50))) for partition in range(3)]

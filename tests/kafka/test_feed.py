@@ -81,7 +81,7 @@ async def test_nothing_of_an_old_assignment_comes_after_a_new_one(
     feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("styx.kafka.feed.SLOT_BYTES_MAX", 1000)
-    monkeypatch.setattr("styx.kafka.batch.BATCH_BYTES_MAX", 500)
+    monkeypatch.setattr("styx.kafka.lane.BATCH_BYTES_MAX", 500)
     for slot in range(N_SLOTS):
         await appender.append(topics.requests, slot, records(range(200)))
     begin = 0
@@ -111,14 +111,14 @@ async def test_an_assignment_while_a_request_waits_at_the_broker(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # The broker holds the request, and with it the connection, until the session gives the connection up.
-    monkeypatch.setattr("styx.kafka.feed.WAIT_MS", 400_000)
+    monkeypatch.setattr("styx.kafka.tail.WAIT_MS", 400_000)
     await appender.append(topics.requests, 1, records(range(5)))
     feed.assign({0: 0})
     await asyncio.sleep(0.05)
     feed.assign({1: 0})
     await delivered.until(lambda: len(delivered.arrivals) >= 5)
     assert delivered.of(1) == list(range(5))
-    assert [each.getMessage() for each in caplog.records if each.name == "styx.kafka.feed"] == []
+    assert [each.getMessage() for each in caplog.records if each.name == "styx.kafka.tail"] == []
 
 
 async def test_a_paused_slot_waits_and_then_goes_on(
@@ -141,7 +141,7 @@ async def test_pauses_amid_deliveries_lose_and_double_nothing(
     feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("styx.kafka.feed.SLOT_BYTES_MAX", 1000)
-    monkeypatch.setattr("styx.kafka.batch.BATCH_BYTES_MAX", 500)
+    monkeypatch.setattr("styx.kafka.lane.BATCH_BYTES_MAX", 500)
     loop = asyncio.get_running_loop()
     paused: set[int] = set()
     in_a_pause = []
@@ -184,7 +184,7 @@ async def test_control_records_are_passed_over(
 async def test_lag_counts_what_is_not_delivered(
     feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("styx.kafka.batch.BATCH_BYTES_MAX", 500)
+    monkeypatch.setattr("styx.kafka.lane.BATCH_BYTES_MAX", 500)
     monkeypatch.setattr("styx.kafka.feed.SLOT_BYTES_MAX", 600)
     await appender.append(topics.requests, 0, records(range(100)))
     delivered.on_delivery = lambda: feed.pause(0)

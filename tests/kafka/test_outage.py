@@ -101,7 +101,7 @@ async def test_a_feed_goes_on_and_says_so_once(
             second.set()
 
     def said() -> list[str]:
-        return [each.getMessage() for each in caplog.records if each.name == "styx.kafka.feed"]
+        return [each.getMessage() for each in caplog.records if each.name == "styx.kafka.tail"]
 
     feed = RequestFeed(kafka.bootstrap, topics.requests, deliver=deliver, on_failure=failures.append)
     await feed.start()

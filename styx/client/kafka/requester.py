@@ -18,8 +18,8 @@ from typing import Any, Final
 import msgspec
 
 from styx.client.kafka.counters import RequestCounters
-from styx.client.kafka.producer import RequestProducer
 from styx.client.kafka.replies import ReplyReader
+from styx.client.kafka.sender import RequestSender
 from styx.client.kafka.waiters import Receiver, Waiter, Waiters
 from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown
 from styx.kafka.address import KafkaAddress
@@ -60,7 +60,7 @@ class Requester:
         self._loop = asyncio.get_running_loop()
         self._session = KafkaSession(address)
         self._waiters = Waiters(self._loop, self.limits.in_flight_max, self._late)
-        self._producer = RequestProducer(self._session, topics.requests, self._task_ended)
+        self._sender = RequestSender(self._session, topics.requests, self._failed)
         self._replies: ReplyReader | None = None
         self._fault: str | None = None
         self._available_s = math.nan
@@ -102,10 +102,10 @@ class Requester:
             self.reply_to,
             deliver=self._answer,
             passed_over=self._count_garbage,
-            on_end=self._task_ended,
+            failed=self._failed,
         )
         async with asyncio.timeout(CONNECT_SECONDS):
-            await self._producer.start()
+            await self._sender.start()
             await self._replies.start()
         return n_slots
 
@@ -116,9 +116,9 @@ class Requester:
         await self._disconnect()
 
     async def _disconnect(self) -> None:
-        await self._producer.close()
+        await self._sender.close()
         if self._replies is not None:
-            await self._replies.close()
+            await self._replies.stop()
             self._replies = None
         await self._session.close()
 
@@ -127,7 +127,7 @@ class Requester:
         """Why requests cannot be sent now; None if they can."""
         if not self.n_slots:
             return "not connected to Kafka"
-        return self._fault or self._producer.away_reason
+        return self._fault or self._sender.away_reason
 
     @property
     def broken_reason(self) -> str | None:
@@ -159,7 +159,7 @@ class Requester:
         request_id, slot, payload, repeatable = request
         waiter = Waiter(request_id.encode(), slot, payload, receiver, raw, repeatable, now_s, now_s + timeout)
         self._waiters.add(waiter)
-        self._producer.send(waiter)
+        self._sender.send(waiter)
         self.counters.sent += 1
 
     def _check_available(self, now_s: float) -> None:
@@ -198,7 +198,7 @@ class Requester:
             fastest_s = min(fastest_s, *seconds)
             counters.committed_after(seconds)
         if fastest_s != math.inf:
-            self._producer.pacing.replied_after(fastest_s)
+            self._sender.pacing.replied_after(fastest_s)
 
     def _count_garbage(self) -> None:
         self.counters.garbage += 1
@@ -213,15 +213,14 @@ class Requester:
         waiter.misrouted_tid = tid
         waiter.slot = int(found[1]) % self.n_slots
         self.counters.rerouted += 1
-        self._producer.send(waiter)
+        self._sender.send(waiter)
         return True
 
-    def _task_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled():
-            self._available_s = math.nan
-            self._fault = "the connection to Kafka failed in an unforeseen way; the log says how"
-            _log.critical("no requests can be sent any more: start this process anew", exc_info=task.exception())
+    def _failed(self, error: BaseException) -> None:
+        self._available_s = math.nan
+        self._fault = "the connection to Kafka failed in an unforeseen way; the log says how"
+        _log.critical("no requests can be sent any more: start this process anew", exc_info=error)
 
     def _late(self) -> Exception:
-        reason = self._producer.away_reason
+        reason = self._sender.away_reason
         return TimeoutError(f"no reply in time{f', {reason}' if reason else ''}; the request may still commit")

@@ -34,7 +34,7 @@ from styx.deployment.package_format import PackageHeader, PackageRefused
 from styx.deployment.recorded_runtime import read_runtime
 from styx.errors import ConfigurationError, EngineFailed
 from styx.kafka.appender import Appender
-from styx.kafka.batch import RECORD_BYTES_MAX
+from styx.kafka.appends import RECORD_BYTES_MAX
 from styx.kafka.errors import Fenced
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import ROUTING_KEY, ensure_topics, topics_of

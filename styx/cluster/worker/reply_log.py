@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from styx.kafka.appender import Appender
-from styx.kafka.batch import NewRecord, size_of
+from styx.kafka.appends import NewRecord, size_of
 from styx.kafka.topics import TID_HEADER
 from styx.messages import ReplyRecord, encode_reply
 

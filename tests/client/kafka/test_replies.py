@@ -9,9 +9,9 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
 
 from styx.client.kafka import replies as replies_module
-from styx.client.kafka.damage import offset_behind
 from styx.client.kafka.replies import ReplyReader
 from styx.errors import NotSent
+from styx.kafka import tail as tail_module
 from styx.kafka.fetch import Chunk
 from styx.kafka.session import KafkaSession
 from styx.testing.patience import PATIENCE_SECONDS
@@ -55,14 +55,14 @@ class Read:
         self.keys: list[bytes] = []
         self.pieces: list[int] = []
         self.passed_over = 0
-        self.ended: list[Any] = []
+        self.failures: list[BaseException] = []
         self.reader = ReplyReader(
             cast(KafkaSession, session),
             "replies",
             3,
             deliver=self._deliver,
             passed_over=self._pass_over,
-            on_end=self.ended.append,
+            failed=self.failures.append,
         )
 
     def _deliver(self, records: list[Any]) -> None:
@@ -96,15 +96,15 @@ class Read:
 @pytest.fixture
 async def read(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Read]:
     monkeypatch.setattr(replies_module, "RETRY_SECONDS", 0)
-    monkeypatch.setattr(replies_module, "AWAY_SECONDS_MAX", 0)
+    monkeypatch.setattr(tail_module, "AWAY_SECONDS_MAX", 0)
     monkeypatch.setattr(replies_module, "REPLIES_BATCH_MAX", 3)
     session = FakeSession()
     session.end = 100
     read = Read(session)
     await read.reader.start()
     yield read
-    assert not read.ended
-    await read.reader.close()
+    assert not read.failures
+    await read.reader.stop()
 
 
 async def test_it_is_stuck_when_a_turn_does_not_end(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,12 +195,12 @@ async def test_garbage_instead_of_batches(read: Read) -> None:
 
 
 def test_behind_damage() -> None:
-    assert offset_behind(Chunk(0, 20, control(10) + damaged(batch(11, b"a", b"b"))), 10) == 13
+    assert Chunk(0, 20, control(10) + damaged(batch(11, b"a", b"b"))).behind_damage(10) == 13
     three = damaged(batch(10, b"a", b"b", b"c"))
-    assert offset_behind(Chunk(0, 20, batch(9, b"x") + three), 10) == 13
+    assert Chunk(0, 20, batch(9, b"x") + three).behind_damage(10) == 13
     # Beyond the end, or without any batch: that cannot be believed.
-    assert offset_behind(Chunk(0, 12, three), 10) == 11
-    assert offset_behind(Chunk(0, 20, b"garbage"), 10) == 11
+    assert Chunk(0, 12, three).behind_damage(10) == 11
+    assert Chunk(0, 20, b"garbage").behind_damage(10) == 11
 
 
 async def test_away_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from styx.client.kafka.pacing import EXCHANGE_BYTES_PAUSED, PAUSE_SECONDS_MAX, PAUSE_SHARE, Pacing
+from styx.kafka.pacing import EXCHANGE_BYTES_PAUSED, PAUSE_SECONDS_MAX, PAUSE_SHARE, Pacing
 
 
 def test_nothing_waits_before_there_is_a_reply() -> None:

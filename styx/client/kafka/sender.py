@@ -1,0 +1,166 @@
+"""Request records on their way into Kafka, a lane for each slot; and whether Kafka takes any.
+
+It never waits for replies and never sends a record twice, with one exception: a request with an idempotency key, whose
+batch the broker refused for good. What else such a batch carried stays unanswered, and ends at its own timeout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from styx.client.kafka.waiters import Waiter
+from styx.kafka.errors import name_of
+from styx.kafka.lane import Add, Lane
+from styx.kafka.pacing import Pacing
+from styx.kafka.producer import Producer
+from styx.kafka.session import KafkaSession
+from styx.kafka.transaction import initialize
+
+AWAY_SECONDS: Final = 2.0
+"""How long Kafka may be silent before new requests are refused."""
+PROBE_SECONDS: Final = 1.0
+"""How often Kafka is asked for a sign of life."""
+CLOSE_SECONDS: Final = 2.0
+"""How long closing waits for what is being sent."""
+
+_DUPLICATE: Final = 46
+_NO_HEADERS: Final[list[tuple[str, bytes | None]]] = []
+
+_log = logging.getLogger("styx.client.kafka")
+
+
+class Requests:
+    """A slot's: those that wait, and those in the batch that is under way. A `Queue` of a lane."""
+
+    __slots__ = ("_sent", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: list[Waiter] = []
+        self._sent: list[Waiter] = []
+
+    def fill(self, add: Add, now_ms: int) -> int:
+        """As `Queue.fill`. A request that nobody waits for any more is dropped: nobody would learn what came of it."""
+        waiting, self.waiting = self.waiting, []
+        count, sent = 0, self._sent
+        for index, waiter in enumerate(waiting):
+            if waiter.receiver.done():
+                continue
+            if add(count, now_ms, None, waiter.payload, _NO_HEADERS) is None:
+                self.waiting = waiting[index:]
+                break
+            count += 1
+            sent.append(waiter)
+        return count
+
+    def acknowledged(self) -> None:
+        """Kafka has the batch."""
+        self._sent = []
+
+    def lost(self) -> None:
+        """Nobody knows what came of the batch: what may be repeated waits again, before all others."""
+        self.waiting[:0] = [waiter for waiter in self._sent if waiter.repeatable]
+        self._sent = []
+
+
+class RequestSender:
+    """Appends requests to `topic`, which has a partition for each slot; `session` is open.
+
+    `failed` is told of an error that was not foreseen.
+    """
+
+    def __init__(self, session: KafkaSession, topic: str, failed: Callable[[BaseException], None]) -> None:
+        self._session = session
+        self._topic = topic
+        self._failed = failed
+        self._loop = asyncio.get_running_loop()
+        self._producer: Producer[Requests] = Producer(
+            session,
+            acknowledged=self._acknowledged,
+            refused=self._refused,
+            failed=failed,
+            repeated="requests are sent again",
+        )
+        self._lanes: dict[int, Lane[Requests]] = {}
+        self._away_since_s: float | None = None
+        self._probing: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Gets an identity, which takes as long as Kafka does. Raises `AppendFailed`."""
+        self._producer.identity = await initialize(self._session, None)
+        self._probing = asyncio.create_task(self._probe())
+        self._probing.add_done_callback(self._probing_ended)
+
+    def send(self, waiter: Waiter) -> None:
+        """Queues a request; all those of one turn of the event loop leave together."""
+        lane = self._lanes.get(waiter.slot)
+        if lane is None:
+            lane = self._lanes[waiter.slot] = Lane(self._topic, waiter.slot, Requests())
+        lane.queue.waiting.append(waiter)
+        if not lane.engaged:
+            self._producer.engage(lane)
+
+    @property
+    def pacing(self) -> Pacing:
+        """To be told of replies."""
+        return self._producer.pacing
+
+    @property
+    def away_reason(self) -> str | None:
+        """Why requests cannot be sent now, None if they can."""
+        since_s, oldest = self._away_since_s, self._producer.oldest
+        if oldest is not None:
+            since_s = oldest.since_s if since_s is None else min(oldest.since_s, since_s)
+        if since_s is None:
+            return None
+        seconds = self._loop.time() - since_s
+        return f"{self._session} has not answered for {seconds:.0f} s" if seconds > AWAY_SECONDS else None
+
+    async def close(self) -> None:
+        """Waits for what is being sent, but no longer than `CLOSE_SECONDS`; what is queued is not sent any more."""
+        await self._producer.close(CLOSE_SECONDS)
+        if self._probing is not None:
+            self._probing.cancel()
+            await asyncio.gather(self._probing, return_exceptions=True)
+
+    def _acknowledged(self, lane: Lane[Requests], _: int) -> None:
+        lane.queue.acknowledged()
+
+    def _refused(self, lane: Lane[Requests], code: int) -> bool:
+        if code == _DUPLICATE:
+            lane.queue.acknowledged()
+            return True
+        problem = f"{self._session} refuses {self._topic}, partition {lane.partition}: {name_of(code)}"
+        self._producer.trouble(problem, logging.WARNING, "only those with an idempotency key are sent again")
+        lane.queue.lost()
+        # The batch leaves a gap in the sequence numbers. What the next one repeats may be refused as this was.
+        self._producer.identity = None
+        return False
+
+    def _probing_ended(self, probing: asyncio.Task[None]) -> None:
+        error = None if probing.cancelled() else probing.exception()
+        if error is not None:
+            self._failed(error)
+
+    async def _probe(self) -> None:
+        while True:
+            await asyncio.sleep(PROBE_SECONDS)
+            asked_s = self._loop.time()
+            alive = await self._answers()
+            if alive and self._away_since_s is not None:
+                _log.warning("%s answers again", self._session)
+                self._away_since_s = None
+            elif not alive and self._away_since_s is None:
+                _log.warning("%s does not answer; requests wait", self._session)
+                self._away_since_s = asked_s
+
+    async def _answers(self) -> bool:
+        if self._producer.identity is None:
+            return False
+        try:
+            async with asyncio.timeout(AWAY_SECONDS):
+                return await self._session.refresh()
+        except TimeoutError:
+            return False
