@@ -76,7 +76,7 @@ class Chunk(NamedTuple):
                     yield Unreadable(offset, batch.max_timestamp)
 
     def behind_damage(self, position: int) -> int:
-        """The offset behind the batch at `position`, which is damaged; the next offset if its length is not credible."""
+        """The offset behind the batch at `position`, which is damaged; the next one if its length is not credible."""
         try:
             batches = MemoryRecords(self.data)
             while batches.has_next():

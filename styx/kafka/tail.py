@@ -86,8 +86,7 @@ class Tail(ABC):
         self._positions = dict(offsets)
         self._ends = {}
         self._paused.clear()
-        for poll in self._polls.values():
-            poll.cancel()
+        self._give_up()
         # The broker holds the request that was just given up, and would answer the next one on its connection later.
         # The second connection comes first, so that what is sent on the other one does not wait for a fetch.
         self._second_connection = not self._second_connection
@@ -113,10 +112,12 @@ class Tail(ABC):
     async def stop(self) -> None:
         """Delivers nothing any more."""
         self._positions = {}
-        polls = [*self._polls.values()]
-        for poll in polls:
+        self._give_up()
+        await asyncio.gather(*self._polls.values(), return_exceptions=True)
+
+    def _give_up(self) -> None:
+        for poll in self._polls.values():
             poll.cancel()
-        await asyncio.gather(*polls, return_exceptions=True)
 
     def _poll_all(self) -> None:
         for leader in {self._leader(each) for each in self._positions if each not in self._paused}:
@@ -131,6 +132,7 @@ class Tail(ABC):
             self._poll_all()
         elif self._positions:
             self._positions = {}
+            self._give_up()
             self._failed(error)
 
     def _leader(self, partition: int) -> int:
@@ -158,7 +160,7 @@ class Tail(ABC):
         }
 
     async def _fetch(self, leader: int, wanted: dict[int, int]) -> None:
-        session, positions = self._session, self._positions
+        session = self._session
         if leader == _NOBODY:
             raise ConnectionError(f"{session}: {self._topic} has partitions without a leader")
         send = session.send_coordinator if self._second_connection else session.send
@@ -172,12 +174,8 @@ class Tail(ABC):
         )
         refused, came = [], {}
         for partition, chunk in chunks.items():
-            # Meanwhile: assigned anew, paused, or fetched from the next leader already.
-            if (
-                positions is not self._positions
-                or partition in self._paused
-                or positions[partition] != wanted[partition]
-            ):
+            # Meanwhile: paused, or fetched from the next leader already.
+            if partition in self._paused or self._positions[partition] != wanted[partition]:
                 continue
             if chunk.code:
                 refused.append((partition, chunk.code))

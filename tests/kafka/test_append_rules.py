@@ -13,7 +13,6 @@ from styx.kafka.errors import AppendFailed, Fenced, RecordTooLarge
 from styx.log.base import LogClosed, LogOverloaded
 from tests.kafka.blocking import record, records
 from tests.kafka.fake_session import BROKEN, SILENT, FakeSession
-from tests.plain_form import plain_form
 
 pytestmark = pytest.mark.anyio
 
@@ -213,7 +212,6 @@ async def test_a_future_that_was_given_up_holds_up_nothing(start: Start) -> None
     await appender.stop()
 
 
-@plain_form
 async def test_large_appends_are_split_over_requests(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("styx.kafka.lane.BATCH_BYTES_MAX", 500)
     monkeypatch.setattr("styx.kafka.producer.EXCHANGE_BYTES_MAX", 600)
