@@ -52,6 +52,10 @@ class Coordinated(FakeSession):
         return SimpleNamespace(errors=[(topic, [(partition, 0) for partition in partitions])])
 
 
+def _acknowledged(lane: Lane[Appends], offset: int) -> None:
+    lane.queue.acknowledged(offset)
+
+
 class Sending:
     """A producer in a transaction; `append` gives what is told of its end."""
 
@@ -60,7 +64,7 @@ class Sending:
         self.lanes = [Lane("requests", partition, Appends()) for partition in range(3)]
         self.producer: Producer[Appends] = Producer(
             cast(KafkaSession, session),
-            acknowledged=lambda lane, offset: lane.queue.acknowledged(offset),
+            acknowledged=_acknowledged,
             refused=lambda lane, code: False,
             failed=self.failures.append,
             repeated="they are sent again",
