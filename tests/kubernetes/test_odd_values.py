@@ -108,6 +108,10 @@ def test_the_more_exact_label_counts(helm: Path) -> None:
         ("styx", "log.url=kafka://a?protcol=SASL_SSL", "log.url is"),
         ("styx", "log.url=kafka://a?protocol=SASL_SSL&mechanism=FOO", "log.url is"),
         ("styx", "store.url=s3:///prefix", "store.url is"),
+        ("styx", "store.url=ftp://bucket/prefix", "does not match pattern"),
+        ("styx", "backup.to=gs://bucket/x,backup.secretOptions.account_key=key", "does not name the Secret"),
+        ("styx", "store.options.account-key=x", "does not match pattern"),
+        ("stack", "styx.store.url=gs://bucket/prefix", "Set minio.enabled=false"),
         ("styx", "store.endpoint=https://key:secret@a", "put no keys into values"),
         ("styx", "backup.endpoint=https://key:secret@a", "put no keys into values"),
         ("styx", "app.name=a/b", "does not match pattern"),
@@ -145,10 +149,24 @@ def test_a_variable_that_the_chart_sets_is_not_set_again(helm: Path) -> None:
     containers = [server.pod["containers"][0] for server in servers if server.kind in SERVERS]
     set_ones = {variable["name"] for container in containers for variable in container["env"]}
     schema = json.loads((CHARTS / "styx" / "values.schema.json").read_text())
-    refused = set(schema["definitions"]["env"]["items"]["properties"]["name"]["not"]["enum"])
+    refused = set(schema["definitions"]["env"]["items"]["properties"]["name"]["not"]["anyOf"][0]["enum"])
     assert {each for each in set_ones if each.startswith("STYX_")} == refused - {"STYX_KEEP_LOG"}
     with pytest.raises(RenderFailed, match="extraEnv/0/name"):
         rendered(helm, "styx", "--set", "worker.extraEnv[0].name=STYX_NAME,worker.extraEnv[0].value=a")
+    with pytest.raises(RenderFailed, match="extraEnv/0/name"):
+        rendered(helm, "styx", "--set", "worker.extraEnv[0].name=STYX_AZ_ACCOUNT,worker.extraEnv[0].value=a")
+
+
+def test_options_of_a_store_become_variables(helm: Path) -> None:
+    chosen = "store.url=az://orders/styx,store.options.account=a,store.existingSecret=s,store.secretOptions.sas_token=k"
+    for role in workloads(rendered(helm, "styx", "--set", chosen)):
+        variables = {each["name"]: each for each in role.pod["containers"][0]["env"]}
+        if "STYX_STORE" not in variables:
+            continue
+        assert variables["STYX_STORE"]["value"] == "az://orders/styx"
+        assert variables["STYX_AZ_ACCOUNT"]["value"] == "a"
+        assert variables["STYX_AZ_SAS_TOKEN"]["valueFrom"] == {"secretKeyRef": {"name": "s", "key": "k"}}
+        assert not [name for name in variables if name.startswith("STYX_S3_")]
 
 
 def test_a_release_is_missed_beside_another_one(helm: Path) -> None:

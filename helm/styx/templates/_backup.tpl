@@ -1,23 +1,5 @@
 {{/* Where backups go and come from. */}}
 
-{{/* Environment of another S3: (dict "root" $ "values" .Values.backup "which" "TO"). */}}
-{{- define "styx.otherStoreEnv" -}}
-{{- with tpl .values.endpoint .root }}
-- name: STYX_{{ $.which }}_S3_ENDPOINT
-  value: {{ . | quote }}
-{{- end }}
-{{- with .values.region }}
-- name: STYX_{{ $.which }}_S3_REGION
-  value: {{ . | quote }}
-{{- end }}
-{{- with tpl .values.existingSecret .root }}
-- name: STYX_{{ $.which }}_S3_ACCESS_KEY
-  valueFrom: {secretKeyRef: {name: {{ . | quote }}, key: {{ $.values.accessKeyKey | quote }}}}
-- name: STYX_{{ $.which }}_S3_SECRET_KEY
-  valueFrom: {secretKeyRef: {name: {{ . | quote }}, key: {{ $.values.secretKeyKey | quote }}}}
-{{- end }}
-{{- end -}}
-
 {{/* The container that restores before a coordinator begins: (the coordinator's pod). */}}
 {{- define "styx.restoreContainer" -}}
 {{- $restore := .root.Values.restore -}}
@@ -37,7 +19,7 @@
     - name: STYX_FROM_SECRET_FILE
       value: /etc/styx/old-secret/secret
     {{- end }}
-    {{- with include "styx.otherStoreEnv" (dict "root" .root "values" $restore "which" "FROM") | trim }}
+    {{- with include "styx.storeEnv" (dict "root" .root "values" $restore "url" $restore.from "prefix" "STYX_FROM") | trim }}
     {{- . | nindent 4 }}
     {{- end }}
   volumeMounts:

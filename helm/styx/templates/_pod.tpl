@@ -104,18 +104,7 @@ livenessProbe:
 {{- if .store }}
 - name: STYX_STORE
   value: {{ include "styx.storeUrl" .root | quote }}
-- name: STYX_S3_ENDPOINT
-  value: {{ tpl $values.store.endpoint .root | quote }}
-{{- with $values.store.region }}
-- name: STYX_S3_REGION
-  value: {{ . | quote }}
-{{- end }}
-{{- with tpl $values.store.existingSecret .root }}
-- name: STYX_S3_ACCESS_KEY
-  valueFrom: {secretKeyRef: {name: {{ . | quote }}, key: {{ $values.store.accessKeyKey | quote }}}}
-- name: STYX_S3_SECRET_KEY
-  valueFrom: {secretKeyRef: {name: {{ . | quote }}, key: {{ $values.store.secretKeyKey | quote }}}}
-{{- end }}
+{{ include "styx.storeEnv" (dict "root" .root "values" $values.store "url" $values.store.url "prefix" "STYX") | trim }}
 {{- if $values.store.caSecret.name }}
 - name: SSL_CERT_FILE
   value: /etc/styx/store/ca.crt

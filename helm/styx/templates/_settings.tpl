@@ -107,7 +107,7 @@ replicas: {{ int .spec.replicas }}
 {{- fail (printf "worker.replicas is %d, but coordinator.slots is %d: a worker without a slot would have nothing to do. Lower worker.replicas; the number of slots is for ever." (int .Values.worker.replicas) (int .Values.coordinator.slots)) -}}
 {{- end -}}
 {{- if and .Values.backup.enabled (not .Values.backup.to) -}}
-{{- fail "backup.enabled is set, but backup.to does not say where backups go: s3://BUCKET/PREFIX, not below store.url" -}}
+{{- fail "backup.enabled is set, but backup.to does not say where backups go: s3://BUCKET/PREFIX or another store, not below store.url" -}}
 {{- end -}}
 {{- if and .Values.backup.enabled (eq (tpl .Values.backup.to . | trimSuffix "/") (include "styx.storeUrl" .)) (not .Values.backup.endpoint) -}}
 {{- fail "backup.to is store.url: a backup is to outlive the store. Name another bucket or prefix, best on another server." -}}
@@ -136,17 +136,20 @@ replicas: {{ int .spec.replicas }}
 {{- range splitList "," $hosts -}}
 {{- include "styx.checkPort" (dict "what" "log.url" "host" . "default" "9092" "ports" $egress.kafka.ports "where" "kafka") -}}
 {{- end -}}
-{{- $stores := list (dict "what" "store.endpoint" "url" (tpl .Values.store.endpoint .) "where" "store") -}}
-{{- if and .Values.backup.enabled .Values.backup.endpoint -}}
-{{- $stores = append $stores (dict "what" "backup.endpoint" "url" (tpl .Values.backup.endpoint .) "where" "backup") -}}
+{{- $stores := list (dict "what" "store" "url" .Values.store.url "values" .Values.store "where" "store") -}}
+{{- if .Values.backup.enabled -}}
+{{- $stores = append $stores (dict "what" "backup" "url" .Values.backup.to "values" .Values.backup "where" "backup") -}}
 {{- end -}}
-{{- if and .Values.restore.from .Values.restore.endpoint -}}
-{{- $stores = append $stores (dict "what" "restore.endpoint" "url" (tpl .Values.restore.endpoint .) "where" "backup") -}}
+{{- if .Values.restore.from -}}
+{{- $stores = append $stores (dict "what" "restore" "url" .Values.restore.from "values" .Values.restore "where" "backup") -}}
 {{- end -}}
 {{- range $stores -}}
-{{- $host := regexReplaceAll "^https?://" .url "" | splitList "/" | first -}}
-{{- $default := ternary "443" "80" (hasPrefix "https:" .url) -}}
-{{- include "styx.checkPort" (dict "what" .what "host" $host "default" $default "ports" (get $egress .where).ports "where" .where) -}}
+{{- $url := include "styx.storeAddress" (merge (dict "root" $) .) -}}
+{{- if $url -}}
+{{- $host := regexReplaceAll "^https?://" $url "" | splitList "/" | first -}}
+{{- $default := ternary "443" "80" (hasPrefix "https:" $url) -}}
+{{- include "styx.checkPort" (dict "what" (printf "%s.endpoint" .what) "host" $host "default" $default "ports" (get $egress .where).ports "where" .where) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -197,24 +200,7 @@ replicas: {{ int .spec.replicas }}
 {{- if and .Values.log.caSecret.name (not (contains "SSL" (upper $log))) -}}
 {{- fail "log.caSecret.name is set, but log.url does not say ?protocol=SSL or SASL_SSL." -}}
 {{- end -}}
-{{- range $what, $url := dict "store.url" .Values.store.url "backup.to" .Values.backup.to "restore.from" .Values.restore.from -}}
-{{- $url = tpl $url $ -}}
-{{- if and (or $url (eq $what "store.url")) (not (regexMatch "^s3://[a-z0-9][a-z0-9.-]+[a-z0-9](/\\S*)?$" $url)) -}}
-{{- fail (printf "%s is %q; write s3://BUCKET/PREFIX" $what $url) -}}
-{{- end -}}
-{{- end -}}
-{{- range $what, $url := dict "store" .Values.store.endpoint "backup" .Values.backup.endpoint "restore" .Values.restore.endpoint -}}
-{{- $url = tpl $url $ -}}
-{{- if contains "@" $url -}}
-{{- fail (printf "%s.endpoint has an @: put no keys into values; name a Secret with them in %s.existingSecret." $what $what) -}}
-{{- end -}}
-{{- if and (or $url (eq $what "store")) (not (regexMatch "^https?://[^/\\s]+\\S*$" $url)) -}}
-{{- fail (printf "%s.endpoint is %q; write https://HOST or http://HOST:PORT, for AWS https://s3.REGION.amazonaws.com" $what $url) -}}
-{{- end -}}
-{{- end -}}
-{{- if not (tpl .Values.store.existingSecret .) -}}
-{{- fail "store.existingSecret is empty: name a Secret with the access key and the secret key." -}}
-{{- end -}}
+{{- include "styx.checkStores" . -}}
 {{- end -}}
 
 {{/* What an upgrade cannot change, compared with what runs. Rendered without the cluster it compares nothing. */}}
