@@ -1,4 +1,4 @@
-"""An app: the set of operators that is deployed together. Declarations only; it never runs anything."""
+"""An app: the set of operators that is deployed together. Declarations only."""
 
 from __future__ import annotations
 

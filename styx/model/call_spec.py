@@ -1,4 +1,5 @@
-"""What one call asks for, as workers tell each other of it; `styx.model.made_call` is what they make of it."""
+"""The specification of one call, as it travels between workers; `styx.model.made_call` is the call with its function
+looked up."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The context a function gets: its entity's state, calls to other functions, and deterministic time and randomness.
 
-A context is also the invocation's record: what it called, in which order, and how often it used its state. It decides
-nothing about visibility or commit: reads and writes go to a *cell* that the executor gives it, and waiting is a yielded
-object that the executor takes. Paper sections 3 (programming model) and 7.5 (nondeterminism).
+A context is also the invocation's record: what it called, in which order, and how often it used its state. Visibility
+and commit are the executor's: reads and writes go to a *cell* that the executor gives, and a wait is an object that is
+yielded to the executor. Paper sections 3 (programming model) and 7.5 (nondeterminism).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The read of one entity: the built-in function behind `client.entity` and `GET /v1/{operator}/{key}`.
 
 A read is an ordinary request for this function. It goes through the log and has its place in the serial order like any
-other, so that it is strictly serializable: it sees what was answered before it was sent, and nothing that is taken back
-later. It never writes and never calls another function. Nothing but the state type's own code runs in it.
+other, so that it is strictly serializable: it sees every transaction answered before it was sent, and nothing that is
+taken back later. Only the state type's own code runs in it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What every executor of functions must decide alike, to the letter: how a request is resolved, how a
-function starts, how its result is encoded, and which error a transaction ends with.
+"""Decisions that every executor of functions must make alike, to the letter: how a request is resolved, how a function
+starts, how its result is encoded, and which error a transaction ends with.
 
-The engine and the serial replay checker share this file, so that replies can be compared byte by byte. It
-holds decisions about one invocation only: it never runs a function, touches state or knows an order. Paper
-section 3.
+The engine and the serial replay checker share this file, so that replies can be compared byte by byte. It holds
+decisions about one invocation only. Paper section 3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a function says with `ctx.log`: kept with its transaction's run, and told only if that run counts.
+"""The messages of `ctx.log`: kept with the transaction's run, and written only if that run counts.
 
-Keeps texts and plain values, never objects of the user's. It neither formats nor writes: the shells do, once the
-transaction has ended.
+Texts and plain values are kept, never objects of the user's. The shells format and write them, once the transaction has
+ended.
 """
 
 from __future__ import annotations

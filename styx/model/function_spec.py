@@ -1,4 +1,4 @@
-"""One function of an operator, as the app declares it and as the engine uses it. Never runs it. Paper section 3."""
+"""One function of an operator, as the app declares it and as the engine uses it. Paper section 3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The named limits of the engine: nothing in it grows without one of these.
+"""The named limits of the engine. Everything in the engine that can grow has one of them.
 
 Limits that can decide a transaction's outcome (sizes, depth, counts) belong to the deployment: all workers must use the
 same ones, because a replay must decide the same.

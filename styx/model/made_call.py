@@ -1,4 +1,5 @@
-"""A call that a function has made, with what it calls looked up. A record only; `styx.model.call_spec` travels."""
+"""A call that a function has made, with the called function looked up; `styx.model.call_spec` is the form that
+travels."""
 
 from __future__ import annotations
 

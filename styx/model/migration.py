@@ -1,7 +1,7 @@
-"""An operator's `migrate=`: a function from the state that an earlier version stored to the one that the code wants.
+"""An operator's `migrate=`: a function from the state that an earlier version stored to the state of the present code.
 
-Checks how it is declared, and decodes what it gets. It never decides for which entities it is called: see
-`styx.schema.state_reading`.
+Its declaration is checked here, and its argument decoded. `styx.schema.state_reading` decides for which entities it is
+called.
 """
 
 from __future__ import annotations

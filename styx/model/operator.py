@@ -1,6 +1,6 @@
 """The programming model's unit: an operator, a partitioned set of entities and the functions that run on them.
 
-An operator holds declarations only (names, types, functions). It never holds state and never knows where it runs.
+An operator holds declarations only (names, types, functions), never state.
 """
 
 from __future__ import annotations

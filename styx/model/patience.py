@@ -1,8 +1,8 @@
-"""How long what is around a function of the app's waits for it: all of it follows from the deployment's `Limits`.
+"""Patience: how long processes wait for a function of the app. All these times follow from the deployment's `Limits`.
 
-A function may run for a while, in a replay for longer, and in C code for longer than anybody can end it. Whoever waits
-for an engine that a function holds up asks here, so that a function within its limits is never taken for a dead worker,
-and one that is stuck in C code for good is one after a time that is known. Reads no clock and ends nothing.
+A function may run for its limit, in a replay for longer, and in C code, where nothing can interrupt it, for longer
+still. Code that waits for an engine which a function holds up takes its time limits from here. So a function within its
+limits is never taken for a dead worker, and a function that is stuck in C code counts as one after a known time.
 """
 
 from __future__ import annotations

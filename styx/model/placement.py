@@ -1,8 +1,9 @@
-"""Where an operator's keys go, looked at from outside: is it the same at every call, as when its state was stored?
+"""Checks of an operator's placement: does a key give the same slot at every call, and the slot where its state is
+stored?
 
-An entity that is looked for in another slot than its own is as good as lost, without an error anywhere. What is wrong
-with an app's `partition_key` is found with sample keys where it is declared, with their digest where an app replaces
-another one, and with the stored keys themselves where state is loaded. Decides nothing about requests.
+An entity that is looked for in another slot than its own is lost without any error. A wrong `partition_key` is found
+with sample keys at its declaration, by a digest of their slots when an app replaces another one, and with the stored
+keys when state is loaded.
 """
 
 from __future__ import annotations

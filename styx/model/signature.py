@@ -1,7 +1,7 @@
 """A registered function's parameters: decoding them from bytes by annotation, and describing them.
 
-Arguments travel as msgpack: an array for positional ones, a map for keyword ones (HTTP objects). Every
-invocation decodes its own copy, so a mutated argument is invisible elsewhere. Never runs the function.
+Arguments travel as msgpack: an array for positional ones, a map for keyword ones (HTTP objects). Every invocation
+decodes its own copy, so a mutated argument is invisible elsewhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What a function awaits: the coroutines of its context's methods, and the objects that they yield to whoever runs it.
+"""The awaitables of a function: the coroutines of its context's methods, and the objects that they yield to the
+executor.
 
-Apart from the context, so that they stay the interpreter's own coroutines where the context is compiled: what is done
-to them wrongly is then told alike everywhere. Decides nothing.
+They stand apart from the context so that they stay the interpreter's own coroutines when the context is compiled. A
+wrong use of them then gives the same error in both forms.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What exists for the compiled form alone: the same behaviour in the plain form, at another price."""
+"""Code that exists only for the compiled form: without it the behaviour would be the same, and the cost higher."""

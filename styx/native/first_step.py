@@ -1,9 +1,9 @@
-"""A coroutine's first step, without the exception by which a coroutine returns to whoever drives it by hand.
+"""A coroutine's first step, without the `StopIteration` that a coroutine driven by hand raises to return its result.
 
-Between a coroutine and what awaits it a result is passed on as it is; only `send` makes a `StopIteration` of it, which
-costs more than many a function. So a generator that never ends awaits one coroutine after the other, and is driven
-instead of them. Most functions end in their first step. One that waits keeps the generator, which must live as long as
-it, and is driven directly from then on.
+A coroutine passes its result directly to the coroutine that awaits it; only `send` turns the result into a
+`StopIteration`, which costs more than many functions. So the engine drives an endless generator, which awaits one
+coroutine after the other. Most functions end in their first step. A coroutine that waits keeps its generator, which
+must live as long as the coroutine, and is driven directly from then on.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Makes a `msgspec.Struct`'s attributes as cheap to set as those of any class with slots.
 
-A Struct sets an attribute through a function of its own, which begins to track the object for the garbage collector
-when it first gets something that the collector must know; the interpreter cannot take its short way past that. Only for
-classes with `gc=False`, and those whose objects are tracked from their making, by what their first fields hold. Never
-changes what an attribute may be.
+A Struct sets an attribute through a function of its own. That function makes the garbage collector track the object as
+soon as the object holds a value that the collector must know, and it keeps the interpreter from its fast path. This
+module is only for classes with `gc=False`, and for classes whose objects are tracked from the start because of their
+first fields.
 """
 
 from __future__ import annotations

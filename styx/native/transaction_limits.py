@@ -1,6 +1,6 @@
 """The limits that a running transaction meets, as its contexts ask for them at every step. Paper section 3.
 
-A copy of what `styx.model.limits` declares, because compiled code reads its own records quicker. Never decides a limit.
+A copy of limits that `styx.model.limits` declares, because compiled code reads its own records faster.
 """
 
 from __future__ import annotations

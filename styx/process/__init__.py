@@ -1,1 +1,1 @@
-"""What a process has from its machine: allocator, collector, ports, durable files, interpreter, patience."""
+"""Facilities of a process: allocator, garbage collector, ports, durable files, interpreter."""

@@ -1,8 +1,10 @@
-"""The C library's memory allocator in a process that exists to run the engine: what large values took comes back.
+"""The C library's memory allocator in a process that exists to run the engine: memory of large values returns to the
+system.
 
-Left alone, glibc takes large blocks from its heaps once it has seen a few of them, and what outlives its neighbours
-keeps hundreds of mebibytes of theirs. Changes the whole process, so only the process's owner calls it: `styx dev`, and
-the processes of a cluster. Never called by `styx.embedded`, which is a guest in somebody's process.
+By default glibc takes large blocks from its heaps once it has seen a few of them, and a block that outlives its
+neighbours keeps hundreds of mebibytes of their memory. The settings change the whole process, so only the process's
+owner calls this: `styx dev`, and the processes of a cluster. `styx.embedded` must never call it, because it is a guest
+in somebody's process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The words for an optional dependency that is not installed: which extra has it. It installs and imports nothing."""
+"""The message for an optional dependency that is not installed: which extra has it."""
 
 from __future__ import annotations
 

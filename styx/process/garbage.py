@@ -1,8 +1,8 @@
 """The garbage collector in a process that exists to run the engine: out of the hot path.
 
-The engine frees what an epoch made when the epoch ends, without leaving reference cycles; the collector finds
-nothing there and costs a seventh of the processor at its default thresholds. Changes the whole process, so only
-the process's owner calls it: `styx dev`, workers, benchmarks. Never called by `styx.embedded`, which is a guest
+The engine frees what an epoch made when the epoch ends, without leaving reference cycles; the collector finds nothing
+there and costs a seventh of the processor at its default thresholds. The settings change the whole process, so only the
+process's owner calls this: `styx dev`, workers, benchmarks. `styx.embedded` must never call it, because it is a guest
 in somebody's process.
 """
 

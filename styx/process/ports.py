@@ -1,9 +1,10 @@
 """Ports of this machine for processes that are told where to listen, and keep their place when they are started again.
 
 A port is chosen here and listened on elsewhere, by a process that starts later. Between the two, and while that process
-is dead, nobody else may be given it. So it is held: a socket is bound to it that never listens. Who listens says
-`SO_REUSEADDR`, as every server does, and is let in; who looks for a free port does not, and goes on to the next one.
-Only Linux has this; elsewhere a port is looked at once, and two who look at the same time may meet.
+is dead, no other process may get the port. So the port is held: a socket that never listens is bound to it. A server
+that listens sets `SO_REUSEADDR`, as every server does, and may use the port. A program that looks for a free port does
+not set it, and goes on to the next port. Only Linux has this behaviour; on other systems a port is only tried once, and
+two processes that try at the same time may choose the same one.
 """
 
 from __future__ import annotations

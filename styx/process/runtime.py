@@ -1,6 +1,6 @@
-"""What runs the functions of this process: the interpreter, its minor version, and the engine's form.
+"""The runtime of this process: the interpreter, its minor version, and the engine's form.
 
-Errors of Python itself are worded differently by another one, and an error's text is part of a reply. Decides nothing.
+Another runtime words Python's own errors differently, and an error's text is part of a reply.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""What a process tells people of the functions that it runs: mistakes with their lines, log lines, warnings; and how
-all its log lines look. Never part of an outcome.
+"""Reports to people about the functions that a process runs: mistakes with their lines, log lines, warnings; and the
+form of all log lines. Reports never affect an outcome.
 """

@@ -1,4 +1,5 @@
-"""So many a second, and a count of what was over it: what keeps a flood of lines from filling a disk. Never waits."""
+"""An allowance: a number of lines a second, and a count of those over it. It keeps a flood of lines from filling a
+disk."""
 
 from __future__ import annotations
 

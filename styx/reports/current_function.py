@@ -1,4 +1,4 @@
-"""Which function runs where a log record or a warning is made: found on the stack, only when one is made."""
+"""The function that runs when a log record or a warning is made: searched on the stack, and only then."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""From what a worker has noted of ended transactions to log records, and to the mistakes that are kept.
+"""From a worker's notes on ended transactions to log records, and to the mistakes that are kept.
 
-Everything goes through `logging`: mistakes to `styx.mistakes`, so many a second, and lines of `ctx.log` to
-`styx.functions`. It decides nothing about transactions.
+Everything goes through `logging`: mistakes to `styx.mistakes`, with an allowance a second, and lines of `ctx.log` to
+`styx.functions`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A log line as a JSON object, and whether lines are to be that. Imports little, for who only prints one error."""
+"""A log line as a JSON object, and the setting that asks for it. Imports little, for commands that only print one
+error."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How a process's log lines look: for people, or, with `STYX_LOG_FORMAT=json`, one JSON object a line, for programs.
+"""The form of a process's log lines: for people, or, with `STYX_LOG_FORMAT=json`, one JSON object a line, for programs.
 
-A line that is written while a function runs gets the function, its entity and its transaction. Sets up the root logger
-once, for a process that this package owns; in other people's processes it is never used.
+A line that is written while a function runs gets the function, its entity and its transaction. The root logger is set
+up once, and only in a process that this package owns.
 """
 
 from __future__ import annotations

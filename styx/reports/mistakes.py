@@ -1,6 +1,6 @@
 """The last mistakes of an app's functions, in memory: each place in the code once, with how often it was seen.
 
-A mistake is an abort that nobody declared, an outside function's exception, or a warning. Keeps texts only.
+A mistake is an abort that the app did not mean, an outside function's exception, or a warning. Only texts are kept.
 """
 
 from __future__ import annotations

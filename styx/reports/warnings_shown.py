@@ -1,6 +1,6 @@
 """Python's warnings, shown with the lines of the app's code that led to them, as mistakes are.
 
-What libraries warn of among themselves is left to Python. Changes no warning into anything else.
+Warnings of libraries about each other are left to Python.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The history checker: were these replies, and this final state, produced by some engine that runs serially?
 
-Replays every request in the public order (epoch, phase, transaction id) against a dictionary and compares
-each reply byte by byte, then the state. It trusts nothing but the requests; it never looks inside an
-engine. What it does not
-check: that the serial order respects real time, because replies carry none.
+Replays every request in the public order (epoch, phase, transaction id) against a dictionary and compares each reply
+byte by byte, then the state. It trusts only the requests, and never looks inside an engine. It does not check that the
+serial order respects real time, because replies carry no times.
 """
 
 from __future__ import annotations

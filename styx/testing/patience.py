@@ -1,7 +1,8 @@
-"""How long a test waits for what must happen. It never decides a test that holds: only what will not happen takes it.
+"""How long a test waits for an event that must happen. A passing test never waits that long; only an event that never
+happens takes the whole time.
 
-One number for all, so that a machine that is busy with other work fails nothing. pytest's own `timeout` in
-pyproject.toml is longer: it ends what does not even wait.
+One number for all tests, so that a busy machine fails no test. pytest's own `timeout` in pyproject.toml is longer: it
+ends a test that hangs without waiting.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The history that an engine's log holds, in the form that `check_history` takes. Reads the log and changes nothing.
+"""The history that an engine's log holds, in the form that `check_history` takes.
 
-An engine releases log records once snapshots cover them, unless it was told to keep its log: only then is it whole.
+An engine releases log records once snapshots cover them. The history is complete only if the engine was told to keep
+its log.
 """
 
 from __future__ import annotations

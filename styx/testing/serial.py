@@ -1,8 +1,8 @@
 """The serial reference: the slow, obvious executor that says what every transaction must do.
 
-One dictionary, one transaction at a time, one function at a time, in the public order inside a transaction.
-It shares with the engine the programming model and the texts of `styx.model.execution`, and no code of how the
-engine runs things: it has no epochs, no conflicts and no messages. Paper section 3.
+One dictionary, one transaction at a time, one function at a time, in the public order inside a transaction. It shares
+with the engine the programming model and the texts of `styx.model.execution`, but no code that runs transactions: it
+has no epochs, no conflicts and no messages. Paper section 3.
 """
 
 from __future__ import annotations

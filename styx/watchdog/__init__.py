@@ -1,1 +1,1 @@
-"""The watchdog: names what holds up an engine, and ends functions that never end."""
+"""The watchdog: names the code that holds up an engine, and interrupts functions that never end."""

@@ -1,7 +1,7 @@
-"""Signals that end a process, also one whose event loop a function holds up: then its watchdog sees to it.
+"""Signals that end a process. If a function holds up the event loop, the watchdog ends the process.
 
-The event loop's own handlers stay what they are, and do the rest whenever the loop runs. Nothing is lost by an end
-without them: it is what a crash is.
+The event loop's own handlers stay in place, and act whenever the loop runs. An end without them is like a crash, so
+nothing is lost.
 """
 
 from __future__ import annotations

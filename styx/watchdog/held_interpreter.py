@@ -1,8 +1,8 @@
-"""Names what holds up the interpreter itself, and every thread of Python's with it: C code that lets no other run, such
-as a regular expression that goes back over and over, or a power of a huge number.
+"""Names code that holds up the interpreter itself, and with it every Python thread: C code that lets no other thread
+run, such as a regular expression that backtracks without end, or a power of a huge number.
 
-A timer in C writes the stacks of all threads, unless a watchdog puts it off at each of its turns. There is one such
-timer in a process (`faulthandler`), so it is for processes of this package only. Ends nothing.
+A timer in C writes the stacks of all threads, unless a watchdog resets it at each of its turns. A process has only one
+such timer (`faulthandler`), so this is for processes of this package only.
 """
 
 from __future__ import annotations

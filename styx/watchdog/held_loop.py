@@ -1,7 +1,7 @@
-"""Asks an event loop from another thread whether it turns: code that runs there outside of passes can hold it up, too.
+"""Checks from another thread whether an event loop turns: code that runs there outside of passes can hold it up, too.
 
-The finalizer of an asynchronous generator that a function left is such code, and a task that a function began. Only
-finds it; ends nothing.
+Such code is the finalizer of an asynchronous generator that a function left, or a task that a function began. It can be
+named, but not interrupted.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Ends a function that runs on another thread, from outside, and never anything else that runs there.
+"""Interrupts a function that runs on another thread, from outside, and never any other code that runs there.
 
-The interpreter raises an exception in the other thread, at its next instruction that looks for one. The engine says
-whose code runs (`styx.worker.running`), and that is looked at, and the exception ordered, without another thread
-running between the two: nothing there gives the interpreter away. The engine takes back what has not happened yet as
-soon as the function has ended. A function that catches the exception and goes on gets one that orders itself anew, so
-that no handler of it comes far. Never decides whom to end.
+The interpreter raises an exception in the other thread, at its next instruction that checks for one. The engine records
+which function runs (`styx.worker.running`). This record is read and the exception ordered without another thread
+running in between, because nothing there releases the interpreter. As soon as the function has ended, the engine
+withdraws an exception that was not raised yet. If a function catches the exception and goes on, the exception orders
+itself anew, so that no handler gets far.
 """
 
 from __future__ import annotations

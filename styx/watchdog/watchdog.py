@@ -1,9 +1,10 @@
-"""A thread that names what holds up an engine, and ends a function that runs longer than the deployment's limit.
+"""A thread that names the code that holds up an engine, and interrupts a function that runs longer than the
+deployment's limit.
 
-It samples whose code runs (`styx.worker.running`) a few times a second, so that a function costs nothing but the saying
-of its name. Time is counted in its own turns: a process that was stopped, or a machine that slept, is no function that
-ran. What only C code holds up (`time.sleep`) is named, and ends when it returns to Python. C code that lets no other
-thread run holds up the watchdog as well: see `styx.watchdog.held_interpreter`.
+It samples which function runs (`styx.worker.running`) a few times a second, so that a function costs only the recording
+of its name. Time is counted in the thread's own turns, so that time in which the process was stopped, or the machine
+slept, does not count. A function inside C code (`time.sleep`) is named, and is interrupted when the C code returns to
+Python. C code that lets no other thread run holds up the watchdog as well: see `styx.watchdog.held_interpreter`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a watchdog looks at: one worker's core, or a check of stored state; the thread it runs on, and whether that is
+"""The subject of a watchdog: one worker's core, or a check of stored state; its thread, and whether that thread is
 within a pass.
 
-Read from another thread, so only what is a single field at a time. Decides nothing.
+Read from another thread, so each access reads a single field.
 """
 
 from __future__ import annotations
