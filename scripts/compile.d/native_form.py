@@ -1,12 +1,12 @@
 """A module's source with its records as native classes, which is what the compiler gets.
 
-In the plain form records are `msgspec.Struct`s, whose making is C code already; compiled code reaches their fields by
-the slow way, and the compiler drops a Struct's class keywords without a word. So, of every Struct the base goes, and
-an `__init__` of its fields comes, which takes them in the same order. Besides, an object made by a class in a variable
-called `kind` is made by the class's name where it is the usual one (through a variable arguments travel as a tuple);
-annotations of the methods that users call are no checks, as in the plain form; and what a module names once and for all
-is looked up once, when it is imported, not in the module's dictionary each time. What a native class cannot be is
-refused, and never left out. Never changes anything else.
+In the plain form records are `msgspec.Struct`s, which C code makes quickly. But compiled code reads a Struct's fields
+slowly, and the compiler silently drops a Struct's class keywords. So each Struct becomes a plain class with a generated
+`__init__` that takes the fields in the same order. Three more things change. A call of a class held in a variable named
+`kind` becomes a call by the class's name if it is the usual class, because through a variable the arguments travel as a
+tuple. Annotations of the methods that users call are not checked, as in the plain form. A module's constants are looked
+up once, at import, not in the module's dictionary at each use. A form that a native class cannot have is refused, never
+left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From an exception to the lines of the app's own code that led to it, and to whether the app meant it.
 
 Frames of this package, of the standard library and of installed packages are left out. Only file names, line numbers
-and names are kept, never an exception, a traceback or a frame: these would keep objects of the user's alive.
+and names are kept, never an exception, a traceback or a frame.
 """
 
 from __future__ import annotations

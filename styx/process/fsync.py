@@ -1,5 +1,4 @@
-"""Making files and directory entries survive a power cut. A failure is never swallowed.
-"""
+"""Making files and directory entries survive a power cut. A failure is never swallowed."""
 
 from __future__ import annotations
 
