@@ -222,4 +222,4 @@ class CoordinatorProcess:
     def _submit(
         self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]
     ) -> None:
-        self._when_awake(lambda: self.world.store.run(run, ended, lambda: gave_up(OSError(what))))
+        self._when_awake(lambda: self.world.store.submit(what, run, ended, gave_up, lambda: self.alive))

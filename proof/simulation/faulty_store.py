@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from proof.simulation.virtual_time import VirtualTime
+from styx.host.ports import ATTEMPTS_MAX
 from styx.store.memory import MemoryStore
 
 USUAL_DELAY_S = 0.004
@@ -29,6 +30,26 @@ class FaultyStore:
         usual = self._time.now_s >= self.slow_until_s
         delay_s = self._rng.random() * (USUAL_DELAY_S if usual else SLOW_DELAY_S)
         self._time.after(delay_s, self._do, operation, answer, failed)
+
+    def submit(
+        self,
+        what: str,
+        run: Callable[[], Any],
+        ended: Callable[[Any], None],
+        gave_up: Callable[[OSError], None],
+        alive: Callable[[], bool],
+        attempt: int = 1,
+    ) -> None:
+        """As `Submit`, for a process that is `alive`."""
+
+        def failed() -> None:
+            if attempt < ATTEMPTS_MAX:
+                self.submit(what, run, ended, gave_up, alive, attempt + 1)
+            else:
+                gave_up(OSError(what))
+
+        if alive():
+            self.run(run, ended, failed)
 
     def _do(self, operation: Callable[[], Any], answer: Callable[[Any], None], failed: Callable[[], None]) -> None:
         if self._time.now_s < self.failing_until_s and self._rng.random() < 0.8:

@@ -62,7 +62,6 @@ HEARTBEAT_S = 0.2
 HALT_S = 0.01
 CHECK_S = 0.01
 """How long it leaves a check of its state at most."""
-STORE_ATTEMPTS_MAX = 3
 
 
 T = TypeVar("T")
@@ -401,18 +400,6 @@ class WorkerProcess:
         return LogEnds(epochs, {slot: {slot: records.bounds(Stream.REPLIES, slot)[1]} for slot in slots})
 
     def _submit(
-        self,
-        what: str,
-        run: Callable[[], T],
-        ended: Callable[[T], None],
-        gave_up: Callable[[OSError], None],
-        attempt: int = 1,
+        self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]
     ) -> None:
-        def failed() -> None:
-            if attempt < STORE_ATTEMPTS_MAX:
-                self._submit(what, run, ended, gave_up, attempt + 1)
-            else:
-                gave_up(OSError(what))
-
-        if self.alive:
-            self.world.store.run(run, ended, failed)
+        self.world.store.submit(what, run, ended, gave_up, lambda: self.alive)

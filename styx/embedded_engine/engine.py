@@ -20,7 +20,6 @@ from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick, WorkerJoined
 from styx.embedded_engine import committed_state
 from styx.embedded_engine.app_change import AppChange, Stage
-from styx.embedded_engine.background import Background
 from styx.embedded_engine.coordinator_ports import NoOperator, OneMember, OwnLog
 from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.deployment import Deployment
@@ -41,6 +40,7 @@ from styx.embedded_engine.worker_ports import (
     Start,
 )
 from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown, StyxError
+from styx.host.background import Background
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.outside import OutsideFunctions
 from styx.host.ports import Objects
@@ -192,7 +192,6 @@ class EmbeddedEngine:
         self._mode = Mode.STARTING
         self._unavailable = "the engine is starting; try again soon"
         self._started: asyncio.Future[None] = self._loop.create_future()
-        self._background.start()
         self._watchdog.start(asyncio.get_running_loop().call_soon_threadsafe)
         reading = "reading the metadata"
         self._background.submit(reading, self._read_metadata, self._boot, lambda error: self._fail(reading, error))
@@ -212,7 +211,7 @@ class EmbeddedEngine:
         self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes, self.watch)
         self._drive = Drive(loop, storage.log, self.worker, self.n_slots, self._after_pass, self._fail)
         storage.log.on_failure(lambda error: self._drive.on_loop(self._fail, "the log", error))
-        self._background = Background(self._drive.on_loop, self._fail)
+        self._background = Background(self._fail, self._drive.on_loop, threads_max=1)
         self._requests = InFlight(loop, self.limits.in_flight_max)
         self._intake = Intake(loop, storage.log, self._requests, self._drive, self._now_us)
         router = EngineRouter(self.app, self.n_slots, self.limits, lambda: self.worker.executor.running)
@@ -419,7 +418,7 @@ class EmbeddedEngine:
                 await letting_go
 
     def _let_go(self) -> None:
-        self._background.stop()
+        self._background.finish()
         self._storage.close()
 
     def crash(self) -> None:

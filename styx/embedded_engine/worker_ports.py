@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from styx.coordinator.events import WorkerSaid
 from styx.embedded_engine.app_change import AppChange, Stage
-from styx.embedded_engine.background import Background
 from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.external_log import ExternalLog
@@ -16,6 +15,7 @@ from styx.embedded_engine.in_flight import InFlight
 from styx.embedded_engine.replay_watch import ReplayWatch
 from styx.embedded_engine.storage import Storage
 from styx.errors import EngineFailed
+from styx.host.background import Background
 from styx.host.ports import LogEnds
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream

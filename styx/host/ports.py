@@ -5,7 +5,7 @@ transcripts each have their own; none of them decides anything of the protocol.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from styx.coordinator.control_events import (
     Admit,
@@ -43,14 +43,19 @@ Identity = tuple[int, int]
 """What a member appends with in a generation: a producer (id, epoch)."""
 
 
+ATTEMPTS_MAX: Final = 5
+"""How often blocking work is tried before it counts as failed."""
+
+
 class Submit(Protocol):
     """Blocking work beside the core's thread."""
 
     def __call__(
         self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None], /
     ) -> None:
-        """Runs it, again if it raises `OSError`, so and so often; its result goes to `ended`, or the last of its errors
-        to `gave_up`, on the core's thread. What was begun when the process ends may have been done or not.
+        """Runs it, again if it raises `OSError`, `ATTEMPTS_MAX` times in all; its result goes to `ended`, or the last
+        of its errors to `gave_up`, on the core's thread. What was begun when the process ends may have been done or
+        not.
         """
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from styx.embedded_engine import app_change, app_record, background
+from styx.embedded_engine import app_change, app_record
 from styx.errors import ConfigurationError, EngineFailed
+from styx.host import background
 from styx.model.limits import Limits
 from styx.snapshot import manifest as metadata
 from styx.testing.patience import PATIENCE_SECONDS

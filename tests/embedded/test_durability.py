@@ -148,7 +148,7 @@ async def test_snapshots_new_chains_and_truncation_keep_the_state(tmp_path: Path
         engine = client.engine
         # What a crash left behind goes with the next snapshot.
         assert await engine.snapshot()
-        await asyncio.to_thread(engine._background.stop)
+        await asyncio.to_thread(engine._background.finish)
         assert engine.log.bounds(Stream.EPOCHS, 0)[0] > 0
         for slot in range(4):
             assert engine.log.bounds(Stream.REQUESTS, slot)[0] > 0

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import styx
-from styx.embedded_engine import background
 from styx.embedded_engine import engine as engine_module
 from styx.errors import EngineFailed, NotSent, OutcomeUnknown
 from styx.gateway.app import Gateway
+from styx.host import background
 from styx.log.base import LogFailed, Stream
 from styx.log.sqlite import SqliteLog
 from styx.messages import ReplyRecord

@@ -26,7 +26,7 @@ def worker_text() -> str:
     """A worker's; needs a running event loop, as the next two do."""
     worker = WorkerProcess(OPTIONS)
     text = worker.metrics()
-    worker.background.stop()
+    worker.background.abandon()
     return text
 
 

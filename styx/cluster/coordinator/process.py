@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from styx.cluster.background import Background
 from styx.cluster.coordinator.claim import claim
 from styx.cluster.coordinator.counters import Counters
 from styx.cluster.coordinator.journal import ClusterJournal
@@ -33,6 +32,7 @@ from styx.deployment.package import pack, read_header
 from styx.deployment.package_format import PackageHeader, PackageRefused
 from styx.deployment.recorded_runtime import read_runtime
 from styx.errors import ConfigurationError, EngineFailed
+from styx.host.background import Background, on_running_loop
 from styx.kafka.appender import Appender
 from styx.kafka.appends import RECORD_BYTES_MAX
 from styx.kafka.errors import Fenced
@@ -145,7 +145,7 @@ class CoordinatorProcess:
                 over.set_exception(error)
 
         options, wanted = self._options, self._coordinator
-        background = Background(lambda what, error: failed(_noted(error, what)))
+        background = Background(lambda what, error: failed(_noted(error, what)), on_running_loop())
         appender = Appender(
             options.log, transactional_id=coordinator_producer(wanted.app), on_failure=lambda e: failed(_explained(e))
         )
@@ -176,7 +176,7 @@ class CoordinatorProcess:
                 self.session.stop()
                 self.session = None
             appender.abort()
-            background.stop()
+            background.abandon()
 
     def _deployed(self, done: bool, text: str) -> None:
         # Once: what was deployed since must not be undone by losing the log for a moment.

@@ -17,7 +17,6 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from styx.cluster.background import Background
 from styx.cluster.coordinator.counters import Counters, moment
 from styx.cluster.coordinator.journal import ClusterJournal
 from styx.cluster.coordinator.links import Links, WorkerLink
@@ -69,6 +68,7 @@ from styx.coordinator.events import (
 from styx.deployment.package import read_header
 from styx.deployment.package_format import PackageHeader, PackageRefused
 from styx.errors import EngineFailed
+from styx.host.background import Background
 from styx.host.control_host import ControlHost
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Objects

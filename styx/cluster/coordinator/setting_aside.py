@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from styx.cluster.asides import put_aside
-from styx.cluster.background import Background
 from styx.cluster.wire import SetAside
 from styx.coordinator.control_events import RequestSetAside
 from styx.errors import ConfigurationError, EngineFailed
+from styx.host.background import Background
 from styx.kafka.address import KafkaAddress
 from styx.set_aside.places import listing, read
 from styx.store.base import Store

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from typing import Final
 
-from styx.cluster.background import Background
 from styx.cluster.coordinator.claim import NAME
+from styx.host.background import Background
 from styx.store.base import Store
 
 PROBE_SECONDS: Final = 5.0

@@ -12,13 +12,13 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
-from styx.cluster.background import Background
 from styx.cluster.wire import WORKER, Code
 from styx.cluster.worker.counters import Counters
 from styx.cluster.worker.departure import Departure
 from styx.cluster.worker.epoch_watch import EpochWatch
 from styx.cluster.worker.peers import address_of
 from styx.deployment.package import read_header, unpack
+from styx.host.background import Background
 from styx.kafka.address import KafkaAddress
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import Topics

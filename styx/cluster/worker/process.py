@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from styx.cluster.background import Background
 from styx.cluster.options import ProcessOptions
 from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import Offer, TurnedAway, Welcome, encode, worker_hears
@@ -19,6 +18,7 @@ from styx.cluster.worker.metrics import exposition
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.session import WorkerSession
 from styx.deployment.package import pack, read_header
+from styx.host.background import Background, on_running_loop
 from styx.kafka.topics import topics_of
 from styx.model.app import App
 from styx.transport import Connection, Listener, listen
@@ -43,7 +43,7 @@ class WorkerProcess:
         self._package = b"" if app is None else pack(app, options.security.secret)
         fingerprint = read_header(self._package, options.security.secret).fingerprint if self._package else ""
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.background = Background(self._broken)
+        self.background = Background(self._broken, on_running_loop())
         self.node = Node(
             options.name, options.security, options.log, options.open_store(), self.background, app, fingerprint
         )
@@ -69,7 +69,7 @@ class WorkerProcess:
                 await self._registration()
         finally:
             self._end_session()
-            self.background.stop()
+            self.background.abandon()
             await self._listener.close()
 
     def stuck(self) -> str | None:

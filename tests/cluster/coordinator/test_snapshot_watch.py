@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from styx.cluster.background import Background
 from styx.cluster.coordinator.claim import NAME
 from styx.cluster.coordinator.rates import SAMPLE_SECONDS, WINDOW_SAMPLES, Rates
 from styx.cluster.coordinator.snapshot_watch import SnapshotWatch
+from styx.host.background import Background, on_running_loop
 from styx.store.memory import MemoryStore
 
 
@@ -26,7 +26,7 @@ def test_failing_since_the_first_of_them_until_one_is_stored(monkeypatch: pytest
     async def main() -> None:
         store = AwayStore()
         store.put(NAME, b"")
-        background = Background(lambda *_: None)
+        background = Background(lambda *_: None, on_running_loop())
         watch = SnapshotWatch(store, background)
         assert (watch.failing_since_s, watch.stored_at_s) == (None, None)
         watch.failed(10.0, epoch=5)
@@ -42,7 +42,7 @@ def test_failing_since_the_first_of_them_until_one_is_stored(monkeypatch: pytest
         assert watch.failing_since_s == 10.0, "a store that is back is no snapshot yet"
         watch.completed(30.0)
         assert (watch.failing_since_s, watch.stored_at_s, watch.failures) == (None, 30.0, 2)
-        background.stop()
+        background.abandon()
 
     asyncio.run(main())
 

@@ -11,11 +11,11 @@ from weakref import ref
 
 import pytest
 
-from styx.cluster.background import Background
 from styx.cluster.wire import Code, Deployment, Leave, Released, StandBy, Welcome, coordinator_hears, encode
 from styx.cluster.worker import session as session_module
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.session import WorkerSession
+from styx.host.background import Background
 from styx.kafka.address import KafkaAddress
 from styx.messages import ReplyRecord
 from styx.model.limits import Limits
