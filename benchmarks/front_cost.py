@@ -21,9 +21,10 @@ from styx.gateway.auth import key_file
 from styx.gateway.auth.access import Access, AccessOptions
 from styx.gateway.auth.api_keys import new_key, utc_now
 from styx.gateway.auth.tokens import TokenRules, Tokens, read_jwks
-from styx.gateway.door import Application, Door
+from styx.gateway.door import Door
 from styx.gateway.hosts import Hosts
 from styx.gateway.origin import OriginRules
+from styx.http.asgi import Application
 
 REQUESTS: Final = 50_000
 RUNS: Final = 5

@@ -24,7 +24,7 @@ from styx.gateway import address, bulk_load, json_body, request_options
 from styx.gateway.arguments import ArgumentReader
 from styx.gateway.body import IncomingBody
 from styx.gateway.endpoint import RequestEndpoint
-from styx.gateway.result_json import result_json
+from styx.gateway.status import result_json
 from styx.kafka.fetch import Chunk
 from styx.messages import Request, decode_request, encode_request
 from styx.protocol.manifest import PendingTransaction

@@ -8,15 +8,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
 from statistics import median
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 import msgspec
 
 from styx.gateway.address import PREFIX
+from styx.http.asgi import Application, Message, Receive, Scope, Send
 from styx.reports.function_reports import FIELDS
 from styx.reports.mistakes import printable
 
@@ -29,11 +29,6 @@ KINDS_MAX: Final = 5
 """Kinds of ends that a summary names."""
 SLOWEST_SAMPLES_MAX: Final = 100_000
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _log = logging.getLogger("styx.requests")
 
@@ -57,7 +52,7 @@ _decode = msgspec.json.Decoder(_Body).decode
 class RequestLines:
     """Wraps the gateway's application."""
 
-    def __init__(self, application: Asgi) -> None:
+    def __init__(self, application: Application) -> None:
         self._application = application
         self._second = -1
         self._told = 0

@@ -26,8 +26,8 @@ from styx.watchdog import ending
 
 if TYPE_CHECKING:
     from styx.embedded_engine.engine import EmbeddedEngine
-    from styx.gateway.door import Application
     from styx.gateway.front import Front
+    from styx.http.asgi import Application
 
 WATCH_SECONDS: Final = 1.0
 """How often a served engine is asked whether it still runs."""

@@ -7,21 +7,19 @@ for a token (`facts_access.py`). It shows no request, no key and no state.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
-import uvicorn
 
 from styx.cluster.facts_access import FactsAccess
-from styx.errors import ConfigurationError
 from styx.gateway.auth.audit import Audit
+from styx.http.asgi import Scope, Send
 from styx.http.limits import HttpLimits
-from styx.http.room import Room, serving
+from styx.http.room import Room
+from styx.http.server import HttpServer, listen_on, url_of
 
 JSON: Final = b"application/json"
 METRICS: Final = b"text/plain; version=0.0.4; charset=utf-8"
@@ -33,8 +31,6 @@ BACKLOG_MAX: Final = 64
 """Connections that wait to be accepted."""
 END_SECONDS_MAX: Final = 1
 """How long an answer under way may take at the end."""
-
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class FactsAddress(NamedTuple):
@@ -75,12 +71,14 @@ async def facts_server(address: FactsAddress, pages: Mapping[str, Callable[[], P
     if address.port is None:
         yield None
         return
-    listening = _listen(address.host, address.port)
-    server = _Server(_config(_Application(pages, FactsAccess(address.host, address.tokens))))
-    serving = asyncio.create_task(server.serve([listening]), name="styx-facts")
-    host, port = listening.getsockname()[:2]
+    instead = "--http-port, 0 for any free one, or none"
+    listening = listen_on(address.host, address.port, BACKLOG_MAX, " for facts", instead)
+    application = _Application(pages, FactsAccess(address.host, address.tokens))
+    room = Room(HttpLimits(CONNECTIONS_MAX, KEEP_ALIVE_SECONDS))
+    server = HttpServer(application, room, KEEP_ALIVE_SECONDS, BACKLOG_MAX, END_SECONDS_MAX)
+    serving = asyncio.create_task(server.run_on(listening), name="styx-facts")
     try:
-        yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        yield url_of(listening)
     finally:
         server.should_exit = True
         await asyncio.wait([serving])
@@ -93,7 +91,7 @@ class _Application:
         self._access = access
         self._audit = Audit()
 
-    async def __call__(self, scope: MutableMapping[str, Any], _: object, send: Send) -> None:
+    async def __call__(self, scope: Scope, _: object, send: Send) -> None:
         page = self._page(scope)
         headers = [(b"content-type", page.content_type), (b"content-length", b"%d" % len(page.body))]
         if page.status == 401:
@@ -103,7 +101,7 @@ class _Application:
         await send({"type": "http.response.start", "status": page.status, "headers": headers})
         await send({"type": "http.response.body", "body": page.body})
 
-    def _page(self, scope: MutableMapping[str, Any]) -> Page:
+    def _page(self, scope: Scope) -> Page:
         version = scope.get("http_version", "1.1")
         client, now_s = (scope.get("client") or ("",))[0], time.monotonic()
         refused = self._access.refusal(scope["method"], scope["path"], version, scope["headers"], client, now_s)
@@ -119,40 +117,3 @@ class _Application:
         if scope["method"] not in ("GET", "HEAD"):
             return Page(b'{"error":"only GET"}', 405)
         return make()
-
-
-class _Server(uvicorn.Server):
-    """uvicorn without its signal handling: its process has its own."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def _config(application: _Application) -> uvicorn.Config:
-    return uvicorn.Config(
-        application,
-        http=serving(Room(HttpLimits(CONNECTIONS_MAX, KEEP_ALIVE_SECONDS))),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=END_SECONDS_MAX,
-        backlog=BACKLOG_MAX,
-    )
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.create_server((host, port), family=family, backlog=BACKLOG_MAX)
-    except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise ConfigurationError(
-            f"cannot listen on {host}:{port} for facts: {why}; choose another --http-port, 0 for any free one, or none"
-        ) from None
-    listening.setblocking(False)
-    return listening

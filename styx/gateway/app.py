@@ -5,6 +5,7 @@ Everything that is not a transaction is for operators and developers and never t
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from functools import cached_property
 from typing import Final
 from urllib.parse import quote
@@ -17,12 +18,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from styx.gateway import address, status
-from styx.gateway.body import Receive
 from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
-from styx.gateway.endpoint import RequestEndpoint, Scope, Send
-from styx.gateway.last_answers import closing
+from styx.gateway.endpoint import RequestEndpoint
 from styx.gateway.openapi import openapi
 from styx.gateway.service import Engine
+from styx.http.asgi import CLOSE, Message, Receive, Scope, Send
 from styx.metrics.exposition import CONTENT_TYPE as METRICS_CONTENT_TYPE
 from styx.model.app import App
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
@@ -63,11 +63,26 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
-        send = closing(send, lambda: self.draining)
+        send = self._closing(send)
         if scope["type"] == "http" and address.is_request(scope):
             await self._requests(scope, receive, send)
         else:
             await self._others(scope, receive, send)
+
+    def _closing(self, send: Send) -> Send:
+        """`send`, with `Connection: close` on every answer that begins while `draining`; the server then closes the
+        connection.
+
+        A client that is told so opens another connection for its next request, which goes elsewhere. One whose
+        kept-alive connection is closed without a word may have a request under way on it.
+        """
+
+        def send_last(message: Message) -> Awaitable[None]:
+            if self.draining and message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), CLOSE]
+            return send(message)
+
+        return send_last
 
     async def _root(self, request: Request) -> Response:
         return RedirectResponse("docs")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final
+from typing import Final
 
 from styx.errors import RequestRejected
+from styx.http.asgi import Receive
 
 LINGER_BYTES_MAX: Final = 16 * 1024 * 1024
 LINGER_SECONDS_MAX: Final = 2.0
-
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 class ClientGone(Exception):

@@ -4,16 +4,14 @@ which pages may use it (CORS). `origin.py` decides what is refused; nothing of t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 from styx.gateway import address, status
-from styx.gateway.body import IncomingBody, Receive
-from styx.gateway.last_answers import CLOSE, Message, Send
+from styx.gateway.body import IncomingBody
 from styx.gateway.origin import OriginRules, Refusal
+from styx.http.asgi import CLOSE, Application, Message, Receive, Scope, Send
 
-Scope = MutableMapping[str, Any]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 OnRefusal = Callable[[Scope, Refusal], None]
 
 PREFLIGHT_SECONDS: Final = 600

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from styx.errors import (
     EngineFailed,
@@ -25,20 +25,18 @@ from styx.errors import (
 from styx.gateway import address, request_options, status
 from styx.gateway.arguments import ArgumentReader
 from styx.gateway.auth.identity import IDENTITY
-from styx.gateway.body import ClientGone, IncomingBody, Receive, too_large
+from styx.gateway.body import ClientGone, IncomingBody, too_large
 from styx.gateway.bulk_load import answer_load
 from styx.gateway.metrics import CLIENT_GONE_STATUS, GatewayMetrics
 from styx.gateway.service import Engine
 from styx.gateway.status import Answer
+from styx.http.asgi import Receive, Scope, Send
 from styx.model.function_spec import READ_FUNCTION
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
 from styx.model.request import request_ids
 from styx.model.signature import NO_ARGUMENTS
-
-Scope = MutableMapping[str, Any]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _log = logging.getLogger("styx.gateway")
 
@@ -90,14 +88,15 @@ class RequestEndpoint:
         try:
             if len(headers) < len(scope["headers"]):
                 request_options.check_once(scope["headers"])
-            load_into = address.parse_load(address.raw_path(scope))
+            path = address.raw_path(scope)
+            load_into = address.parse_load(path)
             if load_into is not None:
                 operator, seconds = self._resolve_load(load_into, scope, headers)
                 name = request_options.idempotency_key(headers, scope.get(IDENTITY))
                 submitted = True
                 query = scope.get("query_string", b"")
                 return await answer_load(self._engine, operator, query, headers, body, name, seconds, request_id)
-            reads = address.parse_read(address.raw_path(scope)) if scope["method"] == "GET" else None
+            reads = address.parse_read(path) if scope["method"] == "GET" else None
             if reads is not None:
                 seconds = request_options.timeout_seconds(headers, seconds)
                 operator, key = self._resolve_read(reads, headers)
@@ -108,7 +107,7 @@ class RequestEndpoint:
                 submitted = True
                 async with asyncio.timeout(seconds):
                     return status.answer_of_read(await self._engine.submit_request(request))
-            route, key = self._resolve(scope, headers)
+            route, key = self._resolve(path, scope, headers)
             idempotency_key = request_options.idempotency_key(headers, scope.get(IDENTITY))
             seconds = request_options.timeout_seconds(headers, seconds)
             self._admit()
@@ -142,9 +141,8 @@ class RequestEndpoint:
                 return _cut_off("the gateway failed, and its log says why", submitted, request_id)
             return status.failure("internal", "GatewayFault", "the gateway failed; its log says why; nothing was run")
 
-    def _resolve(self, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[_Route, Key]:
+    def _resolve(self, path: str, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[_Route, Key]:
         """The function that a request names, and its checked key."""
-        path = address.raw_path(scope)
         wanted = address.parse(path)
         if wanted is None:
             raise _Refused(

@@ -21,11 +21,12 @@ from styx.gateway.auth.actions import action_of
 from styx.gateway.auth.audit import Audit
 from styx.gateway.auth.identity import IDENTITY, Identity
 from styx.gateway.client_address import Proxies
-from styx.gateway.door import Application, Door, Scope
+from styx.gateway.door import Door
 from styx.gateway.hosts import Hosts
 from styx.gateway.origin import OriginRules, Refusal
 from styx.gateway.tls import GatewayTls
 from styx.gateway.watched_files import POLL_SECONDS
+from styx.http.asgi import Application, Scope
 
 _ANYWHERE: Final = ("0.0.0.0", "::")
 

@@ -12,11 +12,10 @@ from typing import Any
 from styx.client.embedded import EmbeddedClient
 from styx.errors import ConfigurationError
 from styx.gateway.app import Gateway
-from styx.gateway.body import Receive
-from styx.gateway.door import Application, Door
-from styx.gateway.endpoint import Scope, Send
+from styx.gateway.door import Door
 from styx.gateway.hosts import EVERY_HOST, Hosts
 from styx.gateway.origin import OriginRules, Refusal
+from styx.http.asgi import Application, Receive, Scope, Send
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.values.codec import shown
 

@@ -15,18 +15,16 @@ import signal
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Final
 
-import uvicorn
-
-from styx.errors import ConfigurationError
 from styx.gateway.app import Gateway
-from styx.gateway.door import Application
 from styx.gateway.front import Entrance, Front
 from styx.gateway.service import Engine
-from styx.gateway.tls import GatewayTls
+from styx.http.asgi import Application
 from styx.http.limits import DESCRIPTORS_KEPT, HttpLimits
-from styx.http.room import Room, allow_descriptors, serving
+from styx.http.room import Room, allow_descriptors
+from styx.http.server import HttpServer, listen_on, url_of
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.watchdog import ending
 
@@ -36,7 +34,6 @@ KEEP_ALIVE_SECONDS: Final = 75
 """How long an idle connection stays open: longer than clients keep theirs, so that none sends into a closing one."""
 CONNECTIONS_MAX: Final = 10_000
 """Open at once, as far as the process may have file descriptors."""
-PORT_MAX: Final = 65_535
 LINGER_SECONDS: Final = 0.1
 """How long connections stay open for another request, before another server takes the socket over."""
 BACKLOG_MAX: Final = 2_048
@@ -78,7 +75,7 @@ async def serve(
     gateway = Gateway(engine, timeout_seconds)
     front = front or Front()
     lent = listener is not None
-    listener = listen_on(host, port) if listener is None else listener.dup()
+    listener = listen_on(host, port, BACKLOG_MAX) if listener is None else listener.dup()
     try:
         entrance = Entrance(gateway, front, front.rules(host, listener.getsockname()[0]))
     except BaseException:
@@ -88,7 +85,11 @@ async def serve(
     allow_descriptors(CONNECTIONS_MAX + DESCRIPTORS_KEPT)
     room = Room(HttpLimits(CONNECTIONS_MAX, KEEP_ALIVE_SECONDS), gateway.metrics.refused)
     served = application if around is None else around(application)
-    server = _Server(_config(served, grace_seconds, room, front.tls), front.tls is not None)
+    server = HttpServer(served, room, KEEP_ALIVE_SECONDS, BACKLOG_MAX, grace_seconds)
+    if front.tls is not None:
+        server.config.load()  # which would make a context of its own, and never look at the files again
+        server.config.ssl = front.tls.context
+    url = url_of(listener, front.tls is not None)
 
     def shut_down() -> None:
         gateway.draining = server.should_exit = True
@@ -115,7 +116,7 @@ async def serve(
     with _signals(server, told):
         try:
             async with entrance.kept_fresh():
-                await server.run_on(listener, on_started)
+                await server.run_on(listener, None if on_started is None else partial(on_started, url))
         finally:
             gateway.draining = True
             if waiting is not None:
@@ -125,77 +126,8 @@ async def serve(
                 await on_shutdown()
 
 
-class _Server(uvicorn.Server):
-    """uvicorn without its signal handling, which would end the process before the shutdown hook has run."""
-
-    _on_started: Callable[[], None] | None = None
-
-    def __init__(self, config: uvicorn.Config, secure: bool = False) -> None:
-        super().__init__(config)
-        self._secure = secure
-
-    async def run_on(self, listener: socket.socket, on_started: Callable[[str], None] | None) -> None:
-        if on_started is not None:
-            report, address = on_started, url_of(listener, self._secure)
-            self._on_started = lambda: report(address)
-        await self.serve([listener])
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self._on_started is not None:
-            self._on_started()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def url_of(listener: socket.socket, secure: bool = False) -> str:
-    """The URL under which a listening socket is reached from its own machine."""
-    host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    scheme = "https" if secure else "http"
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
-def _config(application: Application, grace_seconds: int, room: Room, tls: GatewayTls | None) -> uvicorn.Config:
-    config = uvicorn.Config(
-        application,
-        http=serving(room),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=grace_seconds,
-        backlog=BACKLOG_MAX,
-    )
-    if tls is not None:
-        config.load()  # which would make a context of its own, and never look at the files again
-        config.ssl = tls.context
-    return config
-
-
-def listen_on(host: str, port: int) -> socket.socket:
-    """A socket that listens; raises `ConfigurationError` if it cannot be had."""
-    try:
-        if not 0 <= port <= PORT_MAX:
-            raise OSError(f"a port is a number from 0 to {PORT_MAX}")
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.create_server((host, port), family=family, backlog=BACKLOG_MAX)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise ConfigurationError(
-            f"cannot listen on {host}:{port}: {why}; choose another address, or port 0 for any free one"
-        ) from None
-    listener.setblocking(False)
-    return listener
-
-
 @contextlib.contextmanager
-def _signals(server: _Server, told: Callable[[], None]) -> Iterator[None]:
+def _signals(server: HttpServer, told: Callable[[], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,15 +1,19 @@
-"""From a reply or a refusal to an HTTP answer: its status and its JSON body. The one place that knows the table."""
+"""From a reply or a refusal to an HTTP answer: its status and its JSON body. The one place that knows the table.
+
+A result is written as JSON as far as that can be: bytes as base64, times as ISO 8601, other keys of a dict as strings;
+NaN and the infinities have no JSON form and become null.
+"""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from styx.errors import LoadFailed, OutcomeUnknown, RequestRejected, StyxError
-from styx.gateway.result_json import ResultNotJson, result_json
 from styx.messages import ReplyRecord
 from styx.model.entity_read import UNKNOWN_ENTITY, found_nothing
+from styx.values.codec import ext_hook
 
 RETRY_AFTER_SECONDS: Final = 1
 REJECTED: Final = RequestRejected.__name__
@@ -45,6 +49,7 @@ _RETRY_AFTER: Final = (b"retry-after", b"%d" % RETRY_AFTER_SECONDS)
 _HEADERS: Final = {405: (JSON, (b"allow", b"POST")), 429: (JSON, _RETRY_AFTER), 503: (JSON, _RETRY_AFTER)}
 
 _encode = msgspec.json.Encoder().encode
+_result_decoder = msgspec.msgpack.Decoder(ext_hook=ext_hook)
 
 
 class Answer(NamedTuple):
@@ -116,3 +121,36 @@ def no_reply(why: TimeoutError | OutcomeUnknown, request_id: str) -> Answer:
     code, kind = ("unknown", OutcomeUnknown) if isinstance(why, OutcomeUnknown) else ("timeout", TimeoutError)
     error = {"code": code, "type": kind.__name__, "message": str(why), "request_id": request_id}
     return Answer(STATUS_OF_CODE[code], _encode({"error": error, "request_id": request_id}))
+
+
+class ResultNotJson(Exception):
+    """The result cannot be written as JSON; its message says why."""
+
+
+def result_json(data: bytes) -> bytes:
+    """The JSON of an encoded result; raises `ResultNotJson`."""
+    if not data:
+        return b"null"
+    try:
+        value = _result_decoder.decode(data)
+        try:
+            return _encode(value)
+        except TypeError:
+            return _encode(_with_text_keys(value))
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise ResultNotJson(str(error)) from None
+
+
+def _with_text_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_key_text(key): _with_text_keys(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_text_keys(item) for item in value]
+    return value
+
+
+def _key_text(key: Any) -> Any:
+    """None, true, false and composite keys as their JSON text; the encoder knows what to do with all others."""
+    if key is None or isinstance(key, bool | list | tuple):
+        return _encode(key).decode()
+    return key

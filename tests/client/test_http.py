@@ -12,7 +12,7 @@ from styx import ConfigurationError, NotSent, OutcomeUnknown, RequestRejected, T
 from styx.client import http
 from styx.client.http import SENDS_MAX, HttpClient
 from styx.errors import MAY_HAVE_RUN
-from styx.gateway.server import url_of
+from styx.http.server import url_of
 from tests.gateway.fake_engine import FakeEngine, add, numbered, paired, shelf
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from styx.gateway.server import url_of
+from styx.http.server import url_of
 from styx.testing.patience import PATIENCE_SECONDS
 
 LOOK_SECONDS = 0.2

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from styx.gateway.app import Gateway
-from styx.gateway.door import Application
 from styx.gateway.front import Entrance, Front
+from styx.http.asgi import Application
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.gateway.asgi import Answer, exchange
 from tests.gateway.fake_engine import FakeEngine

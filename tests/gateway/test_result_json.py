@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from styx.gateway.result_json import ResultNotJson, result_json
+from styx.gateway.status import ResultNotJson, result_json
 from styx.values.codec import encode_strict
 
 

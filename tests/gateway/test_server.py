@@ -10,10 +10,12 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-import uvicorn
 
 from styx import ConfigurationError, Limits
-from styx.gateway.server import _Server, _signals, serve
+from styx.gateway.server import _signals, serve
+from styx.http.limits import HttpLimits
+from styx.http.room import Room
+from styx.http.server import HttpServer
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.gateway.fake_engine import FakeEngine
 from tests.gateway.running import running
@@ -147,7 +149,7 @@ async def test_signals(engine: FakeEngine, signals: list[signal.Signals]) -> Non
     ],
 )
 async def test_only_an_interrupt_after_another_signal_forces_the_end(sent: list[signal.Signals], forced: bool) -> None:
-    server = _Server(uvicorn.Config("none", log_config=None))
+    server = HttpServer("none", Room(HttpLimits(1, 1)), 1, 1, 1)
     handled = asyncio.Event()
 
     def shut_down() -> None:

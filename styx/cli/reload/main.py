@@ -7,7 +7,8 @@ import asyncio
 from styx.cli.dev_server import set_up_terminal
 from styx.cli.exit_codes import CommandFailed
 from styx.cli.serving import ServingOptions
-from styx.gateway.server import listen_on
+from styx.gateway.server import BACKLOG_MAX
+from styx.http.server import listen_on
 from styx.model.limits import Limits
 from styx.process.extras import lacking
 
@@ -22,7 +23,7 @@ def run_watcher(options: ServingOptions) -> int:
         raise CommandFailed(lacking("styx dev --reload", "watchfiles", "reload")) from None
     set_up_terminal()
     limits = options.limits or Limits()
-    with listen_on(options.host, options.port) as listening:
+    with listen_on(options.host, options.port, BACKLOG_MAX) as listening:
 
         async def run() -> int:
             return await Watcher(listening, limits.function_seconds_max).run()

@@ -20,8 +20,9 @@ from styx.gateway.auth.credentials import Verifier
 from styx.gateway.auth.guard import AddressOf, Guard
 from styx.gateway.auth.limits import Limits
 from styx.gateway.auth.policy import Policy
-from styx.gateway.door import Application, OnRefusal
+from styx.gateway.door import OnRefusal
 from styx.gateway.watched_files import WatchedFiles
+from styx.http.asgi import Application
 
 if TYPE_CHECKING:
     from styx.gateway.auth.tokens import SigningKey

@@ -16,10 +16,9 @@ from styx.gateway.auth.failed_attempts import TOO_MANY_FAILED, FailedAttempts
 from styx.gateway.auth.identity import IDENTITY, CannotTell, Identity, NotProved, UnknownKey
 from styx.gateway.auth.limits import Limits
 from styx.gateway.auth.policy import Policy
-from styx.gateway.body import Receive
-from styx.gateway.door import Application, OnRefusal, Scope, refuse
-from styx.gateway.last_answers import Send
+from styx.gateway.door import OnRefusal, refuse
 from styx.gateway.origin import HEALTH_PATHS, Refusal
+from styx.http.asgi import Application, Receive, Scope, Send
 
 _CHALLENGE: Final = (b"www-authenticate", b'Bearer realm="styx"')
 _CHALLENGE_INVALID: Final = (b"www-authenticate", b'Bearer realm="styx", error="invalid_token"')
