@@ -1,7 +1,7 @@
-"""The barriers of one epoch: collects what each worker reports and says what all of them do next.
+"""The barriers of one epoch: collects the reports of all workers and decides their next step.
 
-One epoch at a time, since no worker begins the next before this one's last decision. Never looks at time or membership.
-Paper sections 5.3 and 6.
+There is one epoch at a time, because no worker begins the next epoch before the last decision of this one. Paper
+sections 5.3 and 6.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Workers that leave: what a worker or an operator asked for, who is told when it is done, and who stands by.
+"""Workers that leave: who asked for it, who is told when it is done, and which workers stand by.
 
-A drain is answered when none of its workers has slots. Whose slots move when is the protocol's to say, with a planned
-change; a worker that it does not know has none, and is let go at once.
+A drain is answered when none of its workers has slots. The protocol moves the slots, by a planned change. A worker that
+the protocol does not know has no slots, and is released at once.
 """
 
 from __future__ import annotations

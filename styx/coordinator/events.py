@@ -1,6 +1,4 @@
-"""What happens to the coordinator (events) and what it wants done (effects). Never encoded, never leaves the
-process.
-"""
+"""The coordinator's events (inputs) and effects (outputs). They are never encoded and never leave the process."""
 
 from __future__ import annotations
 

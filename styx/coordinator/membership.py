@@ -1,7 +1,7 @@
-"""Who is there: connected workers, when each was last heard of, and which of them take part in a generation.
+"""Membership: connected workers, when each was last heard of, and which of them take part in a generation.
 
-The rest stands by, or leaves. Never starts a generation and never reads a clock; times are the coordinator's ticks, in
-seconds. Paper section 7.2 (failure detection).
+The other workers stand by, or leave. Times are the coordinator's ticks, in seconds. Paper section 7.2 (failure
+detection).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Membership:
 
     @property
     def _candidates(self) -> list[int]:
-        """Those, or who leaves if nobody else is there: what it ran is rather run again on it than by nobody."""
+        """The workers that may own slots. If only leaving workers remain, one of them recovers the slots."""
         return self.eligible or [worker for worker in self._live if worker not in self._let_go]
 
     def join(self, worker: int, address: str, now_s: float) -> None:

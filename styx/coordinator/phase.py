@@ -1,4 +1,4 @@
-"""Where a deployment is, in the coordinator's eyes. Names only."""
+"""The phases of a deployment, as the coordinator sees it."""
 
 from __future__ import annotations
 

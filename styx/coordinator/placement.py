@@ -1,8 +1,7 @@
-"""Which worker owns which slot: spread evenly, and otherwise where it was.
+"""Placement: which worker owns which slot. Slots are spread evenly, and otherwise stay where they were.
 
-Evenly holds for the first slots alone too, however many of them: an operator with fewer partitions than there are slots
-uses the first ones only. Pure arithmetic; the same input gives the same placement. Never looks at load. Paper section
-7.2.
+Any number of first slots is spread evenly, too, because an operator with fewer partitions than slots uses only the
+first slots. Pure arithmetic; the same input gives the same placement. Load does not count. Paper section 7.2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Workers that are registered, whether they take part or not, and what is known of each."""
+"""The roster: all registered workers, whether they take part or not, and the facts about each."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """One cluster, one runtime: which workers may register, by the interpreter and the form of the engine that they run on.
 
-Error texts of Python itself differ between two of them, and a reply's text is part of the reply: workers of several, or
-a replay on another one than that of the first run, could contradict what was answered. Another runtime is taken only by
-a coordinator that began where nothing is to be replayed, for its first worker; nobody is admitted before the store has
-it.
+Python's own error texts differ between runtimes, and an error's text is part of the reply. So workers of several
+runtimes, or a replay on another runtime than the first run's, could contradict given replies. The coordinator accepts
+another runtime only if it began with nothing to replay, and then from its first worker. No worker is admitted before
+the store has recorded the runtime.
 """
 
 from __future__ import annotations

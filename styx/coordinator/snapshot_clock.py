@@ -1,4 +1,4 @@
-"""When the last snapshot was taken, and whether it is time for the next one. Reads no clock: it is told the time."""
+"""When the last snapshot was taken, and whether the next one is due. Pure: the caller gives the time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Snapshots as the coordinator sees them: parts that arrive, manifests that are kept, objects that nobody needs.
+"""The ledger of snapshots: parts that arrive, manifests that are kept, objects that no manifest needs.
 
-A snapshot is complete when its manifest is stored, not before. The last two manifests are kept, so that a
-damaged object of the newest costs nothing: the log is released only behind the older one. Decides only. Paper
-section 7.1.
+A snapshot is complete when its manifest is stored, not before. The last two manifests are kept, so that a damaged
+object of the newest loses nothing: the log is released only behind the older one. Paper section 7.1.
 """
 
 from __future__ import annotations

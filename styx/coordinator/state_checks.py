@@ -1,7 +1,7 @@
-"""The check of stored state against another version of the app, as the coordinator sees it: who has said what.
+"""The coordinator's side of the check of stored state against another version of the app: the members' findings.
 
-Twice: every member looks at all that it has, in the background; and, when the change's held snapshot is taken, at what
-was changed meanwhile. One version at a time. Collects only; what follows is the coordinator's to decide.
+Every member checks twice: all of its state, in the background; and, when the change's held snapshot is taken, the
+entities that were changed meanwhile. One version at a time. The coordinator decides what follows from the findings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who runs outside functions: coroutine functions as tasks on the engine's loop, all others on one of a few threads."""
+"""Runs outside functions: coroutine functions as tasks on the engine's loop, all others on one of a few threads."""
 
 from __future__ import annotations
 

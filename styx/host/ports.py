@@ -1,5 +1,5 @@
-"""What a host needs of the world around a core. The embedded engine, a cluster's processes, the simulator and the
-transcripts each have their own; none of them decides anything of the protocol.
+"""Ports: what a host needs from its surroundings. The embedded engine, a cluster's processes, the simulator and the
+transcripts each implement them. A port must decide nothing of the protocol.
 """
 
 from __future__ import annotations

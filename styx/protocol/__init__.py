@@ -1,1 +1,1 @@
-"""What workers and the coordinator tell each other, and what a snapshot's manifest says. Data only."""
+"""The messages between workers and the coordinator, and a snapshot's manifest. Data only."""

@@ -1,7 +1,7 @@
 """Messages between workers: calls, synchronous results, acknowledgements. Plain msgpack, one frame per peer and pass.
 
-Every message names its generation and epoch through the frame it travels in; a frame of another generation is void.
-Paper section 5.2 (call graphs) and 5.3 (acknowledgement shares).
+The frame of a message names its generation and epoch; a frame of another generation is void. Paper section 5.2 (call
+graphs) and 5.3 (acknowledgement shares).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What makes a snapshot: the manifest, each slot's part in it, and the pieces of stored objects. Plain msgpack arrays.
+"""A snapshot's manifest, each slot's part in it, and the pieces of stored objects. Plain msgpack arrays.
 
 Paper section 7.1.
 """

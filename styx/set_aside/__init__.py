@@ -1,1 +1,1 @@
-"""Requests that an operator has set aside, since the engine failed at them."""
+"""Requests that an operator has set aside, because the engine failed at them."""

@@ -1,7 +1,8 @@
-"""Whether a request may be set aside: its record is there, and nobody was told an outcome that this would take back.
+"""Whether a request may be set aside: its record exists, and no outcome was given that setting it aside would take
+back.
 
-Reads the log and the newest snapshot's manifest; blocks. What it says holds as long as nobody runs the request, or the
-request has not ended since. Never sets anything aside.
+Reads the log and the newest snapshot's manifest; blocks. The answer holds only while the request is not run, or has not
+ended since.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Requests that an operator has set aside, since the engine failed at them: they are refused, and never run.
+"""Requests that an operator has set aside, because the engine failed at them: they are refused, and never run.
 
-Each is an object in the store, from the next start or recovery on; the store keeps it for good. The records of the log
-stay what they are: what is read of such a one asks for what refuses it. Never decides which.
+Each is an object in the store, which the store keeps for ever. It takes effect at the next start or recovery. The
+records of the log do not change: when such a record is read, a request that is always refused takes its place.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Loading a generation's start: slot state from the snapshot's objects, epochs to replay and replies given from the
 log.
 
-All I/O of a recovery that does not depend on being a cluster or one process; the protocol decides what it is used for.
-Anything missing or damaged is `Unusable`, with a reason an operator can act on. Paper sections 7.1, 7.2 and 7.4.
+All I/O of a recovery that a cluster and an embedded engine share. A missing or damaged object raises `Unusable`, with a
+reason that an operator can act on. Paper sections 7.1, 7.2 and 7.4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The coordinator's durable metadata: manifests in the object store, each with a checksum, and generations in the log.
 
-Reading skips damaged manifests and says which; writing one is one atomic put. `beginning` says what a coordinator
-starts from; never does I/O and decides in one.
+Reading skips damaged manifests and names them; writing a manifest is one atomic put. `beginning`, which does no I/O,
+says what a coordinator starts from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A snapshot object: what several slots have changed, or have, as bytes, with digests that tell damaged from good.
+"""A snapshot object: the changes, or the whole state, of several slots as bytes, with digests that reveal damage.
 
-Pure encoding; never touches a store. Keys keep their type (str, int, tuple, bytes); values are already bytes. A slot's
-part of an object can be read alone. Paper section 7.1.
+Pure encoding. Keys keep their type (str, int, tuple, bytes); values are already bytes. A slot's part of an object can
+be read alone. Paper section 7.1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Fetches the objects that a load will ask for ahead of it, so that it decodes one while others are on their way.
+"""Fetches the objects that a load will need before it asks for them, so that the load decodes one object while others
+are being fetched.
 
-A `Store` for reading only: what was not announced is fetched when it is asked for. Blocks; for a background thread.
+A `Store` for reading only: an object that was not announced is fetched when it is asked for. Blocks; for a background
+thread.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Which bytes of which stored objects a load needs, in the order in which it applies them.
 
-A worker's slots stand side by side in an object, so that one request fetches them all. Decides only; never touches a
-store. Paper section 7.1.
+A worker's slots stand side by side in an object, so that one request fetches them all. Pure. Paper section 7.1.
 """
 
 from __future__ import annotations

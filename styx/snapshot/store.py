@@ -1,7 +1,7 @@
-"""Storing what a worker's slots have for a snapshot: the store's side of it, for a background thread.
+"""Storing a worker's part of a snapshot. Blocks; for a background thread, never on the protocol's thread.
 
-A request to the store costs more than what a slot changes in a second, so slots share objects. Blocking; never on the
-protocol's thread. Raises what the store raises; the caller retries and reports. Paper section 7.1.
+A request to the store costs more than storing a slot's changes of a second, so slots share objects. Errors of the store
+are raised; the caller retries and reports. Paper section 7.1.
 """
 
 from __future__ import annotations

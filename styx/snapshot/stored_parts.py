@@ -1,6 +1,7 @@
-"""Whether the coordinator's own store has what workers say that they have stored, before a manifest counts on it.
+"""The check that the coordinator's own store has the parts that workers report as stored, before a manifest names them.
 
-A worker that was told of another store, in an upgrade that changes its address say, stores its parts there. Reads only.
+A worker that uses another store, for example during an upgrade that changes the store's address, stores its parts
+there.
 """
 
 from __future__ import annotations

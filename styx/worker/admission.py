@@ -1,7 +1,7 @@
-"""From request records to transactions: what runs, what is rejected at once, and what repeats an earlier request.
+"""From request records to transactions: which requests run, which are rejected at once, and which repeat an earlier
+request.
 
-A record that cannot be decoded is skipped and reported; it costs its TID and nothing else. Never runs a function.
-Paper sections 5.1 and 7.2.
+A record that cannot be decoded is skipped and reported; it costs only its TID. Paper sections 5.1 and 7.2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names the request at which the engine failed, so that an operator can set it aside. Decides nothing."""
+"""Names the request at which the engine failed, so that an operator can set it aside."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What becomes of a transaction of which the watchdog has ended a function, and what the log must know of it.
+"""Cuts: the outcome of a transaction of which the watchdog has interrupted a function, and the verdict that is logged.
 
-Where a function is ended depends on time, so its transaction's outcome is recorded before anything depends on it, and a
-replay takes the recorded one instead of running it. In the execution step a cut ends the transaction, in the failure
-that comes first in serial order. If that is not known, because branches may have met that did not see each other, or
-calls must be counted, or an outside function is due, it leaves the epoch and comes back in sequential mode. In the lock
-phase it is carried: the epoch's lock phase begins anew without it. Decides no conflict and runs nothing.
+Where a function is interrupted depends on time. So its transaction's outcome is recorded before anything depends on it,
+and a replay takes the recorded outcome instead of running the transaction. In the execution step a cut ends the
+transaction, with the failure that comes first in serial order. If that failure is unknown, because branches may have
+collided, or calls must be counted, or an outside function is due, the transaction leaves the epoch and comes back in
+sequential mode. In the lock phase the transaction is carried: the epoch's lock phase begins anew without it.
 """
 
 from __future__ import annotations

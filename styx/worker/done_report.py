@@ -1,4 +1,4 @@
-"""What a worker reports at barrier 1 of its own transactions: how each has ended so far. Decides no outcome.
+"""A worker's report at barrier 1: how each of its own transactions has ended so far.
 
 Paper sections 5.3 and 6.
 """

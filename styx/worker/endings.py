@@ -1,8 +1,8 @@
-"""How invocations and chains end in the execution step: their results, calls, failures and acks.
+"""The ends of invocations and chains in the execution step: their results, calls, failures and acks.
 
-A chain that ends well sends its asynchronous calls; one that fails returns its share with the failure. Never starts a
-function; what of a user's code runs here (a result that is encoded, an exception that is described, `finally` blocks)
-is said to whoever watches. Paper sections 5.2 and 5.3.
+A chain that succeeds sends its asynchronous calls; a chain that fails returns its share with the failure. Some code of
+the user runs here (encoding a result, describing an exception, `finally` blocks), and is announced to the watchdog.
+Paper sections 5.2 and 5.3.
 """
 
 from __future__ import annotations

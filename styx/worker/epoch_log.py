@@ -1,4 +1,4 @@
-"""What a worker appends to the log of the open epoch, and how much of it is not durable yet. Never waits for it.
+"""The records that a worker appends for the open epoch, and how many of them are not durable yet.
 
 Paper section 7.2.
 """

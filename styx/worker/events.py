@@ -1,7 +1,7 @@
-"""What happens to a worker (events) and what it wants done (effects).
+"""A worker's events (inputs) and effects (outputs).
 
-The worker's protocol is `step(event) -> effects`; whoever hosts it turns sockets, logs and stores into these and back.
-Never leaves the process, so never encoded.
+The worker's protocol is `step(event) -> effects`; its host turns the activity of sockets, logs and stores into events,
+and effects into I/O. Events and effects never leave the process, so they are never encoded.
 """
 
 from __future__ import annotations

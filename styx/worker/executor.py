@@ -1,8 +1,8 @@
 """The execution step: drives users' coroutines by hand, without a task or future for any of them.
 
-Runs root functions and calls on the state as the epoch found it, parks a function that waits for a synchronous
-result under its call path, hands out and returns ack shares. Never commits, never talks to the network (messages
-go to the outbox), never looks at a clock: `run` takes a number of invocations. Paper sections 5.2 and 5.3.
+Runs root functions and calls on the state at the epoch's beginning, parks a function that waits for a synchronous
+result under its call path, hands out and returns ack shares. Messages go to the outbox. `run` takes a number of
+invocations, not a time. Paper sections 5.2 and 5.3.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""A function's outside call: in the execution step it meets its logged outcome, or the end of the chain until there is
-one. When its epoch is certain, its intent is logged, then it is made, then its outcome is logged. Paper section 7.5.
+"""A function's outside call. In the execution step the call returns its logged outcome, or, without an outcome, ends
+the chain. When the epoch is certain, the intent is logged, then the call is made, then its outcome is logged. Paper
+section 7.5.
 """
 
 from __future__ import annotations

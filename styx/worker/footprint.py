@@ -1,9 +1,8 @@
 """A transaction's footprint on one slot in one epoch: which entities it touched, by which branch, and what it wrote.
 
-The visibility rule lives here. A function sees the epoch's starting state, the writes of its own synchronous
-chain and those of the chains above it in the call graph; never those of a concurrent branch, whose arrival is
-chance. Two concurrent branches on one entity, one of them writing, *collide*. Never changes the slot's state.
-Paper section 5.2.
+The visibility rule lives here. A function sees the epoch's starting state, the writes of its own synchronous chain and
+those of the chains above it in the call graph; never those of a concurrent branch, whose order of arrival is chance.
+Two concurrent branches on one entity, one of them writing, *collide*. Paper section 5.2.
 """
 
 from __future__ import annotations

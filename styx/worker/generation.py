@@ -1,5 +1,5 @@
-"""What a worker has for one generation, and only for that one. It is made when a generation begins; the next one gets
-another. Paper section 7.2.
+"""A worker's data for one generation. It is made when the generation begins, and the next generation gets a new one.
+Paper section 7.2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the replies stream says of the epochs that are to be replayed: who was answered there, and how far they came.
+"""Given replies: which requests of the epochs to be replayed were answered, and how far these epochs were decided.
 
-A reply leaves only when its step of its epoch is decided everywhere, and everything that time has decided in that step
-is recorded. So one reply, of whichever worker, says that no replay has anything left to decide there. Pure.
+A reply leaves only when its step of the epoch is decided on all workers, and when every verdict of that step is
+recorded. So a single reply of any worker proves that time decides nothing there in a replay. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who takes part in an epoch: transactions carried over, those resumed after an outside call, and new requests.
+"""The intake of an epoch: carried transactions, transactions resumed after an outside call, and new requests.
 
-Forms an epoch's batches in normal work and forms them again from the record in a replay; keeps what has been
-sequenced and has not ended. Never runs a transaction and never decides how one ends. Paper sections 5.1 and 7.2.
+Forms an epoch's batches in normal work, and forms them again from the record in a replay. It keeps the transactions
+that have been sequenced and have not ended. Paper sections 5.1 and 7.2.
 """
 
 from __future__ import annotations

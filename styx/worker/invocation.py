@@ -1,7 +1,7 @@
-"""One invocation: a context with what the executor and the lock phase remember of it.
+"""One invocation: a context, and the data that the executor and the lock phase keep about it.
 
-A record only; it decides nothing. It is kept until its epoch closes, because the lock phase re-runs it from here.
-Paper sections 5.2 and 6.3 (call-graph caching).
+It is kept until its epoch closes, because the lock phase re-runs it from here. Paper sections 5.2 and 6.3 (call-graph
+caching).
 """
 
 from __future__ import annotations

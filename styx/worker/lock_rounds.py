@@ -1,7 +1,7 @@
 """The lock phase of a worker's slots: its rounds, what the coordinator has decided after each, and how it ends.
 
-Begins anew without a transaction of which the watchdog ended a function: what was found beside it is void, for a replay
-will not run it there. Never talks to anybody. Paper section 6.2.
+If the watchdog interrupts a function of a transaction, the lock phase begins anew without the transaction: the results
+of rounds with it are void, because a replay will not run it there. Paper section 6.2.
 """
 
 from __future__ import annotations

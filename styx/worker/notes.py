@@ -1,9 +1,9 @@
-"""What is worth telling of transactions as they end: exceptions that nobody meant, and what `ctx.log` was given.
+"""Notes on transactions as they end: exceptions that the app did not mean, and the messages of `ctx.log`.
 
-Notes are kept with a transaction's run and counted only when its end is final, so that each is told once, of the run
-that counted. Of an exception only texts are kept, never the exception, its traceback or a frame. What it costs is paid
-when something is raised or said; and only for so many exceptions at a time are frames looked at, however many there
-are. Never changes an outcome; the worker's host takes the notes and writes them.
+Notes are kept with a transaction's run and count only when its end is final, so that each is reported once, from the
+run that counted. Of an exception only texts are kept, never the exception, its traceback or a frame. Only an exception
+or a message costs time, and frames are collected for a bounded number of exceptions at a time. Notes never change an
+outcome; the worker's host writes them.
 """
 
 from __future__ import annotations

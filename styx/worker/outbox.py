@@ -1,7 +1,5 @@
-"""What a worker has for its peers when it has nothing more to run: one frame a peer, or several if it is large; acks of
-one transaction to one root summed.
-
-Decides grouping only; never sends.
+"""The outbox: messages to peers, held until the worker has nothing more to run. They are grouped into one frame a peer,
+or several if they are large; acks of one transaction to one root are summed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""A call as it travels to the worker that owns its slot, or back to who will send it. Records only; never sends them.
-Paper section 5.2.
-"""
+"""A call as it travels to the worker that owns its slot, or back to the worker that will send it. Paper section 5.2."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What a function sets in context variables (`contextvars`, `decimal.localcontext`) is its own, as it is a task's.
+"""Context variables (`contextvars`, `decimal.localcontext`) that a function sets belong to that function, as they would
+to a task.
 
-Every function starts with none set. Functions run in one context of variables for as long as none of them sets any,
-since a context for each of them costs more; the first one that does keeps it, and the others get another one. Nothing
-of the application around the engine is seen in it or left to it. Never runs a function itself.
+Every function starts with none set. Functions share one context of variables until one of them sets a variable, because
+a context for each function costs more. The first function that sets a variable keeps that context, and the others get a
+new one. Variables of the application around the engine are neither seen nor changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""An app's `partition_key`, run where no function runs: the watchdog names it and ends it as it does functions.
+"""An app's `partition_key`, run outside of functions: the watchdog names it and interrupts it like a function.
 
-What it is run for is a request that is not in an epoch yet. If it is ended, the request is refused; if the request is
-in the log, that has to be recorded, since time has decided it. Decides nothing else.
+It runs for a request that is not in an epoch yet. If it is interrupted, the request is refused. If that request is in
+the log, the refusal must be recorded, because time has decided it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""How much a worker may bring into its next epoch: so many bytes of results, nothing new while the log is behind, and
-nothing at all while its host says so.
+"""How much a worker may bring into its next epoch: a number of bytes of results, no new requests while the log lags,
+and nothing at all while its host forbids it.
 
-What a function will give is what it gave lately; one that has given nothing large counts as small. Without this an
-epoch of hundreds of replies of a megabyte would follow the other, and a small request would wait for all of them. What
-was formed is in the epoch's record, so a replay does not ask. Never decides an outcome.
+The size of a function's result is estimated by its recent results; a function that has given no large result counts as
+small. Without this limit epochs of hundreds of replies of a megabyte could follow each other, and a small request would
+wait for all of them. The epoch's record holds the batch that was formed, so a replay makes no estimate, and no outcome
+depends on one.
 """
 
 from __future__ import annotations

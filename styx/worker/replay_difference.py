@@ -1,6 +1,6 @@
-"""A replay that gives another reply than the one that was given: what it means, and the words for it.
+"""A difference between a replay's reply and the given reply: its meaning, and its text.
 
-Either the code is not the one that ran, or a function is not deterministic. Pure; decides nothing about what follows.
+Either the code is not the code that ran, or a function is not deterministic. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Replies of one epoch: built in serial order, given at most once.
 
 A reply already in the replies stream (found there after a recovery) is not given again; it is still remembered for its
-idempotency key, as it stands there, and one that is another one now is told of. Never decides an outcome. Paper
-sections 6.4 (early commit replies) and 7.4.
+idempotency key, as it stands in the stream, and a replay's reply that differs from it is reported. Paper sections 6.4
+(early commit replies) and 7.4.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Replies remembered for idempotency keys: bounded, first in first out, and part of the slot's state.
 
-They live in the slot's tables like an operator's entities, so that snapshots and replays hold them. Never
-decides whether a request is a repetition. Section 7.4 of the paper (exactly-once output) ends at the topic; this
-extends it to the client.
+They live in the slot's tables like an operator's entities, so that snapshots and replays contain them. Section 7.4 of
+the paper (exactly-once output) ends at the topic; this extends it to the client.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """One conflicting transaction run again on one slot, in the order of its serial execution.
 
-Starts from the slot's *entries*, the cached invocations that another slot called. A call within the slot is
-executed, whatever it is now; a call to another slot must be the cached one, and a synchronous one gets the
-cached result. While a function waits for another slot, the entries of that slot's calls back are run inside the
-wait, as they would be. Sends nothing, commits nothing. Paper section 6.3.
+Starts from the slot's *entries*, the cached invocations that another slot called. A call within the slot is executed,
+even if it has changed. A call to another slot must equal the cached call, and a synchronous call gets the cached
+result. While a function waits for another slot, the entries of that slot's calls back run inside the wait, as in the
+serial execution. Nothing is sent or committed. Paper section 6.3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A transaction at its root slot: the request, and what its branches have reported in this epoch.
+"""A transaction at its root slot: the request, and the reports of its branches in this epoch.
 
-Knows when the transaction is done (every ack share is back) and how it ended so far; never runs anything.
-Paper sections 5.2 and 5.3.
+It knows when the transaction is done (every ack share is back) and how it ended so far. Paper sections 5.2 and 5.3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The accounts of transactions rooted at a worker: which ack shares are back, and so which transactions are done.
 
-Takes acks, whichever worker they come from. Never runs a function; in sequential mode it says which chain is next.
-Paper section 5.3.
+Takes acks of all workers. In sequential mode it says which chain is next. Paper section 5.3.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Whose code runs now, for a watchdog on another thread; and what the watchdog leaves there when that takes too long.
+"""The running invocation, as the engine records it for the watchdog on another thread; and the mark that the watchdog
+sets if it runs too long.
 
-A record only. The engine's thread says what it runs; the watchdog dooms that invocation, in the same moment in which it
-finds it here, and interrupts it. So whatever is interrupted is a user's code, and the engine learns of it as soon as
-that code has ended, however it ended.
+The engine's thread records the invocation that it runs. The watchdog reads the record, dooms that invocation at the
+same moment, and interrupts it. So only a user's code is interrupted, and the engine learns of the interruption as soon
+as that code has ended, however it ended.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A slot: one partition index with the state of every operator's partition there, and what changed since the last
+"""A slot: one partition index with the state of every operator's partition there, and its delta map since the last
 snapshot.
 
 State is bytes. `tables` is what the next epoch starts from; `delta` holds the same values for the keys changed

@@ -1,6 +1,6 @@
-"""What a snapshot takes up of a slot when an epoch has closed: all that it needs to go on from there.
+"""A slot's content for a snapshot, taken when an epoch has closed: all that is needed to continue from there.
 
-Takes the slot's changes away from it; never stores them. Paper section 7.1.
+Taking it empties the slot's delta map. Paper section 7.1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Runs an app's code where no function runs, so that the watchdog names it and ends it as it does functions.
+"""Runs an app's code outside of functions, so that the watchdog names it and interrupts it like a function.
 
-A record of an invocation stands for it meanwhile. What an end means is for whoever asked: it never decides.
+A record of an invocation stands for the code meanwhile. The caller decides what an interruption means.
 """
 
 from __future__ import annotations

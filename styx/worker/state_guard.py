@@ -1,6 +1,6 @@
-"""Has the watchdog end what does not end of the code that stored state is checked with: its types, `migrate=`, keys.
+"""Lets the watchdog interrupt code that a check of stored state runs and that does not end: types, `migrate=`, keys.
 
-It decides nothing: what that means is for the check.
+The check decides what an interruption means.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A worker's check of its state against another version of the app, in slices beside the epochs that run.
 
-First all that there is when it begins. What a snapshot takes up was changed since, and is looked at again; behind a
-held one nothing changes, so what is left then decides. It tells what it has found and decides nothing.
+First it checks all state that exists when it begins. Entities that a snapshot takes up were changed since, and are
+checked again. After a held snapshot nothing changes, so the check of the remaining entities is the last one. It reports
+its findings; the coordinator decides.
 """
 
 from __future__ import annotations

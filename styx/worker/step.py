@@ -1,4 +1,4 @@
-"""Where a worker's protocol is. A name for each place; it decides nothing."""
+"""The steps of a worker's protocol."""
 
 from __future__ import annotations
 

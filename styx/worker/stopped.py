@@ -1,9 +1,10 @@
-"""Transactions of which the watchdog has ended a function here: which of their branches run no more in this epoch.
+"""Stopped transactions: the watchdog has interrupted a function of theirs here, and some of their branches run no more
+in this epoch.
 
-What comes later in serial order has no part in how they end, so it is left out from the first end on: a transaction of
-a thousand branches that never end costs one of them. What comes earlier might end it in another way, and runs; but if
-that does not end either, all of it is left out, and the transaction finds out in sequential mode, where the first
-branch that does not end is the last one that runs. Decides no outcome.
+Branches that come later in serial order cannot change how the transaction ends. So they are skipped from the first
+interruption on: a transaction of a thousand endless branches costs the limit of one. Branches that come earlier might
+end the transaction in another way, so they run. If one of them does not end either, all branches are skipped, and the
+transaction runs again in sequential mode, where the first branch that does not end is the last one that runs.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Without synchronous calls, and with every call the same as before, exactly the cached invocations run, in call-path
 order. Anything else (an exception, another call, a wait) ends the attempt without a trace, and `styx.worker.rerun`
-begins from the start. Decides nothing about failures. Paper section 6.3.
+begins from the start. Paper section 6.3.
 """
 
 from __future__ import annotations

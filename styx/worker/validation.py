@@ -1,8 +1,8 @@
-"""Validation: which of an epoch's transactions read or wrote what a lower one wrote.
+"""Validation: which of an epoch's transactions read or wrote an entity that a lower transaction wrote.
 
-Per slot and deterministic: a transaction is in conflict if it touched an entity that a lower TID wrote, unless that one
-logically aborted or left the epoch. Reads of the epoch's starting state are right exactly for the others.
-Paper section 6.1.
+Each slot validates for itself, deterministically: a transaction is in conflict if it touched an entity that a
+transaction with a lower TID wrote, unless that transaction logically aborted or left the epoch. Exactly the
+transactions without conflict have read the right values. Paper section 6.1.
 """
 
 from __future__ import annotations

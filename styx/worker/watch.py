@@ -1,4 +1,4 @@
-"""Who looks on while a worker goes through its epochs: told of each step, asked nothing. This one does not look."""
+"""An observer of a worker's epochs: it is told of each step. This base class ignores them."""
 
 from __future__ import annotations
 
