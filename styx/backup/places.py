@@ -10,7 +10,7 @@ from typing import Final
 
 from styx.backup.copying import for_each, persistently
 from styx.backup.index import DATA_PREFIX, INDEX_PREFIX, Index, decode_index, index_name
-from styx.cluster.coordinator.claim import NAME as CLAIM_NAME
+from styx.deployment.claim import NAME as CLAIM_NAME
 from styx.errors import ConfigurationError
 from styx.store.base import NotFound, Store, StoreReader
 

@@ -17,8 +17,8 @@ from styx.backup.copying import for_each, persistently
 from styx.backup.index import Damaged, Entry, Index, is_whole, object_name
 from styx.backup.parts import check_object, parts_of
 from styx.backup.restored import restored_manifest
-from styx.cluster.coordinator.claim import NAME as CLAIM_NAME
-from styx.cluster.coordinator.claim import Claim, decode_claim, encode_claim, read_claim
+from styx.deployment.claim import NAME as CLAIM_NAME
+from styx.deployment.claim import Claim, decode_claim, encode_claim, read_claim
 from styx.deployment.package_format import PackageHeader, PackageRefused, seal, unseal
 from styx.deployment.versions import PREFIX as VERSIONS_PREFIX
 from styx.deployment.versions import note_running, version_name

@@ -27,8 +27,8 @@ from styx.backup.index import (
 )
 from styx.backup.parts import Parts, check_object, parts_of
 from styx.backup.places import check_place
-from styx.cluster.coordinator.claim import NAME as CLAIM_NAME
-from styx.cluster.coordinator.claim import Claim, encode_claim, read_claim
+from styx.deployment.claim import NAME as CLAIM_NAME
+from styx.deployment.claim import Claim, encode_claim, read_claim
 from styx.deployment.package_format import PackageRefused, unseal
 from styx.deployment.versions import load_version, version_before, version_name
 from styx.errors import ConfigurationError

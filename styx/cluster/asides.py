@@ -5,7 +5,7 @@ Blocks; for a thread. Never tells anybody: it takes effect with the next generat
 
 from __future__ import annotations
 
-from styx.cluster.coordinator.claim import read_claim
+from styx.deployment.claim import read_claim
 from styx.errors import ConfigurationError
 from styx.kafka.address import KafkaAddress
 from styx.kafka.reader import KafkaReader

@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
-
+from styx.deployment.claim import NAME, decode_claim
 from styx.embedded_engine.data_directory import DataDirectory
-from styx.embedded_engine.deployment import DEPLOYMENT_NAME, Deployment
 from styx.embedded_engine.storage import LOG_NAME, OBJECTS_NAME
 from styx.log.base import Stream
 from styx.log.sqlite import SqliteLog
@@ -28,7 +26,7 @@ def put_aside(text: str, data_dir: Path, dry_run: bool) -> str:
     """
     place = place_of(text)
     with _opened(data_dir) as (store, log):
-        n_slots = msgspec.json.decode(store.get(DEPLOYMENT_NAME), type=Deployment).n_slots
+        n_slots = decode_claim(store.get(NAME)).n_slots
         words = examine(place, n_slots, log, _replies(log, place[0]), store)
         if not dry_run:
             set_aside(store, place)

@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick, WorkerJoined
+from styx.deployment.claim import Claim
 from styx.embedded_engine import committed_state
 from styx.embedded_engine.app_change import AppChange, Stage
 from styx.embedded_engine.coordinator_ports import NoOperator, OneMember, OwnLog
 from styx.embedded_engine.counters import Counters
-from styx.embedded_engine.deployment import Deployment
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.external_log import ExternalLog
 from styx.embedded_engine.in_flight import InFlight
@@ -186,7 +186,7 @@ class EmbeddedEngine:
             raise ConfigurationError("an engine is started once: make another one")
         began_s = time.monotonic()
         self._loop = asyncio.get_running_loop()
-        self._storage = Storage.open(self.data_dir, Deployment(self.app.name, self.n_slots))
+        self._storage = Storage.open(self.data_dir, Claim(self.app.name, self.n_slots))
         self.log = self._storage.log
         self._assemble()
         self._mode = Mode.STARTING

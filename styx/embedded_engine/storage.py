@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from styx.deployment.claim import Claim, claim_directory
 from styx.embedded_engine.data_directory import DataDirectory
-from styx.embedded_engine.deployment import Deployment, claim
 from styx.log.base import Log
 from styx.log.memory import MemoryLog
 from styx.log.sqlite import SqliteLog
@@ -37,7 +37,7 @@ class Storage:
         return None if self.directory is None else self.store
 
     @classmethod
-    def open(cls, data_dir: str | os.PathLike[str] | None, deployment: Deployment) -> Self:
+    def open(cls, data_dir: str | os.PathLike[str] | None, deployment: Claim) -> Self:
         """Opens the directory, made if it is missing; None: in memory.
 
         Raises `DataDirectoryInUse`, `ConfigurationError` for a directory of another app or number of slots,
@@ -50,7 +50,7 @@ class Storage:
         directory = DataDirectory(path)
         try:
             store = DirectoryStore(path / OBJECTS_NAME)
-            claim(store, deployment)
+            claim_directory(store, deployment)
             log = SqliteLog(
                 path / LOG_NAME, backlog_records_max=UNDURABLE_RECORDS_MAX, backlog_bytes_max=UNDURABLE_BYTES_MAX
             )

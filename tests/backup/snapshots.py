@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from styx.cluster.coordinator.claim import NAME, Claim, encode_claim
+from styx.deployment.claim import NAME, Claim, encode_claim
 from styx.deployment.package_format import PackageHeader, seal
 from styx.deployment.versions import note_running, store_version
 from styx.model.limits import Limits

@@ -12,8 +12,7 @@ from styx.backup.places import read_index
 from styx.backup.restore import Backup, check_store, restore, verify
 from styx.backup.restored import restored_manifest
 from styx.backup.take import take_backup
-from styx.cluster.coordinator.claim import claim, read_claim
-from styx.cluster.wire import Deployment
+from styx.deployment.claim import Claim, claim, read_claim
 from styx.deployment.package_format import unseal
 from styx.deployment.versions import load_version, load_version_before, versions
 from styx.errors import ConfigurationError
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("no_pauses")
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NOW_S = 1_800_000_000.0
 NEW_SECRET = b"the new cluster's own secret"
-WANTED = Deployment("bank", SLOTS, 3, Limits())
+WANTED = Claim("bank", SLOTS, 3, Limits())
 
 
 @pytest.fixture

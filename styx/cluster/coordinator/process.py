@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from styx.cluster.coordinator.claim import claim
 from styx.cluster.coordinator.counters import Counters
 from styx.cluster.coordinator.journal import ClusterJournal
 from styx.cluster.coordinator.log_reach import check_begun, check_reach
@@ -28,6 +27,7 @@ from styx.cluster.options import (
 from styx.cluster.wire import COORDINATOR, Deployment
 from styx.coordinator.events import Started
 from styx.deployment import versions
+from styx.deployment.claim import Claim, claim
 from styx.deployment.package import pack, read_header
 from styx.deployment.package_format import PackageHeader, PackageRefused
 from styx.deployment.recorded_runtime import read_runtime
@@ -151,9 +151,9 @@ class CoordinatorProcess:
         )
         try:
             store = await background.run(options.open_store)
-            deployment = await background.run(
-                lambda: claim(store, Deployment(wanted.app, wanted.n_slots, wanted.reply_partitions, wanted.limits))
-            )
+            own = Claim(wanted.app, wanted.n_slots, wanted.reply_partitions, wanted.limits)
+            found = await background.run(lambda: claim(store, own))
+            deployment = Deployment(found.app, found.n_slots, found.reply_partitions, found.limits or wanted.limits)
             manifests, _ = await background.run(lambda: metadata.read_manifests(store))
             # First of all: topics that are made anew would hide that they were lost.
             await check_reach(options.log, self.topics, manifests)

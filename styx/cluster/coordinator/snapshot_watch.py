@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import Final
 
-from styx.cluster.coordinator.claim import NAME
+from styx.deployment.claim import NAME
 from styx.host.background import Background
 from styx.store.base import Store
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from styx.cluster.coordinator.claim import NAME
 from styx.cluster.coordinator.rates import SAMPLE_SECONDS, WINDOW_SAMPLES, Rates
 from styx.cluster.coordinator.snapshot_watch import SnapshotWatch
+from styx.deployment.claim import NAME
 from styx.host.background import Background, on_running_loop
 from styx.store.memory import MemoryStore
 

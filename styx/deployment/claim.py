@@ -1,8 +1,8 @@
-"""What a store belongs to: one deployment, written once, checked at each start of a coordinator.
+"""What a store belongs to: one deployment, written once, checked at each start.
 
 App and number of slots decide where an entity lives, and limits decide outcomes that a replay must repeat: none of them
-may change under data that is there. Blocks; for a background thread. Never changes what is there. A store that is being
-restored has a claim that says so, and is nobody's.
+may change under data that is there, and what is there is never changed. Blocks; for a background thread. A store that
+is being restored has a claim that says so, and is nobody's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import logging
 
 import msgspec
 
-from styx.cluster.wire import Deployment
 from styx.errors import ConfigurationError
 from styx.model.limits import Limits
 from styx.store.base import NotFound, Store, StoreCorrupt, StoreReader
@@ -22,12 +21,14 @@ _log = logging.getLogger("styx.coordinator")
 
 
 class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`restoring` names the backup whose restore into this store has not ended."""
+    """The app, and over how many slots its entities are spread. A data directory has neither `reply_partitions` nor
+    `limits`. `restoring` names the backup whose restore into this store has not ended.
+    """
 
     app: str
     n_slots: int
-    reply_partitions: int
-    limits: Limits
+    reply_partitions: int = 0
+    limits: Limits | None = None
     restoring: str = ""
 
 
@@ -51,12 +52,31 @@ def decode_claim(data: bytes) -> Claim:
         raise StoreCorrupt(NAME, str(error)) from None
 
 
-def claim(store: Store, wanted: Deployment) -> Deployment:
-    """What the store is of: `wanted` if it was empty. Raises `ConfigurationError` if that is something else."""
-    store.put_new(NAME, encode_claim(Claim(wanted.app, wanted.n_slots, wanted.reply_partitions, wanted.limits)))
+def _claimed(store: Store, wanted: Claim) -> Claim:
+    store.put_new(NAME, encode_claim(wanted))
     found = read_claim(store)
     if found is None:
         raise OSError(f"the store has lost the object {NAME!r} that was just written")
+    return found
+
+
+def claim_directory(store: Store, wanted: Claim) -> None:
+    """Claims the store of a data directory; raises `ConfigurationError` if that is something else's."""
+    found = _claimed(store, wanted)
+    if found.app != wanted.app:
+        raise ConfigurationError(
+            f"the data directory holds the data of app {found.app!r}, not of {wanted.app!r}: use another data directory"
+        )
+    if found.n_slots != wanted.n_slots:
+        raise ConfigurationError(
+            f"the data directory was made with n_slots={found.n_slots}, which cannot change: "
+            f"start with n_slots={found.n_slots} instead of {wanted.n_slots}, or use another data directory"
+        )
+
+
+def claim(store: Store, wanted: Claim) -> Claim:
+    """What a cluster's store is of: `wanted` if it was empty. Raises `ConfigurationError` if that is something else."""
+    found = _claimed(store, wanted)
     if found.restoring:
         raise ConfigurationError(
             f"the backup {found.restoring} is being restored into this store, or its restore was interrupted: "
@@ -77,4 +97,4 @@ def claim(store: Store, wanted: Deployment) -> Deployment:
             )
     if found.limits != wanted.limits:
         _log.warning("the limits are those that the deployment was made with: %s", found.limits)
-    return Deployment(found.app, found.n_slots, found.reply_partitions, found.limits)
+    return found
