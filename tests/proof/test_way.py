@@ -1,10 +1,11 @@
-"""The way of one request: how long it may be, and that it can be followed in a cluster."""
+"""The way of one request: how long it may be, that architecture.md lists it, and that a cluster's can be followed."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,23 @@ def test_how_long_it_is(ways: dict[str, Way], name: str) -> None:
     assert len(way.files) <= FILES_MAX[name], f"{limits}; now {way.counts()}"
     assert way.functions <= FUNCTIONS_MAX[name], f"{limits}; now {way.counts()}"
     assert len(way.passed) <= CALLS_MAX[name], f"{limits}; now {way.counts()}"
+
+
+def listed() -> list[list[str]]:
+    """The files of each item of the list in docs/architecture.md."""
+    text = (ROOT / "docs/architecture.md").read_text("utf-8")
+    section = text.partition("## Following one request\n")[2].partition("\n## ")[0]
+    items = re.findall(r"^\d+\. (.*?)(?=^\d+\. |^\n)", section, re.DOTALL | re.MULTILINE)
+    return [re.findall(r"`(styx/\S+\.py)`", item) for item in items]
+
+
+def test_the_reading_list_is_the_way(ways: dict[str, Way]) -> None:
+    """`scripts/way embedded` prints what has to stand in the list."""
+    items, passed = listed(), list(ways["transfer"].files)
+    assert set(passed) <= {file for item in items for file in item}, "passed, and not in the list"
+    assert {file for item in items for file in item} <= set(passed), "in the list, and not passed"
+    firsts = [passed.index(item[0]) for item in items]
+    assert firsts == sorted(firsts), [item[0] for item in items]
 
 
 def test_what_is_counted() -> None:
