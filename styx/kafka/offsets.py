@@ -1,4 +1,4 @@
-"""Where partitions begin and end, and releasing what lies before an offset, over an open session.
+"""Where partitions begin and end, and releasing what lies before an offset.
 
 An end is the offset behind the last record that all replicas in sync have; control records of transactions count.
 Repeats nothing.
@@ -7,6 +7,7 @@ Repeats nothing.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -15,6 +16,7 @@ from aiokafka.protocol.admin import DeleteRecordsRequest
 from aiokafka.protocol.offset import OffsetRequest
 
 from styx.errors import EngineFailed
+from styx.kafka.address import KafkaAddress
 from styx.kafka.errors import NO_ERROR, OFFSET_OUT_OF_RANGE, name_of, passes
 from styx.kafka.session import REQUEST_SECONDS, KafkaSession
 
@@ -23,6 +25,8 @@ END: Final = -1
 
 _CONSUMER: Final = -1
 _READ_UNCOMMITTED: Final = 0
+
+_log = logging.getLogger(__name__)
 
 
 async def list_offsets(
@@ -82,3 +86,48 @@ def check(session: KafkaSession, topic: str, partition: int, code: int) -> None:
         return
     text = f"{session}: {topic}, partition {partition}: {name_of(code)}"
     raise ConnectionError(text) if passes(code) else EngineFailed(text)
+
+
+class LogEnds:
+    """One connection for questions that are asked again and again; partitions are (topic, partition).
+
+    Every method raises `ConnectionError` when there is no answer now, and `EngineFailed` if the broker refuses.
+    """
+
+    def __init__(self, address: KafkaAddress | str, topics: Iterable[str]) -> None:
+        self._topics = topics
+        self._session = KafkaSession(address)
+
+    async def open(self) -> None:
+        """Connects; to be closed even when it raises."""
+        await self._session.open(self._topics)
+
+    async def ends(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        """The offsets behind the last records."""
+        return await self._asked(partitions, END)
+
+    async def firsts(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        """The first retained offsets."""
+        return await self._asked(partitions, FIRST)
+
+    async def release(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Lets Kafka delete the records below these offsets. One that is released already, or ends before, is left."""
+        try:
+            for topic, partition in await release(self._session, offsets):
+                _log.warning(
+                    "%s, partition %s ends before the offset up to which its records are released", topic, partition
+                )
+        except ConnectionError:
+            await self._session.refresh()
+            raise
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _asked(self, partitions: Iterable[tuple[str, int]], which: int) -> dict[tuple[str, int], int]:
+        try:
+            return await list_offsets(self._session, partitions, which)
+        except ConnectionError:
+            # So that the next question finds the new leader.
+            await self._session.refresh()
+            raise

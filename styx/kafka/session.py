@@ -23,9 +23,7 @@ from aiokafka.structs import TopicPartition
 
 from styx.errors import ConfigurationError
 from styx.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, KafkaAddress
-from styx.kafka.client_log import calm
-from styx.kafka.closed_connections import drop_closed_connections
-from styx.kafka.vanished_brokers import notice_vanished_brokers
+from styx.kafka.mended_client import mended
 
 REQUEST_SECONDS: Final = 15.0
 """One exchange with a broker; then its connection is given up."""
@@ -45,16 +43,15 @@ class KafkaSession:
     """For one event loop. `address` may be a plain HOST:PORT,HOST:PORT."""
 
     def __init__(self, address: KafkaAddress | str) -> None:
-        calm()
         self.address = KafkaAddress(address) if isinstance(address, str) else address
-        self._client = AIOKafkaClient(
-            **self.address.options(),
-            client_id="styx",
-            request_timeout_ms=int(REQUEST_SECONDS * 1000),
-            retry_backoff_ms=int(RETRY_SECONDS * 1000),
+        self._client = mended(
+            AIOKafkaClient(
+                **self.address.options(),
+                client_id="styx",
+                request_timeout_ms=int(REQUEST_SECONDS * 1000),
+                retry_backoff_ms=int(RETRY_SECONDS * 1000),
+            )
         )
-        drop_closed_connections(self._client)
-        notice_vanished_brokers(self._client)
         self._connecting: set[asyncio.Task[Any]] = set()
 
     async def open(self, topics: Iterable[str] = ()) -> None:

@@ -1,8 +1,8 @@
 """One producer's identity and its open transaction, as the transaction coordinator knows them: KIP-98 on the wire.
 
 The identity is what fences: whoever initialises the same transactional id ends this one's transaction, and the brokers
-refuse its records from then on. Asks again while a coordinator moves or loads, for as long as it takes; decides nothing
-about when a transaction ends.
+refuse its records from then on (§7.2). Kafka keeps this promise, not a clock: a producer that only slept finds its
+records refused when it wakes. Asks again while a coordinator moves or loads, for as long as it takes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from typing import Any, Final, NamedTuple
 
 from aiokafka.protocol.transaction import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest
 
+from styx.kafka.address import KafkaAddress
 from styx.kafka.errors import CONCURRENT_TRANSACTIONS, NO_ERROR, AppendFailed, Fenced, fences, name_of, passes
 from styx.kafka.session import RETRY_SECONDS, KafkaSession
 
 TRANSACTION_SECONDS_MAX: Final = 900.0
 """The broker aborts a transaction after this, and with it fences the appender. Brokers allow no more by default."""
+FENCE_SECONDS: Final = 30.0
+"""How long fencing may take, a broker that is away included."""
 CONCURRENT_RETRY_SECONDS: Final = 0.005
 """The end of a transaction is written within milliseconds; until then its coordinator says so."""
 
@@ -45,6 +48,35 @@ async def initialize(session: KafkaSession, transactional_id: str | None) -> Pro
         answer = await coordinator.ask(request)
         if not await coordinator.again(answer.error_code, "start a producer"):
             return ProducerIdentity(answer.producer_id, answer.producer_epoch)
+
+
+async def fence(
+    address: KafkaAddress | str, transactional_ids: Iterable[str], timeout_seconds: float = FENCE_SECONDS
+) -> list[ProducerIdentity]:
+    """When it returns, no appender that had one of the ids before can append any more; all they appended stands.
+
+    Returns the new identities, in the order of the ids: with one, an appender can append until the next fence.
+
+    Raises `TimeoutError`, then some of the ids may be fenced; `ConfigurationError` and `AppendFailed` if refused.
+    """
+    session = KafkaSession(address)
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            await _open(session)
+            return await asyncio.gather(*(initialize(session, each) for each in transactional_ids))
+    except TimeoutError:
+        raise TimeoutError(f"{session} did not fence former appenders within {timeout_seconds} s") from None
+    finally:
+        await session.close()
+
+
+async def _open(session: KafkaSession) -> None:
+    while True:
+        try:
+            await session.open()
+            return
+        except ConnectionError:
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 class Transaction:

@@ -12,7 +12,7 @@ import pytest
 from proof.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.faults import APP
 from styx.kafka.address import KafkaAddress
-from styx.kafka.ends import LogEnds
+from styx.kafka.offsets import LogEnds
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from tests.real_services import RealKafka
 

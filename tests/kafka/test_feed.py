@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from styx.kafka.appender import Appender
-from styx.kafka.ends import LogEnds
 from styx.kafka.feed import RequestFeed
+from styx.kafka.offsets import LogEnds
 from styx.kafka.topics import Topics
 from styx.log.base import LogCorrupt, LogTruncated, Record
 from tests.kafka.blocking import record, records

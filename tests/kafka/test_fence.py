@@ -11,10 +11,9 @@ import pytest
 
 from styx.kafka.appender import Appender
 from styx.kafka.errors import Fenced
-from styx.kafka.fence import fence
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import Topics
-from styx.kafka.transaction import ProducerIdentity
+from styx.kafka.transaction import ProducerIdentity, fence
 from styx.log.base import Stream
 from tests.kafka.blocking import in_thread, numbers, read_all, record, records
 from tests.real_services import RealKafka

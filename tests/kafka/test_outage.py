@@ -10,9 +10,9 @@ import pytest
 
 from styx.kafka.appender import Appender
 from styx.kafka.feed import RequestFeed
-from styx.kafka.fence import fence
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import Topics
+from styx.kafka.transaction import fence
 from styx.log.base import Record, Stream
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.kafka.blocking import in_thread, numbers, read_all, record

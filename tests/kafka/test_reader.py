@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from styx.kafka.appender import Appender
-from styx.kafka.ends import LogEnds
 from styx.kafka.fetch import Chunk, Damaged
+from styx.kafka.offsets import LogEnds
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import Topics
 from styx.log.base import LogCorrupt, LogTruncated, Stream

@@ -16,9 +16,9 @@ from styx.coordinator.events import ReleaseLog
 from styx.host.ports import Identity
 from styx.kafka.address import KafkaAddress
 from styx.kafka.appender import Appender
-from styx.kafka.ends import LogEnds
-from styx.kafka.fence import fence
+from styx.kafka.offsets import LogEnds
 from styx.kafka.topics import Topics
+from styx.kafka.transaction import fence
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, LogEntry, SnapshotNote, encode
 
 RETRY_SECONDS: Final = 0.2

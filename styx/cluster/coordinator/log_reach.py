@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from styx.coordinator.events import Started
 from styx.errors import EngineFailed
 from styx.kafka.address import KafkaAddress
-from styx.kafka.ends import LogEnds
+from styx.kafka.offsets import LogEnds
 from styx.kafka.topics import Topics, existing_topics
 from styx.protocol.manifest import Manifest
 from styx.sequencer.epoch_record import EPOCHS_PARTITION

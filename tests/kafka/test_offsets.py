@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from styx.kafka.appender import Appender
-from styx.kafka.ends import LogEnds
+from styx.kafka.offsets import LogEnds
 from styx.kafka.topics import Topics, topics_of
 from tests.kafka.blocking import records
 from tests.real_services import RealKafka
