@@ -90,6 +90,20 @@ def test_help_of_a_command_needs_no_manual(styx: Styx, command: str, texts: list
         assert not line.endswith(" "), "help was wrapped where its author did not break it"
 
 
+@pytest.mark.parametrize("name", application._COMMANDS)
+def test_the_help_of_each_command_has_examples_and_exit_codes(styx: Styx, name: str) -> None:
+    """Also of a new one."""
+    words = name.replace("_", "-")
+    module = application._COMMANDS[name]
+    assert (module.__doc__ or "").startswith(f"`styx {words}`: ")
+    ran = styx(words, "--help")
+    assert ran.status == 0
+    for text in (f"Usage: styx {words}", "Examples:", f"styx {words}", "Exit codes:"):
+        assert text in ran.out
+    for line in ran.out.splitlines():
+        assert not line.endswith(" "), "help was wrapped where its author did not break it"
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
