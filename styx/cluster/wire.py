@@ -11,25 +11,7 @@ from typing import Final
 import msgspec
 
 from styx.model.limits import Limits
-from styx.protocol.messages import (
-    Broken,
-    CheckState,
-    Commit,
-    Conflicts,
-    Done,
-    EpochStarted,
-    Join,
-    Loaded,
-    LoadFailed,
-    LockDecision,
-    LockReport,
-    Recover,
-    Resume,
-    SlotsStored,
-    SnapshotEnded,
-    StateChecked,
-    Validate,
-)
+from styx.protocol.messages import ToCoordinator, ToWorker
 
 WORKER: Final = "worker"
 COORDINATOR: Final = "coordinator"
@@ -185,41 +167,9 @@ class Serve(msgspec.Struct, array_like=True, tag=109):
     deployment: Deployment
 
 
-WorkerHears = (
-    Recover
-    | Resume
-    | Join
-    | Validate
-    | Commit
-    | LockDecision
-    | SnapshotEnded
-    | CheckState
-    | Welcome
-    | Code
-    | Released
-    | StandBy
-    | TurnedAway
-)
+WorkerHears = ToWorker | Welcome | Code | Released | StandBy | TurnedAway
 CoordinatorHears = (
-    Loaded
-    | LoadFailed
-    | EpochStarted
-    | Done
-    | Conflicts
-    | LockReport
-    | SlotsStored
-    | Broken
-    | StateChecked
-    | Heartbeat
-    | Offer
-    | CodeTaken
-    | Deploy
-    | Rollback
-    | Scale
-    | Leave
-    | Drain
-    | SetAside
-    | Busy
+    ToCoordinator | Heartbeat | Offer | CodeTaken | Deploy | Rollback | Scale | Leave | Drain | SetAside | Busy
 )
 GatewayHears = Serve | Code
 OperatorHears = Answer

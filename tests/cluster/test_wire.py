@@ -1,0 +1,26 @@
+"""The messages of a cluster's processes: each is heard by somebody."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import msgspec
+
+from styx.cluster import wire
+from styx.protocol import messages
+
+HEARD = {
+    "worker": wire.WorkerHears,
+    "coordinator": wire.CoordinatorHears,
+    "gateway": wire.GatewayHears,
+    "operator": wire.OperatorHears,
+}
+
+
+def test_each_message_is_heard_by_somebody() -> None:
+    tagged = {each for module in (wire, messages) for each in vars(module).values() if _is_message(each)}
+    assert tagged == {each for hears in HEARD.values() for each in get_args(hears) or (hears,)}
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, msgspec.Struct) and value.__struct_config__.tag is not None
