@@ -1,6 +1,6 @@
-"""Setting a request of a cluster aside: checked against the cluster's log and store, by whoever can reach both.
+"""Setting a request of a cluster aside: checked against the cluster's log and store, by a process that can reach both.
 
-Blocks; for a thread. Never tells anybody: it takes effect with the next generation.
+Blocks; for a thread. It takes effect with the next generation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who may read a process's facts: whoever shows a token, or, on this machine alone, everybody. Decides; never listens.
+"""Who may read a process's facts: clients with a token, or, if the port is on this machine only, everybody.
 
-The cluster's secret gives a token, so that commands which have the one need no other; a scraper, which must not have
-the secret, is given one of its own. Health is told to everybody.
+One token is derived from the cluster's secret, so that commands which have the secret need no other token. A scraper,
+which must not have the secret, gets a separate token. Everybody may read the health.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class FactsAccess:
 
 
 def token_of(secret: bytes) -> str:
-    """The token that who knows the cluster's secret has; the secret cannot be had from it."""
+    """The token derived from the cluster's secret; the secret cannot be computed from it."""
     return hmac.digest(secret, _PURPOSE, sha256).hex()
 
 

@@ -1,7 +1,7 @@
-"""A small HTTP server beside a process's work: whether it is well, what it counts, what it knows. Reads, never changes.
+"""A small HTTP server in each process of a cluster: health, metrics and status. It only reads.
 
-For supervisors, scrapers and `styx status`. It listens on this machine alone unless it is told otherwise, and then asks
-for a token (`facts_access.py`). It shows no request, no key and no state.
+For supervisors, scrapers and `styx status`. It listens on this machine only, unless it is told otherwise, and then asks
+for a token (`facts_access.py`). It never shows a request, a key or state.
 """
 
 from __future__ import annotations

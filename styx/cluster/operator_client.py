@@ -1,4 +1,5 @@
-"""What a person tells the coordinator: deploy, roll back, scale, drain, set aside. One message, one answer; once."""
+"""Commands to the coordinator: deploy, roll back, scale, drain, set aside. One message and one answer, without
+retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each process of a cluster is told when it starts: who it is, whom it trusts, where things are. Data only."""
+"""Options of each process of a cluster: its identity, its trust, and the addresses it needs. Data only."""
 
 from __future__ import annotations
 

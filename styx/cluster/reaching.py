@@ -1,7 +1,6 @@
-"""Reaching the coordinator: dials it until it answers, and says what it waits for, each reason once.
+"""Reaching the coordinator: dials it until it answers, without giving up, and logs each reason for waiting once.
 
-Processes of a cluster are started together, so that nobody answers yet is told only after a while; a refusal at once.
-Never gives up.
+Processes of a cluster are started together, so a missing answer is logged only after a while, and a refusal at once.
 """
 
 from __future__ import annotations

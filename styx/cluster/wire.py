@@ -1,4 +1,4 @@
-"""What processes tell the coordinator and hear from it beside the protocol: who is who, which code runs, signs of life.
+"""Messages between processes and the coordinator besides the protocol's: identities, running code, signs of life.
 
 One payload is one message, msgpack arrays with a tag, over an authenticated connection. Data only; code travels as a
 signed package that is opaque here.

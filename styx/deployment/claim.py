@@ -1,8 +1,8 @@
-"""What a store belongs to: one deployment, written once, checked at each start.
+"""The claim of a store: the deployment that the store belongs to. It is written once and checked at each start.
 
 App and number of slots decide where an entity lives, and limits decide outcomes that a replay must repeat: none of them
-may change under data that is there, and what is there is never changed. Blocks; for a background thread. A store that
-is being restored has a claim that says so, and is nobody's.
+may change while the store has data. Blocks; for a background thread. A claim is never changed. The claim of a store
+that is being restored says so, and no engine may start on that store.
 """
 
 from __future__ import annotations

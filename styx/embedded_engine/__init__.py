@@ -1,4 +1,4 @@
 """The embedded engine: coordinator, one worker, log and store in the caller's process, on its event loop.
 
-A shell around the same protocol cores that a cluster runs; it never decides anything about a transaction.
+A shell around the same protocol cores that a cluster runs.
 """

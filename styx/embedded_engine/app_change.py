@@ -1,10 +1,10 @@
-"""Which code a start runs: recorded epochs on the code that ran them, and what follows on the app that was given.
+"""Which code a start runs: recorded epochs on the code that first ran them, and later epochs on the given app.
 
-A start with another app than the last one's is a planned change, as a deployment in a cluster is: what was recorded
-behind the snapshot runs on the code and limits of the version that recorded it, then a snapshot is taken behind which
+A start with another app than the last one's is a planned change, like a deployment in a cluster. The epochs recorded
+after the snapshot run on the code and limits of the version that recorded them. Then a snapshot is taken behind which
 nothing begins, and a new generation begins on it with the new version. An app that would lose entities, or that cannot
-read them, is refused before that. `begin` and `check` read and write the store, on its thread; the engine does what
-they say.
+read them, is refused beforehand. `begin` and `check` read and write the store, on its thread; the engine carries out
+their result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a data directory keeps of each version of its app: the declarations, the limits, and the code itself.
+"""The record that a data directory keeps of each version of its app: the declarations, the limits, and the code itself.
 
-A version's record is there before the first epoch that it runs. Which version runs, and from which snapshot on, the
-log's markers and the manifests say. Decides nothing; code in a record is unpacked by whoever needs it, not here.
+A version's record is written before the first epoch that the version runs. The log's markers and the manifests say
+which version runs, and from which snapshot on.
 """
 
 from __future__ import annotations

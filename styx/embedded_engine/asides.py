@@ -1,4 +1,4 @@
-"""Setting a request of an embedded engine aside, once that has ended: checked against its log and its snapshots.
+"""Setting a request of an embedded engine aside, once the engine has ended: checked against its log and its snapshots.
 
 Blocks. It takes effect with the next start.
 """

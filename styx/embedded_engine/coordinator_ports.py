@@ -1,5 +1,5 @@
-"""The coordinator's world in an embedded engine: one member in the same process, a log of its own. Only it can append
-there, so nobody has to be fenced.
+"""The coordinator's ports in an embedded engine: one member in the same process, and a log to which only this process
+can append, so no other process must be fenced.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What an embedded engine counts: plain integers, so that the hot path pays for an addition at most.
+"""An embedded engine's counters: plain integers, so that the hot path pays for an addition at most.
 
-Counted since the process started; decides nothing.
+They count since the process started.
 """
 
 from __future__ import annotations

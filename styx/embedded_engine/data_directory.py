@@ -1,7 +1,6 @@
 """The directory an embedded engine keeps its log and snapshots in, held by one engine at a time.
 
-The lock is the kernel's (flock), so it ends with its holder however that dies, and a stale lock file means
-nothing. Never touches anything in the directory but the file `lock`.
+The lock is the kernel's (flock), so it ends with its holder, however that dies, and a stale lock file means nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The engine's pass: once a turn of the event loop, events go into the cores until both are quiet.
 
-One pass takes the requests that came in, runs one slice of functions, hands the log what is new and says what became
-durable. It never blocks, and whatever goes wrong in it is reported: there is no task that could die unseen.
+One pass takes the requests that arrived, runs one slice of functions, hands new records to the log and reports those
+that became durable. It never blocks, and any failure in it is reported: there is no task that could die unseen.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The requests that the log holds beyond a snapshot, brought back in pieces, so that a long log never fills the memory.
 
-Reads the log in order and nothing else; what is new since the load goes to the worker directly.
+Requests that arrive after the load go to the worker directly.
 """
 
 from __future__ import annotations

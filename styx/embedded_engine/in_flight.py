@@ -1,7 +1,7 @@
-"""Requests under way: who waits for which reply, who is held back, and whose patience ends when.
+"""Requests under way: who waits for which reply, which requests are held back, and when each timeout ends.
 
-Bounded in number and bytes; what is over the bound waits outside of the engine, first come, first served. Never runs
-anything: a timeout ends the waiting, not the transaction.
+Bounded in number and bytes; requests over the bound wait outside of the engine, first come, first served. A timeout
+ends the waiting, not the transaction.
 """
 
 from __future__ import annotations

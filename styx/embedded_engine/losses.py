@@ -1,7 +1,6 @@
-"""What a data directory's entities would lose if an app took the place of the one that stored them: in words, or None.
+"""The entities of a data directory that would be lost if an app replaced the one that stored them: as a text, or None.
 
-An entity is lost if no operator of the app has its name, or if its key would be looked for elsewhere. Pure; reads
-declarations and the state, and changes neither.
+An entity is lost if the app lacks its operator, or if its key would be looked for in another slot. Pure.
 """
 
 from __future__ import annotations

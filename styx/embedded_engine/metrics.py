@@ -1,4 +1,4 @@
-"""The embedded engine's metrics in Prometheus' text format, made of plain numbers when somebody asks. Never counts."""
+"""The embedded engine's metrics in Prometheus' text format, computed when they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An embedded engine's options: their defaults, and what is refused at once. Opens nothing."""
+"""An embedded engine's options: their defaults, and the values that are refused at once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What an embedded engine does when a replay would give another reply than the one that was given: it does not start.
+"""The watch on an embedded engine's replay: if a reply differs from the given one, the engine does not start.
 
-Unless it was told to accept that: then it says each, and goes on. Reads the replies stream; writes nothing.
+If the engine was told to accept differences, it logs each of them and goes on.
 """
 
 from __future__ import annotations

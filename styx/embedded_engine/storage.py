@@ -1,4 +1,4 @@
-"""Where an embedded engine keeps its log and objects: in a directory, or in memory. Opens and lets go, nothing else."""
+"""The storage of an embedded engine's log and objects: a directory, or memory. Opening and closing it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The check of stored state at a start, beside a watchdog of its own: a `migrate=` that never ends is named and ended.
+"""The check of stored state at a start, under a separate watchdog: a `migrate=` that never ends is named and
+interrupted.
 
-What ran too long is among the findings. It changes nothing.
+Code that ran too long is among the findings.
 """
 
 from __future__ import annotations

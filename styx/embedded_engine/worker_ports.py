@@ -1,4 +1,4 @@
-"""The worker's world in an embedded engine: its coordinator in the same process, the log and store of the directory."""
+"""The worker's ports in an embedded engine: its coordinator in the same process, the log and store of the directory."""
 
 from __future__ import annotations
 

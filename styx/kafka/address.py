@@ -1,4 +1,4 @@
-"""Where Kafka is and how to connect: parsed from a URL and, for secrets, the environment. Connects to nothing."""
+"""The address of Kafka and the settings of a connection: parsed from a URL and, for secrets, the environment."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What can go wrong with the log in Kafka, beyond a broker that is away: that is a `ConnectionError` or `TimeoutError`.
+"""Errors of the log in Kafka, other than an unreachable broker, which is a `ConnectionError` or `TimeoutError`.
 
-Also which codes of the broker's answers pass by themselves. Never raises anything.
+Also the error codes of brokers that are temporary.
 """
 
 from __future__ import annotations

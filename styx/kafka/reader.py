@@ -1,10 +1,10 @@
 """Reading the log in Kafka from threads that may block: at recovery, all records that are there, in order (§7.1).
 
-It belongs to no consumer group and stores no offset. Asks for the next records while the last ones are taken apart.
-Waits for a broker that is away, but not for ever. Never repairs anything.
+It belongs to no consumer group and stores no offset. It asks for the next records while it decodes the last ones. It
+waits for an unreachable broker, but not for ever.
 
-Anybody may append requests. What else the log holds the engine alone has appended, and always within a transaction,
-which is how it is fenced: a record without one is a stranger's, and is passed over.
+Anybody may append requests. To the other topics only the engine appends, and always within a transaction, which is how
+it is fenced: a record outside of a transaction is a stranger's, and is skipped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tail of a topic: partitions read on from their offsets, for ever, with one fetch at a time to each broker.
 
-Nothing of an assignment is delivered after the next one, nor of a partition while it is paused. A broker that is away
-is waited for, for as long as it takes. Offsets are stored nowhere.
+No record of an assignment is delivered after the next assignment, and none of a partition while it is paused. The tail
+waits for an unreachable broker, for as long as it takes. Offsets are stored nowhere.
 """
 
 from __future__ import annotations

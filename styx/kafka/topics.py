@@ -146,7 +146,8 @@ class _Topic(NamedTuple):
 
 
 async def _described(session: KafkaSession, names: Mapping[str, Any], surely: bool = False) -> dict[str, _Topic]:
-    """Those that there are; `surely`: raises `ConnectionError` if the broker cannot say it of one now."""
+    """The existing topics among `names`. With `surely`, raises `ConnectionError` if the state of any topic is
+    unknown."""
     answer = await session.send_anywhere(MetadataRequest(list(names), allow_auto_topic_creation=False))
     described = {}
     for code, name, _, partitions in answer.topics:

@@ -1,8 +1,8 @@
 """Fetch and produce requests, written and read as the bytes they are on the wire.
 
 aiokafka interprets a schema for each field of each request, which costs several times as much as the rest of an
-exchange. One version of each is known here, from Kafka 2.1 on; to a broker without it aiokafka's own are sent. Records
-are none of its business.
+exchange. One version of each is known here, from Kafka 2.1 on; a broker without that version gets aiokafka's own
+requests. Records are opaque.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Produced(NamedTuple):
 
 
 class Fetch(FetchRequest):  # type: ignore[misc] # aiokafka has no types
-    """As aiokafka's; answered by `Fetched` or what aiokafka makes of it, of which the ends of an entry are the same."""
+    """Like aiokafka's. The reply is `Fetched`, or aiokafka's response, whose entries end with the same fields."""
 
     def prepare(self, versions: dict[int, tuple[int, int]]) -> Any:
         low, high = versions.get(self.API_KEY, (0, 0))
@@ -112,7 +112,7 @@ class Fetch(FetchRequest):  # type: ignore[misc] # aiokafka has no types
 
 
 class Produce(ProduceRequest):  # type: ignore[misc] # as above
-    """As aiokafka's; answered by `Produced` or what aiokafka makes of it, which begins in the same way."""
+    """Like aiokafka's. The reply is `Produced`, or aiokafka's response, which begins with the same fields."""
 
     def prepare(self, versions: dict[int, tuple[int, int]]) -> Any:
         low, high = versions.get(self.API_KEY, (0, 0))

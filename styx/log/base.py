@@ -1,4 +1,4 @@
-"""The replayable log: what the engine asks of it, whatever keeps the records (§7).
+"""The replayable log: the interface that the engine needs, whatever stores the records (§7).
 
 Requests, epoch records, replies and logged external results are appended to partitions of four streams and
 read back in order at recovery. The log never interprets a payload, never reorders a partition, and never

@@ -1,8 +1,8 @@
 """The record batch: consecutive records of one partition as one checksummed blob, the unit that a disk log
 stores.
 
-One blob instead of a row for each record, because every row inserted is a moment without the interpreter
-lock, and beside a busy engine each such moment costs the writer a whole switch interval. Never does I/O.
+One blob instead of a row for each record, because every row inserted is a moment without the interpreter lock, and
+beside a busy engine each such moment costs the writer a whole switch interval.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The durability mark: a tiny file beside the log that says how far the log was acknowledged.
 
-SQLite ends its write-ahead log at the first damaged frame and says nothing, so committed records can vanish.
-The mark is written after each commit and never before it: it may be behind the log (it is not synced) but
-never ahead, and a log that ends below its mark has lost records. Never holds anything that is needed to read
-the log.
+SQLite ends its write-ahead log at the first damaged frame and says nothing, so committed records can vanish. The mark
+is written after each commit and never before it: it may be behind the log (it is not synced) but never ahead, and a log
+that ends below its mark has lost records. The log can be read without the mark.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The log in memory, for engines without a data directory and for tests.
 
-A flushed record counts as durable, although nothing outlives the process. Never starts a thread: callbacks
-run inside `flush`.
+A flushed record counts as durable, although nothing outlives the process. There is no thread: callbacks run inside
+`flush`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The log tail: records appended in memory and not yet on the disk, with the bounds of every partition.
 
-The engine's thread appends and takes groups, a writer's thread reports groups committed; each number has one
-writing thread, so there is no lock. Never does I/O.
+The engine's thread appends and takes groups, a writer's thread reports groups committed; each number has one writing
+thread, so there is no lock.
 """
 
 from __future__ import annotations

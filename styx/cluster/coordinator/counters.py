@@ -1,6 +1,6 @@
-"""What a coordinator counts, over all its lives: recoveries and their causes, epochs, snapshots, deployments.
+"""A coordinator's counters, over all its lives: recoveries and their causes, epochs, snapshots, deployments.
 
-Looks at the protocol's core before and after each of its steps; the core never asks it.
+They compare the protocol's core before and after each of its steps.
 """
 
 from __future__ import annotations

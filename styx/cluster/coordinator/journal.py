@@ -1,7 +1,7 @@
 """The log as a cluster's coordinator writes it: fences, markers, notes, and the release of old records.
 
-Its producer is transactional: once another coordinator has taken it over, whatever this one appends is refused, and it
-ends. Paper sections 7.1 and 7.2.
+Its producer is transactional: once another coordinator has taken it over, every append of this one is refused, and this
+one ends. Paper sections 7.1 and 7.2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Connections of workers, gateways and operators to the coordinator, and what workers last said of themselves."""
+"""Connections of workers, gateways and operators to the coordinator, and the workers' last reports of themselves."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Whether log and store belong together: a log that has lost its end, or another one, is not gone on with.
+"""Whether log and store belong together: the coordinator refuses a log that has lost its end, or another log.
 
-A snapshot says where each stream of the log goes on behind it. In a shorter log that place comes again: requests up to
-it would be passed over, and markers of new generations would stand before it, which makes the snapshots void. Reads
-only.
+A snapshot contains the offset at which each stream of the log continues after it. A shorter log would reach that offset
+a second time: new requests before it would be skipped, and markers of new generations before it would make the
+snapshots void.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A coordinator's metrics, made of what it knows when somebody asks. Described in docs/metrics.md. Never counts."""
+"""A coordinator's metrics, computed when they are read. Described in docs/metrics.md."""
 
 from __future__ import annotations
 

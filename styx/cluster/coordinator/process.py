@@ -1,7 +1,7 @@
 """The coordinator process: takes over the deployment, listens for workers, and begins anew when the log was lost.
 
-Taking over is starting the coordinator's producer, which fences every older coordinator. One that is fenced itself
-ends: somebody else coordinates now.
+Taking over means starting the coordinator's producer, which fences every older coordinator. A coordinator that is
+fenced ends, because another one has taken over.
 """
 
 from __future__ import annotations

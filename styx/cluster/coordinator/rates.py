@@ -1,4 +1,4 @@
-"""How fast a cluster is: epochs and transactions a second, over the last few seconds. Samples; never reads a clock."""
+"""A cluster's rates: epochs and transactions a second, over the last few seconds. Pure: the caller gives the time."""
 
 from __future__ import annotations
 

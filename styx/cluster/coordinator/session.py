@@ -1,7 +1,7 @@
 """One life of the coordinator in a cluster: connections and bytes. A frame becomes an event, an effect a frame.
 
-From reading the metadata to losing the log, or to being fenced by another coordinator. Who takes part, which version
-runs and who leaves is the control plane's to say; it never sees a request.
+From reading the metadata to losing the log, or to being fenced by another coordinator. The control plane decides who
+takes part, which version runs and who leaves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What an operator has set aside through the coordinator, so that a cluster that a request holds up goes on.
+"""Setting requests aside through the coordinator, so that a cluster that a request holds up goes on.
 
-Reads and writes; `styx.cluster.asides` decides about the request, and the control plane what follows for the workers.
+`styx.cluster.asides` decides about the request, and the control plane decides what follows for the workers.
 """
 
 from __future__ import annotations

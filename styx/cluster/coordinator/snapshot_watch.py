@@ -1,4 +1,4 @@
-"""Whether snapshots succeed, and whether the store is there if they do not: for people, never for the protocol."""
+"""Whether snapshots succeed, and if not, whether the store is reachable: for people, never for the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a cluster as its coordinator knows it: plain data for people and programs. Reads; changes nothing."""
+"""The state of a cluster as its coordinator knows it: plain data for people and programs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The gateway process: follows the app that the coordinator deploys, and sends its requests to Kafka.
 
-An engine for the HTTP gateway that begins before it knows what to serve, and goes on with what it knows while the
-coordinator is away. Not when that is of a release with another version of the protocol: its workers might misread what
-is sent from here. Requests never pass the coordinator: the worker that owns their slot reads them from Kafka.
+An engine for the HTTP gateway. It starts before it knows which app to serve, and goes on with the last app while the
+coordinator is away. It refuses requests if the coordinator is of a release with another version of the protocol,
+because that release's workers might misread them. Requests never pass the coordinator: the worker that owns their slot
+reads them from Kafka.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a gateway in a cluster knows of requests on their way through Kafka, for Prometheus. Never counts."""
+"""A gateway's metrics of requests on their way through Kafka, for Prometheus."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Lets requests wait for each other before they begin an epoch: group commit, for clusters of several workers.
 
 An epoch costs every worker a frame to each of the others, a record and two messages to the coordinator, whatever its
-size. Under load, the next one therefore begins no sooner than a while after the last, the longer the more workers there
-are. Requests that are on their own do not wait. Only holds back what has been fetched; never drops or reorders it.
+size. So under load the next epoch begins only some time after the last one; the more workers there are, the longer that
+time. Single requests do not wait. Fetched requests are only held back, never dropped or reordered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How fast a worker checks its state while it serves: a slice now and then, short enough that nobody waits for it.
+"""The pace at which a worker checks its state while it serves: a slice now and then, too short to be noticed.
 
-On the protocol's own thread: another one would take the interpreter away from it for five milliseconds at a time.
-Decides nothing but when, and how much.
+The check runs on the protocol's thread: another thread would take the interpreter from the protocol for five
+milliseconds at a time.
 """
 
 from __future__ import annotations

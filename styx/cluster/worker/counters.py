@@ -1,6 +1,7 @@
-"""What a worker counts: plain integers, so that the hot path pays for an addition at most. Never read by the protocol.
+"""A worker's counters: plain integers, so that the hot path pays for an addition at most. The protocol never reads
+them.
 
-Counted since the process started, over all registrations.
+They count since the process started, over all registrations.
 """
 
 from __future__ import annotations

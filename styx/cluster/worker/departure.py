@@ -1,6 +1,6 @@
-"""Whether this worker process is to end, and whether its slots are others' by now. Decides nothing.
+"""Whether this worker process has been told to end, and whether other workers have its slots by now.
 
-It outlives registrations: a process that was told to leave says so again wherever it registers anew.
+It outlives registrations: a process that was told to leave says so again at each new registration.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Where a worker's epochs spend their time: each instant of an epoch belongs to one span, so the spans add up to it.
+"""The spans of a worker's epochs: each instant of an epoch belongs to one span, so the spans add up to the epoch.
 
-Is told of changes and reads the clock once for each; never looks at a transaction.
+The clock is read once for each change of span.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Watches a worker's epochs from outside: how long their parts take, how large they are, how their transactions end.
 
-Over all registrations of the process. Told by the core and by the session; the protocol never asks it. The clock
-is read once for each part of an epoch, and for a transaction not at all.
+It counts over all registrations of the process. The core and the session report to it; the protocol never reads it. The
+clock is read once for each part of an epoch, and never for a transaction.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a worker has for one generation only: an appender of its own, its peers, its feed, and the load that begins it.
+"""A worker process's resources for one generation: its appender, its peers, its feed, and the load that begins it.
 
-A generation that ends leaves nothing behind: its appender is fenced, its feed is moved, its ends are not told. Paper
-section 7.2.
+A generation that ends leaves nothing behind: its appender is fenced, its feed is moved, and its pending notifications
+are dropped. Paper section 7.2.
 """
 
 from __future__ import annotations

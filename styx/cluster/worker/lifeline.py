@@ -1,8 +1,8 @@
-"""A worker's second connection to the coordinator, on a thread of its own: it tells of functions that hold it up.
+"""A worker's second connection to the coordinator, on a separate thread: it reports functions that hold up the worker.
 
-While one runs, the worker's event loop gives no sign of life; its watchdog does so here, as long as a function is all
-that holds it up, and not for ever (`styx.model.patience`). A process that stands still, or whose protocol does, says
-nothing here either. Decides nothing.
+While such a function runs, the worker's event loop gives no sign of life. Its watchdog does so here, as long as only a
+function holds up the worker, and not for ever (`styx.model.patience`). A process that stands still, or whose protocol
+does, is silent here, too.
 """
 
 from __future__ import annotations

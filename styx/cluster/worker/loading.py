@@ -1,7 +1,7 @@
 """Loading a generation's slots: snapshot, recorded epochs, and which replies stand in the log. Blocks; on threads.
 
-Reads only. What it cannot reach it raises as `OSError`, to be tried again; what is damaged it answers. Paper section
-7.2.
+If log or store is out of reach, it raises `OSError`, and the load is tried again; damage is part of the answer. Paper
+section 7.2.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Loaded(NamedTuple):
 def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> Loaded:
     """Answers `LoadState`. Raises `OSError` if log or store are out of reach.
 
-    The log's few answers take as long as many entities: another thread waits for them while this one decodes state.
+    Reading the log takes as long as decoding the state, so they run in parallel: another thread reads the log.
     """
 
     def reply_ends() -> list[int]:

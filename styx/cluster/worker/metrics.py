@@ -1,4 +1,4 @@
-"""A worker's metrics, made of what it has counted when somebody asks. Described in docs/metrics.md. Never counts."""
+"""A worker's metrics, computed from its counters when they are read. Described in docs/metrics.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a worker process has for its whole life, over all its registrations: where log, store and peers are.
-
-Holds and hands out; never speaks to the coordinator.
-"""
+"""A worker process's resources for its whole life, over all its registrations: log, store and addresses of peers."""
 
 from __future__ import annotations
 

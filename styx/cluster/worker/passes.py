@@ -1,7 +1,7 @@
 """The worker's pass: once a turn of the event loop, events go into the core until it is quiet, and its effects out.
 
-Everything that happens to the protocol happens in a pass, signs of life included: a worker whose passes have stopped,
-for whatever reason, is silent, and is replaced. Whatever a pass raises ends the registration, loudly.
+All work of the protocol happens in a pass, signs of life included: a worker whose passes have stopped, for any reason,
+is silent, and is replaced. Any exception in a pass ends the registration and is logged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Connections to the other workers of the generation: one a pair, dialled by whoever has the lower number.
+"""Connections to the other workers of the generation: one for each pair, dialled by the worker with the lower number.
 
-A broken one is reported once and never mended within its generation: frames that were on their way are lost, and only
-a new generation makes up for that. Never looks into a frame's content.
+A broken connection is reported once and never repaired within its generation: frames on their way are lost, and only a
+new generation makes up for them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A worker process: registers with the coordinator, serves its registration, and registers anew when that ends.
 
-It never keeps state from one registration to the next: what it owns is decided, and loaded, anew each time.
+It keeps no state from one registration to the next: each time its slots are assigned and loaded anew.
 """
 
 from __future__ import annotations

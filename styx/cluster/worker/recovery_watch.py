@@ -1,8 +1,8 @@
-"""What a cluster's worker finds wrong with an app's functions when it recovers, told to whoever runs the cluster.
+"""Faults of an app's functions that a cluster's worker finds when it recovers, reported to the cluster's operators.
 
-A recovery that ended because of it could never be repeated with success, and whoever can deploy a better version needs
-a cluster for it. So each thing is told as an error and counted, and the worker goes on: a reply that stands in the log
-stays, and nobody is given another one. Reads the log; decides nothing.
+If such a fault ended the recovery, no recovery could ever succeed, and a better version can be deployed only to a
+running cluster. So each fault is logged as an error and counted, and the worker goes on. A reply in the log stays, and
+no client is given another one.
 """
 
 from __future__ import annotations

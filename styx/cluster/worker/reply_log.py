@@ -1,7 +1,6 @@
-"""Replies on their way into the log, each to the partition its requester listens on; and what of them is durable.
+"""Replies on their way into the log, each to the partition its requester listens on; and which of them are durable.
 
-Knows for each partition an offset before all replies still to come, which is where a recovery has to look. Decides
-nothing about replies. Paper section 7.4.
+For each partition it knows an offset that precedes all later replies; a recovery reads from there. Paper section 7.4.
 """
 
 from __future__ import annotations

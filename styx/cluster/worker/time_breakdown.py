@@ -1,6 +1,7 @@
-"""What a worker's time goes into: functions, state, the network, the protocol, waiting; measured in one epoch of many.
+"""The breakdown of a worker's time: functions, state, the network, the protocol, waiting; measured in one epoch of
+many.
 
-The shares are those of the paper's Table 3. Sums up what it is told; never decides what is timed.
+The shares are those of the paper's Table 3.
 """
 
 from __future__ import annotations

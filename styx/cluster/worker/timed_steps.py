@@ -1,4 +1,4 @@
-"""Steps of the worker's protocol, timed: by the watch, and for whoever sets the pace of checks of the state.
+"""Timed steps of the worker's protocol, for the watch and for the pace of state checks.
 
 The protocol itself reads no clock.
 """
