@@ -124,6 +124,11 @@ class Coordinator:
         return self._course.completed
 
     @property
+    def unstored(self) -> bool:
+        """Epochs have closed that are in no snapshot, nor in the one under way: some `Tick` will begin one."""
+        return self.epoch > self.clock.epoch
+
+    @property
     def workers_wanted(self) -> int:
         """Workers that share the slots if there are enough; all that may, where their number is not given."""
         return self.membership.target if self.membership.wanted is None else self.membership.wanted

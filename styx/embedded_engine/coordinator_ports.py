@@ -60,7 +60,6 @@ class OneMember:
             self._counters.snapshot_at_s = self._now_us() / 1e6
         else:
             self._counters.snapshots_failed += 1
-            self._counters.ended_at_snapshot = -1
 
     def expel(self, effect: Expel) -> NoReturn:
         """As `Members.expel`."""

@@ -36,7 +36,5 @@ class Counters:
     """The epoch of the snapshot that this start began on."""
     replayed: int | None = None
     """Recorded epochs that it ran again; None until it has."""
-    ended_at_snapshot: int = 0
-    """Transactions that had ended when the last snapshot began; -1 after it failed."""
     snapshot_at_s: float | None = None
     """When the last snapshot became complete, in seconds since 1970; None if none has since the start."""

@@ -298,9 +298,9 @@ class EmbeddedEngine:
             return
         if self._requests.held:
             self._intake.admit_held()
-        if self._snapshot_timer is None and self._dirty:
-            # Only while there is something new: an idle engine sleeps.
-            self._snapshot_timer = self._loop.call_later(self.snapshot_interval, self._snapshot_due)
+        if self._snapshot_timer is None and self.coordinator.unstored:
+            # Only while there is something new: an idle engine sleeps, and its coordinator hears of no time.
+            self._snapshot_timer = self._loop.call_later(self.snapshot_interval, self._tick)
         for condition, future in self._awaited:
             if not future.done() and condition():
                 future.set_result(None)
@@ -350,28 +350,19 @@ class EmbeddedEngine:
     # Snapshots ---------------------------------------------------------------------------------------------
 
     @property
-    def _dirty(self) -> bool:
-        """Transactions have ended that no snapshot holds, nor the one under way."""
-        return self.worker.transactions_ended != self.counters.ended_at_snapshot
-
-    @property
     def _stored(self) -> bool:
-        return not self._dirty and self.coordinator.ledger.under_way is None
+        return not self.coordinator.unstored and self.coordinator.ledger.under_way is None
 
-    def _snapshot_due(self) -> None:
+    def _tick(self) -> None:
         self._snapshot_timer = None
-        if self._dirty:
-            self._want_snapshot()
-
-    def _want_snapshot(self) -> None:
         self._drive.to_coordinator(Tick(self._loop.time()))
-        self._drive.to_coordinator(SnapshotWanted())
 
     async def snapshot(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
         """Takes a snapshot now, if anything is new; whether all there is was stored within `timeout` seconds."""
         failed = self.counters.snapshots_failed
-        if self._dirty:
-            self._want_snapshot()
+        if self.coordinator.unstored:
+            self._drive.to_coordinator(Tick(self._loop.time()))
+            self._drive.to_coordinator(SnapshotWanted())
         await self._until(lambda: self._stored or self.counters.snapshots_failed > failed, timeout)
         return self._stored
 

@@ -150,7 +150,6 @@ class EngineJournal:
         """As `WorkerJournal.ends`."""
         for each in wanted.slots:
             self._external_log.cut(each.slot, wanted.epoch, [pending.tid for pending in each.pending])
-        self._counters.ended_at_snapshot = self._core.transactions_ended
         replies = {each.slot: {each.slot: self._log.bounds(Stream.REPLIES, each.slot)[1]} for each in wanted.slots}
         return LogEnds(self._log.bounds(Stream.EPOCHS, EPOCHS_PARTITION)[1], replies)
 

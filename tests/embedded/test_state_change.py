@@ -58,7 +58,7 @@ async def test_what_was_converted_is_stored_before_the_function_goes(edited: Edi
     client = edited.open(edited.app(f"Operator('acc', state_type=Account{migrate})", get, more=typed))
     async with client:
         assert client.entity("acc", "k").count == 5
-        assert not client.engine._dirty
+        assert not client.engine.coordinator.unstored
         if end == "crash":
             await client.engine._until(lambda: client.engine._stored, 60)
             client.crash()
