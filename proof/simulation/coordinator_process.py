@@ -25,7 +25,7 @@ from styx.log.base import Stream
 from styx.protocol.manifest import Manifest
 from styx.protocol.messages import LoadFailed, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote, encode
-from styx.snapshot import manifest as metadata
+from styx.snapshot.manifest import beginning, read_generations, read_manifests
 
 if TYPE_CHECKING:
     from proof.simulation.world import World
@@ -129,11 +129,11 @@ class CoordinatorProcess:
             self._identity = log.take_over(COORDINATOR)
 
         def answer(read: tuple[list[Manifest], list[str]]) -> None:
-            self.give(metadata.beginning(*read, metadata.read_generations(log.records)))
+            self.give(beginning(*read, read_generations(log.records)))
             if self.alive:
                 self.world.coordinator_started()
 
-        self.world.store.run(lambda: metadata.read_manifests(objects), answer, self._read_metadata)
+        self.world.store.run(lambda: read_manifests(objects), answer, self._read_metadata)
 
     # Members and operators ---------------------------------------------------------------------------------
 

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from styx.backup.copying import for_each, persistently
 from styx.backup.index import Damaged, Entry, Index, is_whole, object_name
-from styx.backup.parts import check_object, parts_of
 from styx.backup.restored import restored_manifest
 from styx.deployment.claim import NAME as CLAIM_NAME
 from styx.deployment.claim import Claim, decode_claim, encode_claim, read_claim
@@ -27,7 +26,8 @@ from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import existing_topics, topics_of
 from styx.protocol.manifest import Manifest
 from styx.snapshot.manifest import decode_manifest, encode_manifest, manifest_name
-from styx.snapshot.part import SLOT_PREFIX, ObjectCorrupt
+from styx.snapshot.part import SLOT_PREFIX, ObjectCorrupt, check_object
+from styx.snapshot.spans import parts_of
 from styx.store.base import NotFound, Store, StoreReader
 
 

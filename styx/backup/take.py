@@ -25,7 +25,6 @@ from styx.backup.index import (
     index_name,
     object_name,
 )
-from styx.backup.parts import Parts, check_object, parts_of
 from styx.backup.places import check_place
 from styx.deployment.claim import NAME as CLAIM_NAME
 from styx.deployment.claim import Claim, encode_claim, read_claim
@@ -34,7 +33,8 @@ from styx.deployment.versions import load_version, version_before, version_name
 from styx.errors import ConfigurationError
 from styx.protocol.manifest import Manifest
 from styx.snapshot.manifest import encode_manifest, manifest_name, newest_first, read_manifests
-from styx.snapshot.part import ObjectCorrupt
+from styx.snapshot.part import ObjectCorrupt, check_object
+from styx.snapshot.spans import Parts, parts_of
 from styx.store.base import NotFound, Store, StoreReader
 from styx.version import __version__
 

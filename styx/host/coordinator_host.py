@@ -29,9 +29,9 @@ from styx.coordinator.events import (
 )
 from styx.host.ports import CoordinatorJournal, Identity, Members, Objects, Operator
 from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
-from styx.snapshot import manifest as metadata
+from styx.snapshot.manifest import manifest_name, write_manifest
 from styx.snapshot.part import SLOT_PREFIX, unneeded
-from styx.snapshot.stored_parts import check_stored
+from styx.snapshot.store import check_stored
 
 
 class CoordinatorHost:
@@ -113,7 +113,7 @@ class CoordinatorHost:
 
         def write() -> None:
             check_stored(store, manifest)
-            metadata.write_manifest(store, manifest)
+            write_manifest(store, manifest)
 
         def answer(stored: bool) -> None:
             self._give(ManifestStored(manifest.generation, manifest.epoch, stored))
@@ -122,7 +122,7 @@ class CoordinatorHost:
         self._objects.submit(what, write, lambda _: answer(True), lambda _: answer(False))
 
     def _delete_manifest(self, effect: DeleteManifest) -> None:
-        self._delete([metadata.manifest_name(effect.generation, effect.epoch)])
+        self._delete([manifest_name(effect.generation, effect.epoch)])
 
     def _delete_objects(self, effect: DeleteObjects) -> None:
         self._delete(effect.names)

@@ -101,3 +101,10 @@ def decode_delta(ref: ObjectRef, data: bytes | memoryview) -> Delta:
         delta.setdefault(operator, {}).update(zip(keys, values, strict=True))
         position = end
     return delta
+
+
+def check_object(refs: Iterable[ObjectRef], data: bytes) -> None:
+    """Raises `ObjectCorrupt` if one of these parts is not in the object as it was stored."""
+    view = memoryview(data)
+    for ref in refs:
+        check_part(ref, view[ref.start : ref.start + ref.size])

@@ -1,4 +1,4 @@
-"""Which bytes of which stored objects a load needs, in the order in which it applies them.
+"""Which bytes of which stored objects a snapshot needs, for a load in the order in which it applies them.
 
 A worker's slots stand side by side in an object, so that one request fetches them all. Pure. Paper section 7.1.
 """
@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from styx.protocol.manifest import Manifest, ObjectRef
 from styx.snapshot.part import written_at
+
+Parts = dict[str, list[ObjectRef]]
+"""By name of the object."""
 
 
 class Span(NamedTuple):
@@ -36,3 +39,12 @@ def spans(manifest: Manifest | None, slots: Collection[int]) -> list[Span]:
 def _span(name: str, parts: list[tuple[int, ObjectRef]]) -> Span:
     start = min(ref.start for _, ref in parts)
     return Span(name, start, max(ref.start + ref.size for _, ref in parts) - start, parts)
+
+
+def parts_of(manifest: Manifest) -> Parts:
+    """All that a recovery would read, by object, the oldest object first."""
+    parts: Parts = {}
+    for slot in manifest.slots:
+        for ref in slot.objects:
+            parts.setdefault(ref.name, []).append(ref)
+    return dict(sorted(parts.items()))

@@ -20,7 +20,7 @@ from styx.protocol import messages as protocol
 from styx.schema import description, state_findings
 from styx.sequencer import epoch_record
 from styx.sequencer import external_record as record
-from styx.snapshot import manifest as metadata
+from styx.snapshot import manifest as snapshot_manifest
 from styx.snapshot import part as snapshot_object
 from styx.transport import handshake
 
@@ -30,7 +30,7 @@ MODULES = (
     *(wire, protocol, manifest, frames, handshake, limits),
     *(messages, epoch_record, record, call_spec, claim, description, package_format, state_findings),
 )
-FORMATS = (snapshot_object.MAGIC, metadata._MAGIC, package_format.MAGIC)
+FORMATS = (snapshot_object.MAGIC, snapshot_manifest._MAGIC, package_format.MAGIC)
 DIGESTS = {3: "92fcaa1428ed3030d7e07845"}
 """Of `text()`, for the present version. Older ones need not stay."""
 _MODULE = re.compile(r"\bstyx(\.\w+)*\.(?=[A-Z])")

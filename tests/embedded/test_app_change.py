@@ -14,9 +14,8 @@ import pytest
 
 from styx.embedded_engine import app_change, app_record
 from styx.errors import ConfigurationError, EngineFailed
-from styx.host import background
+from styx.host import background, coordinator_host
 from styx.model.limits import Limits
-from styx.snapshot import manifest as metadata
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker.events import AppendEpochRecord
 from styx.worker.worker import Worker
@@ -383,7 +382,7 @@ async def test_a_store_that_fails_at_the_change(edited: Edited, monkeypatch: pyt
     await _crash(edited.open(_times(edited, 2)), ("a", "note", 5))
     monkeypatch.setattr(background, "FIRST_PAUSE_SECONDS", 0.0)
     with monkeypatch.context() as patch:
-        patch.setattr(metadata, "write_manifest", _full)
+        patch.setattr(coordinator_host, "write_manifest", _full)
         with pytest.raises(EngineFailed, match="the snapshot before the new version of the app could not be stored"):
             async with edited.open(_times(edited, 3)):
                 pass

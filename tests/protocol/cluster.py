@@ -38,7 +38,7 @@ from styx.protocol.frames import ExternalOutcome, Frame
 from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker, SnapshotNote, Verdicts
-from styx.snapshot import manifest as metadata
+from styx.snapshot.manifest import beginning, read_generations, read_manifests
 from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
@@ -108,9 +108,9 @@ class Cluster:
         self.coordinator = Coordinator(self.n_slots, self.workers_expected, interval_s)
         objects = Objects(self.storage.store, self._submit)
         self._coordinator_host = CoordinatorHost(self.coordinator, self, self, objects, self, self.to_coordinator)
-        manifests, damaged = metadata.read_manifests(self.storage.store)
+        manifests, damaged = read_manifests(self.storage.store)
         self.trace += [f"c: finds {name.rsplit('/')[-1].lstrip('0')} damaged" for name in damaged]
-        self.to_coordinator(metadata.beginning(manifests, damaged, metadata.read_generations(self.storage.log)))
+        self.to_coordinator(beginning(manifests, damaged, read_generations(self.storage.log)))
         for worker in sorted(self.processes):
             self.connect(worker)
 

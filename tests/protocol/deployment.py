@@ -35,8 +35,8 @@ from styx.protocol.frames import ExternalOutcome, Frame
 from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote
-from styx.snapshot import manifest as metadata
 from styx.snapshot.load import load_state
+from styx.snapshot.manifest import beginning, read_generations, read_manifests
 from styx.store.memory import MemoryStore
 from styx.testing.history import HistoryReport, check_history
 from styx.testing.serial import ExternalResult
@@ -106,9 +106,7 @@ class Deployment:
         self.coordinator = Coordinator(self.slots, self.n_workers, snapshot_interval_s=1_000_000.0)
         objects = Objects(self.store, self._submit)
         self._coordinator_host = CoordinatorHost(self.coordinator, self, self, objects, self, self.to_coordinator)
-        self.to_coordinator(
-            metadata.beginning(*metadata.read_manifests(self.store), metadata.read_generations(self.log))
-        )
+        self.to_coordinator(beginning(*read_manifests(self.store), read_generations(self.log)))
         for worker in self.workers:
             self.to_coordinator(WorkerJoined(worker.id))
         self.run()

@@ -23,8 +23,8 @@ from styx.coordinator.events import Effect, ReleaseLog
 from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.protocol.manifest import Manifest
 from styx.protocol.messages import LoadFailed
-from styx.snapshot import manifest as metadata
 from styx.snapshot import store as snapshot_io
+from styx.snapshot.manifest import MANIFEST_PREFIX, beginning, read_generations, read_manifests
 from styx.snapshot.part import SLOT_PREFIX
 from styx.store import MemoryStore
 from tests.simulation.mutation import Mutation
@@ -68,8 +68,8 @@ def fallbacks(monkeypatch: pytest.MonkeyPatch) -> list[Manifest]:
 
     def read_metadata(self: CoordinatorProcess) -> None:
         store, rng = self.world.store.objects, self.world.rng
-        manifests = metadata.read_manifests(store)
-        started = metadata.beginning(*manifests, metadata.read_generations(self.world.log.records))
+        manifests = read_manifests(store)
+        started = beginning(*manifests, read_generations(self.world.log.records))
         newest, older = started.manifests[:1], started.manifests[1:]
         names = objects_of(newest) - objects_of(older) - damaged
         if older and names and rng.random() < 0.7:
@@ -142,7 +142,7 @@ def refused_start(seed: int) -> tuple[set[str], set[str]]:
     world = simulation.world
     simulation.run(check=True)
     store = world.store.objects
-    newest, *older = store.list(metadata.MANIFEST_PREFIX)[::-1]
+    newest, *older = store.list(MANIFEST_PREFIX)[::-1]
     store.put(newest, b"damaged")
     assert older
     for name in store.list(SLOT_PREFIX):

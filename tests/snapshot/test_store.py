@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from styx.protocol.manifest import SlotPart
+from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest, SlotPart
 from styx.snapshot import store as snapshot_io
 from styx.snapshot.part import decode_delta
-from styx.snapshot.store import store_slots
+from styx.snapshot.store import check_stored, store_slots
 from styx.store import MemoryStore
 from styx.worker.events import SlotContent, StoreSlots
 from styx.worker.slot import Delta
@@ -67,3 +67,25 @@ def test_generations_and_workers_have_objects_of_their_own() -> None:
         for worker in (0, 1):
             stored(store, {worker: changed(b"1")}, generation, worker)
     assert len(store.list("")) == 4
+
+
+# No manifest counts on objects that are in another store than the coordinator's --------------------------------
+
+
+def snapshot(*stored: str | None) -> Manifest:
+    refs = [None if name is None else ObjectRef(name, 4, b"") for name in stored]
+    older = ObjectRef("slots/older", 4, b"")
+    parts = [SlotPart(slot, 0, [], 0, {}, ref) for slot, ref in enumerate(refs)]
+    return Manifest(1, 5, 9, [SlotManifest(part, [older]) for part in parts])
+
+
+def test_what_is_new_must_be_there() -> None:
+    store = MemoryStore()
+    store.put("slots/a", b"aaaa")
+    check_stored(store, snapshot("slots/a", None, "slots/a"))
+    with pytest.raises(OSError, match=r"slots/b.*do all workers use the coordinator's store"):
+        check_stored(store, snapshot("slots/a", "slots/b"))
+
+
+def test_slots_without_changes_store_nothing() -> None:
+    check_stored(MemoryStore(), snapshot(None, None))

@@ -40,7 +40,7 @@ from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import ROUTING_KEY, ensure_topics, topics_of
 from styx.model.app import App
 from styx.schema.description import routing_table
-from styx.snapshot import manifest as metadata
+from styx.snapshot.manifest import beginning, read_generations, read_manifests
 from styx.store.base import Store
 from styx.transport import Connection, Hello, Listener, listen
 
@@ -154,7 +154,7 @@ class CoordinatorProcess:
             own = Claim(wanted.app, wanted.n_slots, wanted.reply_partitions, wanted.limits)
             found = await background.run(lambda: claim(store, own))
             deployment = Deployment(found.app, found.n_slots, found.reply_partitions, found.limits or wanted.limits)
-            manifests, _ = await background.run(lambda: metadata.read_manifests(store))
+            manifests, _ = await background.run(lambda: read_manifests(store))
             # First of all: topics that are made anew would hide that they were lost.
             await check_reach(options.log, self.topics, manifests)
             await ensure_topics(
@@ -187,13 +187,13 @@ class CoordinatorProcess:
         """(what to begin from; what epochs ran on that may be run again)."""
         reader = KafkaReader(self._options.log, self.topics)
         try:
-            generations = metadata.read_generations(reader)
+            generations = read_generations(reader)
         finally:
             reader.close()
-        manifests, damaged = metadata.read_manifests(store)
+        manifests, damaged = read_manifests(store)
         for name in damaged:
             _log.warning("the manifest %s is damaged: its checksum does not match; trying the one before it", name)
-        started = metadata.beginning(manifests, damaged, generations)
+        started = beginning(manifests, damaged, generations)
         check_begun(started, self.topics)
         if not (started.generation or started.manifests):
             # The first version stands in the store alone, until the first generation's marker names it.
