@@ -54,7 +54,12 @@ def test_an_sdist_has_what_builds_tests_and_describes_it(tmp_path: Path) -> None
 def test_a_wheel_is_of_source_for_any_interpreter_unless_it_is_told_to_compile(tmp_path: Path) -> None:
     wheel = _build("wheel", tmp_path, STYX_COMPILE="0")
     assert wheel.name == f"styx_dataflow-{__version__}-py3-none-any.whl"
-    assert not [name for name in zipfile.ZipFile(wheel).namelist() if "styx/_compiled" in name]
+    names = zipfile.ZipFile(wheel).namelist()
+    assert not [name for name in names if "styx/_compiled" in name]
+    assert {name.partition("/")[0] for name in names} == {"styx", f"styx_dataflow-{__version__}.dist-info"}
+    in_wheel = {name for name in names if name.startswith("styx/")}
+    in_repository = {str(path.relative_to(ROOT)) for path in (ROOT / "styx").rglob("*.py")}
+    assert {name for name in in_wheel if name.endswith(".py")} == in_repository
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Tools to test an app, and to prove an engine right: the serial reference, the history checker and random programs."""
+"""Tools to test an app: an embedded cluster, the serial reference, and the checker of whole histories."""
 
 from __future__ import annotations
 
