@@ -28,12 +28,12 @@ from styx.gateway.status import result_json
 from styx.kafka.fetch import Chunk
 from styx.messages import Request, decode_request, encode_request
 from styx.protocol.manifest import PendingTransaction
+from styx.state.slot_state import SlotState
 from styx.transport.address import parse_address
 from styx.transport.frame import UNAUTHENTICATED_FRAME_BYTES_MAX, FrameReader, FrameTooLarge, take_frame
 from styx.values.codec import decode_plain, shown
 from styx.worker.admission import Admission
 from styx.worker.reply_memory import ReplyMemory
-from styx.worker.slot import Slot
 from tests.gateway.fake_engine import FakeEngine
 
 TIMES_LONGER = 8
@@ -289,7 +289,7 @@ def test_records_of_the_requests(field: str) -> None:
 
     check_linear(admit, record)
     check_linear(
-        lambda payload: admission.admit(0, 1, (0, 0, payload), ReplyMemory(Slot(0), 10, 10**9)),
+        lambda payload: admission.admit(0, 1, (0, 0, payload), ReplyMemory(SlotState(), 10, 10**9)),
         record,
     )
 

@@ -31,7 +31,7 @@ def time_both(
     state = {key: encode_strict({"balance": START_BALANCE}) for key in range(keys)}
     engine = EngineLoop(app)
     for key, value in state.items():
-        engine.worker.slots[account.partition_of(key, 4) % 4].table("account")[key] = value
+        engine.worker.slots[account.partition_of(key, 4) % 4].state.table("account").commit(-1, {key: value})
     expected: list[bytes] = []
     given: list[bytes] = []
     bare_s = cpu_seconds(lambda: expected.extend(bare_loop(requests, state)))
@@ -63,7 +63,7 @@ def _check(given: list[bytes], expected: list[bytes], engine: EngineLoop, state:
     """The engine has done the same work: as many replies, all committed, no money made or lost."""
     assert len(given) == len(expected)
     assert all(decode_reply(data).error is None for data in given)
-    assert sum(len(slot.table("account")) for slot in engine.worker.slots.values()) == len(state)
+    assert sum(len(slot.state.table("account")) for slot in engine.worker.slots.values()) == len(state)
 
 
 def _figure(values: list[float]) -> str:

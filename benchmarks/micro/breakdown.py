@@ -68,7 +68,7 @@ def run(keys: int, count: int) -> dict[str, float]:
     engine = EngineLoop(app)
     for key in range(keys):
         slot = engine.worker.slots[account.partition_of(key, 4) % 4]
-        slot.table("account")[key] = encode_strict({"balance": START_BALANCE})
+        slot.state.table("account").commit(-1, {key: encode_strict({"balance": START_BALANCE})})
     clock = Clock()
     restore = _watch(engine, clock)
     tune_collector()

@@ -20,6 +20,7 @@ from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
+from styx.state.slot_state import SlotState
 from styx.store.memory import MemoryStore
 from styx.worker.events import (
     AppendEpochRecord,
@@ -115,7 +116,11 @@ class _WorkerWorld:
         return LogEnds(0, {each.slot: {} for each in wanted.slots})
 
     def load(self, wanted: LoadState, loaded: Callable[[StateLoaded | StateUnusable], None]) -> None:
-        loaded(StateLoaded(wanted.generation, -1, 0, {slot: LoadedSlot({}, 0, []) for slot in wanted.slots}, [], {}))
+        loaded(
+            StateLoaded(
+                wanted.generation, -1, 0, {slot: LoadedSlot(SlotState(), 0, []) for slot in wanted.slots}, [], {}
+            )
+        )
 
     def differs(self, effect: ReplyDiffers) -> NoReturn:
         raise AssertionError(f"nothing is replayed: {effect}")

@@ -37,7 +37,7 @@ def run(keys: int, count: int) -> None:
     engine = EngineLoop(app)
     for key in range(keys):
         slot = engine.worker.slots[account.partition_of(key, 4) % 4]
-        slot.table("account")[key] = encode_strict({"balance": START_BALANCE})
+        slot.state.table("account").commit(-1, {key: encode_strict({"balance": START_BALANCE})})
     assert len(engine.run(routed[:count])) == count
 
 

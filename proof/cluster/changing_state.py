@@ -35,7 +35,7 @@ from styx.deployment.package import pack
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.schema.state_check import check_tables
-from styx.snapshot.load import read_tables
+from styx.snapshot.load import read_states
 from styx.snapshot.manifest import newest_first, read_manifests
 from styx.testing.patience import PATIENCE_SECONDS
 
@@ -287,8 +287,9 @@ def _check(cluster: ClusterUnderTest, keys: int, sums: dict[int, int]) -> None:
     decode = app.operators["account"].decode_state
     found = {}
     slots = range(cluster.options.slots)
-    for tables in read_tables(newest_first(manifests)[0], slots, store).values():
-        for key, data in tables.get("account", {}).items():
+    newest = newest_first(manifests)[0]
+    for state in read_states(newest, slots, store).values():
+        for key, data in state.table("account").at(newest.epoch).items():
             account = decode(data)
             assert app.operators["account"].encode_state(account) == data, "it is not in the last form"
             found[key] = account.mills

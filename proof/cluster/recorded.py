@@ -16,12 +16,11 @@ from styx.messages import ReplyRecord, Request, decode_reply, decode_request
 from styx.protocol.frames import decode_outcome
 from styx.protocol.manifest import Manifest
 from styx.sequencer.external_record import decode_external
-from styx.snapshot.load import read_tables
+from styx.snapshot.load import read_states
 from styx.snapshot.manifest import read_manifests
 from styx.store.base import Store
 from styx.testing.recorded_history import HistoryReleased
 from styx.testing.serial import ExternalResult, State
-from styx.worker.slot import Slot
 
 _NOT_REQUESTS: Final = (msgspec.DecodeError, ValueError, RecursionError)
 
@@ -80,10 +79,8 @@ def newest_manifest(store: Store) -> Manifest | None:
 def snapshot_state(store: Store, manifest: Manifest) -> State:
     """The state of all entities in a snapshot."""
     state: State = {}
-    for index, tables in read_tables(manifest, range(len(manifest.slots)), store).items():
-        slot = Slot(index)
-        slot.load(tables)
-        state.update(slot.user_state())
+    for slot in read_states(manifest, range(len(manifest.slots)), store).values():
+        state.update(slot.entities(manifest.epoch))
     return state
 
 

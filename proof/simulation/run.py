@@ -25,8 +25,8 @@ from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
 from styx.protocol.frames import decode_outcome
 from styx.sequencer.epoch_record import Verdicts, decode
+from styx.state.table import NEWEST
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
-from styx.worker.slot import IDEMPOTENCY_TABLE
 from styx.worker.step import Step
 
 PATIENCE_S = 60.0
@@ -202,13 +202,12 @@ class Simulation:
         state: dict[tuple[str, Any], bytes] = {}
         for host in self.members():
             for slot in host.core.slots.values():
-                state.update(slot.user_state())
+                state.update(slot.state.entities(NEWEST))
         return state
 
     def _remembered(self) -> dict[int, list[Any]]:
         """Idempotency keys by slot, the next to be forgotten first."""
-        hosts = self.members()
-        return {s.index: list(s.table(IDEMPOTENCY_TABLE)) for host in hosts for s in host.core.slots.values()}
+        return {slot: memory.keys for host in self.members() for slot, memory in host.core.memories.items()}
 
     def _stuck(self) -> str:
         lines = [f"{self.world.log.replies} of {self.clients.expected} replies"]

@@ -38,9 +38,9 @@ from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.manifest import Manifest
 from styx.sequencer.epoch_record import EpochPlan
-from styx.snapshot.load import Unusable, read_tables
+from styx.snapshot.load import Unusable, read_states
+from styx.state.table import NEWEST
 from styx.store.base import Store
-from styx.worker.slot import Table
 
 ACCEPT: Final = "accept_changed_replay=True (styx dev --accept-changed-replay)"
 """How a user says that recorded epochs may be run on other code than the one that ran them."""
@@ -176,10 +176,10 @@ class AppChange:
         if not manifests or self._store is None:
             return
         try:
-            tables = read_tables(manifests[0], range(self._n_slots), self._store)
+            states = read_states(manifests[0], range(self._n_slots), self._store)
         except (Unusable, EngineFailed):
             return  # recovery says what is damaged, or finds an older snapshot
-        self._check(old, tables, values)
+        self._check(old, {slot: state.at(NEWEST) for slot, state in states.items()}, values)
 
     def _check(self, old: AppRecord | None, tables: Tables, values: bool = True) -> None:
         if old is None:
@@ -274,6 +274,6 @@ def _of_version(started: Started, version: int) -> Started:
     return dataclasses.replace(started, app_version=version, app_since=-1)
 
 
-def _of_app(app: App, tables: Tables) -> dict[int, dict[str, Table]]:
+def _of_app(app: App, tables: Tables) -> Tables:
     """Without what no operator of the app has, and without what is the engine's own."""
     return {slot: {name: by[name] for name in by if name in app.operators} for slot, by in tables.items()}

@@ -6,6 +6,7 @@ from typing import Any
 
 from styx.errors import UnsupportedValue
 from styx.model.operator import Operator
+from styx.state.table import NEWEST
 from styx.values.codec import shown
 from styx.worker.worker import Worker
 
@@ -14,7 +15,7 @@ def encoded_state(worker: Worker) -> dict[tuple[str, Any], bytes]:
     """All entities' state by (operator, key), encoded; a copy."""
     state: dict[tuple[str, Any], bytes] = {}
     for slot in worker.slots.values():
-        state.update(slot.user_state())
+        state.update(slot.state.entities(NEWEST))
     return state
 
 
@@ -36,7 +37,7 @@ def entity(worker: Worker, operator: str, key: Any) -> Any:
     declared = worker.app.operator(operator)
     checked = declared.check_key(key)
     slot = worker.slots.get(declared.slot_of(checked, worker.n_slots))
-    data = None if slot is None else slot.table(declared.name).get(checked)
+    data = None if slot is None else slot.state.table(declared.name).reader(NEWEST)(checked)
     return None if data is None else _decoded(declared, checked, data)
 
 

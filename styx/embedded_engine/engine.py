@@ -333,7 +333,8 @@ class EmbeddedEngine:
         change = self.app_change
         if change.stage is Stage.REPLAYING:
             change.stage = Stage.CHECKING
-            what, tables = "checking the state", {slot.index: slot.tables for slot in self.worker.slots.values()}
+            what, epoch = "checking the state", self.worker.epoch
+            tables = {slot.index: slot.state.at(epoch) for slot in self.worker.slots.values()}
             failed = lambda error: self._fail(what, error)  # noqa: E731 - it fits a line
             self._background.submit(what, lambda: change.check(tables), self._change_app, failed)
         elif change.stage is Stage.SWITCHING and self.coordinator.app_version == change.version:

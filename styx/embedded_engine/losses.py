@@ -13,8 +13,8 @@ from styx.model.app import App
 from styx.model.placement import Misplaced, first_misplaced, misplaced
 from styx.schema.description import AppDescription, OperatorDescription, describe
 from styx.values.codec import shown
-from styx.worker.slot import IDEMPOTENCY_TABLE, Table
 
+Table = Mapping[Any, bytes]
 Tables = Mapping[int, Mapping[str, Table]]
 """State by slot and operator."""
 NOTHING_CHANGED = "Nothing was changed."
@@ -154,5 +154,5 @@ def _stored(tables: Tables, operator: str) -> _Stored | None:
 def _all(tables: Tables) -> Iterator[tuple[int, str, Table]]:
     for slot, by_operator in sorted(tables.items()):
         for name, table in sorted(by_operator.items()):
-            if table and name != IDEMPOTENCY_TABLE:
+            if table:
                 yield slot, name, table

@@ -26,6 +26,7 @@ from styx.reports.function_reports import FunctionReports
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.set_aside import places as set_aside
 from styx.snapshot.load import Unusable, load_state
+from styx.state.table import NEWEST
 from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
@@ -193,7 +194,7 @@ class Start:
             answer.outcomes = self._external_log.outcomes
             self._aside = set_aside.read(self._store)
             set_aside.loaded_without(self._aside, answer)
-            self._change.check_loaded({slot: part.tables for slot, part in answer.slots.items()})
+            self._change.check_loaded({slot: part.state.at(NEWEST) for slot, part in answer.slots.items()})
             return answer
 
         def ended(answer: StateLoaded | StateUnusable) -> None:

@@ -14,7 +14,7 @@ from styx.model.app import App
 from styx.model.limits import Limits
 from styx.schema.state_reading import Misfit, StateReader, entity_name
 
-Tables = dict[str, dict[Any, bytes]]
+Converted = dict[str, dict[Any, bytes]]
 
 
 class NotConverted(EngineFailed):
@@ -26,20 +26,17 @@ def converts(app: App) -> bool:
     return any(operator.migration is not None for operator in app.operators.values())
 
 
-def converted(app: App, tables: Mapping[str, Mapping[Any, bytes]], limits: Limits) -> Tables | None:
-    """The tables of those operators of which entities had to be converted, whole; None if there are none.
-
-    Raises `NotConverted` naming the entity.
-    """
-    changed: Tables = {}
+def converted(app: App, tables: Mapping[str, Mapping[Any, bytes]], limits: Limits) -> Converted:
+    """The entities that had to be converted, by operator. Raises `NotConverted` naming the entity."""
+    changed: Converted = {}
     for name, operator in app.operators.items():
         table = tables.get(name)
         if operator.migration is None or not table:
             continue
         new = _converted(StateReader(operator, limits.value_bytes_max), table)
         if new:
-            changed[name] = {**table, **new}
-    return changed or None
+            changed[name] = new
+    return changed
 
 
 def _converted(reader: StateReader, table: Mapping[Any, bytes]) -> dict[Any, bytes]:

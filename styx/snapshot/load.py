@@ -26,10 +26,11 @@ from styx.sequencer.epoch_record import (
 )
 from styx.snapshot.part import decode_delta
 from styx.snapshot.spans import spans
+from styx.state.slot_state import Delta, SlotState, from_changes, merge_into
+from styx.state.table import NEWEST
 from styx.store.base import NotFound, Store
 from styx.worker.events import LoadedSlot, LoadState, StateLoaded
 from styx.worker.given_replies import GivenReplies, given_replies
-from styx.worker.slot import Delta, Table, merge_into, tables_of
 
 Scan = Callable[[LoadState, LogReader], GivenReplies]
 
@@ -100,13 +101,13 @@ def answered_in_own_partition(wanted: LoadState, log: LogReader) -> GivenReplies
 def _load_slots(wanted: LoadState, store: Store) -> dict[int, LoadedSlot]:
     manifest = wanted.manifest
     if manifest is None:
-        return {slot: LoadedSlot({}, 0, []) for slot in wanted.slots}
+        return {slot: LoadedSlot(SlotState(), 0, []) for slot in wanted.slots}
     # Here, on the loading thread: a worker that applied it itself would be silent meanwhile.
-    tables = read_tables(manifest, [slot for slot in wanted.slots if slot not in wanted.held], store)
+    states = read_states(manifest, [slot for slot in wanted.slots if slot not in wanted.held], store)
     parts = {slot.part.slot: slot.part for slot in manifest.slots}
     return {
         slot: LoadedSlot(
-            tables.get(slot, {}),
+            states.get(slot) or SlotState(),
             parts[slot].next_offset,
             list(parts[slot].pending),
             passed_over=parts[slot].passed_over,
@@ -120,17 +121,16 @@ def _converted(wanted: LoadState, slots: dict[int, LoadedSlot]) -> dict[int, Loa
     converting = wanted.converting
     if converting is not None:
         for index, slot in slots.items():
-            tables = converting.held.get(index, slot.tables)
-            changed = converted(converting.app, tables, converting.limits)
-            if changed is not None:
-                slot.tables = {**tables, **changed}
-                slot.converted = True
+            state = converting.held.get(index, slot.state)
+            changed = converted(converting.app, state.at(NEWEST), converting.limits)
+            if changed:
+                slot.state = state.replaced(changed)
     return slots
 
 
-def read_tables(manifest: Manifest, slots: Collection[int], store: Store) -> dict[int, dict[str, Table]]:
+def read_states(manifest: Manifest, slots: Collection[int], store: Store) -> dict[int, SlotState]:
     """The state of each of these slots that has any. Raises `Unusable`, and `ObjectCorrupt` where one is damaged."""
-    states: dict[int, Delta] = {}
+    merged: dict[int, Delta] = {}
     for name, start, size, parts in spans(manifest, slots):
         try:
             data = memoryview(store.get_range(name, start, size))
@@ -139,11 +139,11 @@ def read_tables(manifest: Manifest, slots: Collection[int], store: Store) -> dic
         for slot, ref in parts:
             begin = ref.start - start
             changes = decode_delta(ref, data[begin : begin + ref.size])
-            if slot in states:
-                merge_into(states[slot], changes)
+            if slot in merged:
+                merge_into(merged[slot], changes)
             else:
-                states[slot] = changes
-    return {slot: tables_of(changes) for slot, changes in states.items()}
+                merged[slot] = changes
+    return {slot: from_changes(changes, manifest.epoch) for slot, changes in merged.items()}
 
 
 def _plans(wanted: LoadState, n_slots: int, log: LogReader) -> list[EpochPlan]:

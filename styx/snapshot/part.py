@@ -15,7 +15,7 @@ import msgspec
 
 from styx.errors import EngineFailed
 from styx.protocol.manifest import ObjectRef
-from styx.worker.slot import Delta
+from styx.state.slot_state import Delta
 
 MAGIC = b"STYXDLT3"
 OTHER_FORMATS = (b"STYXDLT2",)

@@ -6,13 +6,14 @@ It is made when the epoch begins and dropped when the epoch has closed. Paper se
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from styx.model.execution import ErrorTriple
 from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Result
 from styx.protocol.messages import Commit, Conflicts, Done, EpochStarted, LockDecision, LockReport, Validate
-from styx.sequencer.epoch_record import EpochPlan
+from styx.sequencer.epoch_record import EpochPlan, EpochRecord, SlotBatch, Verdicts, encode
 from styx.worker import cuts, validation
-from styx.worker.done_report import done_report
-from styx.worker.epoch_log import EpochLog
-from styx.worker.events import Effect, Tell
+from styx.worker.events import AppendEpochRecord, AppendVerdicts, Effect, Tell
 from styx.worker.external_calls import due_calls
 from styx.worker.generation import Generation
 from styx.worker.lock_rounds import LockRounds
@@ -81,7 +82,7 @@ class Epoch:
             cuts.apply(plan.ended, roots)
         if not generation.alone and generation.joined < epoch:  # else nobody has to be told to join
             self._tell(EpochStarted(generation.number, epoch))
-        self._executor.begin(roots)
+        self._executor.begin(epoch, roots)
         for message in generation.early.pop(epoch, ()):
             self._executor.deliver(message)
         self._watch.sequenced(self._executor)
@@ -258,3 +259,47 @@ class Epoch:
         for done in self._outcomes:
             generation.intake.outcome(done)
         self.last = last
+
+
+def done_report(
+    generation: int, epoch: int, new_max: int, roots: Iterable[RootTransaction], invocations_max: int
+) -> Done:
+    """What a worker reports at barrier 1: how each of its own transactions has ended so far.
+
+    A transaction is large if it may not make many more calls when it is run again. Paper sections 5.3 and 6.
+    """
+    aborted, collided, deferred, large = list[int](), list[int](), list[int](), list[int]()
+    growing_max = invocations_max // 2
+    for root in roots:
+        if root.overflow or root.external:
+            deferred.append(root.tid)
+        elif root.collided:
+            collided.append(root.tid)
+        elif root.failure is not None or root.remembered is not None:
+            aborted.append(root.tid)
+        if root.count > growing_max:
+            large.append(root.tid)
+    return Done(generation, epoch, new_max, aborted, collided, deferred, large)
+
+
+class EpochLog:
+    """The open epoch's records. `undurable` have been appended, and their end has not been told. Paper section 7.2."""
+
+    def __init__(self, generation: int, epoch: int) -> None:
+        self.undurable = 0
+        self._generation = generation
+        self._epoch = epoch
+
+    def composition(self, counter: int, batches: list[SlotBatch]) -> AppendEpochRecord:
+        """The epoch's record."""
+        self.undurable += 1
+        record = EpochRecord(self._generation, self._epoch, counter, batches)
+        return AppendEpochRecord(self._generation, self._epoch, encode(record))
+
+    def verdicts(self, ended: list[tuple[int, ErrorTriple | None]], unlocked: list[int]) -> list[AppendVerdicts]:
+        """What time has decided, if it has decided anything: in the log before anybody hears of it."""
+        if not ended and not unlocked:
+            return []
+        self.undurable += 1
+        record = Verdicts(self._generation, self._epoch, ended, unlocked)
+        return [AppendVerdicts(self._generation, self._epoch, encode(record))]

@@ -20,7 +20,7 @@ from styx.protocol.manifest import Manifest, PassedOver, PendingTransaction, Slo
 from styx.protocol.messages import NOTHING, Reached, ToCoordinator, ToWorker
 from styx.sequencer.epoch_record import EpochPlan
 from styx.sequencer.external_record import ExternalRecord
-from styx.worker.slot import Delta, Table
+from styx.state.slot_state import Delta, SlotState
 
 # Events --------------------------------------------------------------------------------------------------------
 
@@ -70,12 +70,11 @@ class CheckFurther:
 
 @dataclass(slots=True)
 class LoadedSlot:
-    """A slot as a snapshot has it, or (`converted`) as the version of the app that begins on it converts that."""
+    """A slot as a snapshot has it; its state may be as the version of the app that begins on it converts that."""
 
-    tables: dict[str, Table]
+    state: SlotState
     next_offset: int
     pending: list[PendingTransaction]
-    converted: bool = False
     passed_over: PassedOver | None = None
 
 
@@ -220,18 +219,18 @@ class NotResumed:
 
 @dataclass(slots=True)
 class Converting:
-    """State is to be made what `app` stores; `held` are the tables that the worker has. They stay as they are."""
+    """State is to be made what `app` stores; `held` is what the worker has. It stays as it is."""
 
     app: App
     limits: Limits
-    held: Mapping[int, Mapping[str, Table]]
+    held: Mapping[int, SlotState]
 
 
 @dataclass(slots=True)
 class LoadState:
     """Load these slots from the snapshot and the log, then feed their requests from `next_offset` on.
 
-    The worker has the tables of `held` ones, as the snapshot has them. `converting`: the snapshot was made on another
+    The worker has the state of `held` ones, as the snapshot has it. `converting`: the snapshot was made on another
     version of the app.
     """
 

@@ -62,13 +62,15 @@ class Executor(Endings):
 
     # An epoch's life ---------------------------------------------------------------------------------------
 
-    def begin(self, roots: list[RootTransaction]) -> None:
+    def begin(self, epoch: int, roots: list[RootTransaction]) -> None:
         """Starts the epoch's own transactions; those already failed (a request that cannot run) are done."""
         assert self.idle, "an epoch began while the last one's work was not done"
         assert self.open_roots == 0, "an epoch began while the last one's transactions were open"
         self.roots = {root.tid: root for root in roots}
         self._in_order = None
         app, limits, n_slots, slots = self.app, self.limits, self.n_slots, self.slots
+        for each in slots.values():
+            each.epoch = epoch
         for root in roots:
             if root.done:
                 if root.cut:
@@ -205,8 +207,8 @@ class Executor(Endings):
         cells = slot.cells[operator]
         cell = cells.get(key)
         if cell is None:
-            table = slot.tables.get(operator)
-            cell = cells[key] = EntityCell(footprint, key, slot.table(operator) if table is None else table)
+            found = slot.found.get(operator)
+            cell = cells[key] = EntityCell(footprint, key, slot.find(operator) if found is None else found)
         elif cell.footprint is not footprint:
             cell = slot.shared_cell(cell, footprint, operator)
         kind = self.invocation

@@ -20,6 +20,7 @@ from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall
 from styx.native.plain_stores import plain_stores
 from styx.native.transaction_limits import TransactionLimits
+from styx.state.table import Reader
 
 if TYPE_CHECKING:
     from styx.worker.invocation import Invocation
@@ -33,13 +34,14 @@ SEQUENTIAL_CHAIN = b""
 class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
     """One entity as one transaction sees it in the execution step.
 
-    `chain` is the branch that touched it first, None before; `written`: some branch wrote. Until a second branch comes,
-    `value` is what the first one wrote; from then on `touched` are all that came and `values` their writes.
+    `found` reads the state that the epoch found. `chain` is the branch that touched it first, None before; `written`:
+    some branch wrote. Until a second branch comes, `value` is what the first one wrote; from then on `touched` are all
+    that came and `values` their writes.
     """
 
     footprint: Footprint
     key: Any
-    table: dict[Any, bytes]
+    found: Reader
     chain: bytes | None = None
     written: bool = False
     value: bytes | None = None
@@ -51,9 +53,9 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         mine = self.chain
         if mine is None:
             self.chain = chain
-            return self.table.get(self.key)
+            return self.found(self.key)
         if mine == chain and self.touched is None:
-            return self.value if self.written else self.table.get(self.key)
+            return self.value if self.written else self.found(self.key)
         return self._read_shared(chain)
 
     def write(self, chain: bytes, value: bytes | None) -> None:
@@ -79,7 +81,7 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         for end in range(len(chain) - PATH_STEP_BYTES, -1, -PATH_STEP_BYTES):
             if chain[:end] in values:
                 return values[chain[:end]]
-        return self.table.get(self.key)
+        return self.found(self.key)
 
     def _write_shared(self, chain: bytes, value: bytes | None) -> None:
         touched, values = self._shared()
@@ -100,10 +102,8 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
     def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
         """As `Cell.put_all`; all of them count as touched, found or not."""
         self.footprint.bulk = BulkWrites(operator, values)
-        table = self.table
-        if replace or table.keys().isdisjoint(values):
-            return None
-        return next(key for key in values if key in table)
+        found = self.found
+        return None if replace else next((key for key in values if found(key) is not None), None)
 
     def final_value(self) -> bytes | None:
         """What the transaction leaves here: without a collision all writers are on one line, the lowest is the last."""

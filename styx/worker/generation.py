@@ -12,6 +12,7 @@ from styx.protocol.frames import Ack, Call, Drop, Result
 from styx.protocol.messages import NOTHING, Reached, Recover
 from styx.schema.conversion import converts
 from styx.sequencer.epoch_record import EpochPlan
+from styx.state.slot_state import SlotState
 from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded
 from styx.worker.executor import Executor
 from styx.worker.external_calls import OutsideCalls
@@ -19,7 +20,7 @@ from styx.worker.intake import Intake
 from styx.worker.notes import Notes
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory, memory_of
-from styx.worker.slot import Slot, Table
+from styx.worker.slot import Slot
 
 
 class Generation:
@@ -56,26 +57,25 @@ class Generation:
         self.replies_durable = -1
         self.outside = OutsideCalls(number)
 
-    def load(self, loaded: StateLoaded, held: Mapping[int, dict[str, Table]]) -> None:
-        """Takes its state; the tables of slots that the worker has kept are in `held`."""
+    def load(self, loaded: StateLoaded, held: Mapping[int, SlotState]) -> None:
+        """Takes its state; that of slots which the worker has kept is in `held`."""
         self.epoch, self.counter = loaded.epoch, loaded.counter
         self.plans = {plan.epoch: plan for plan in loaded.plans}
         self.recorded_until = max(self.plans, default=-1)
         self.replies.answered = loaded.answered
         self.outside.logged = loaded.outcomes
         for index, part in loaded.slots.items():
-            slot = self.slots[index] = Slot(index)
-            slot.load(part.tables if part.converted else held.get(index, part.tables), part.converted)
-            memory = self.memories[index] = memory_of(slot, self.limits)
+            state = part.state if part.state.converted else held.get(index, part.state)
+            state.as_stored()
+            self.slots[index] = Slot(index, state, loaded.epoch)
+            memory = self.memories[index] = memory_of(state, self.limits)
             self.intake.add_slot(index, part.next_offset, part.pending, part.passed_over, memory)
         self.executor.slots = self.slots
 
 
-def to_be_loaded(
-    message: Recover, worker: int, held: Mapping[int, Mapping[str, Table]], app: App, limits: Limits
-) -> LoadState:
-    """What `worker` loads when the generation begins: its slots, but for the tables that it holds as the snapshot has
-    them. State that another version of the app has stored is converted meanwhile.
+def to_be_loaded(message: Recover, worker: int, held: Mapping[int, SlotState], app: App, limits: Limits) -> LoadState:
+    """What `worker` loads when the generation begins: its slots, but for the state that it holds as the snapshot has
+    it. State that another version of the app has stored is converted meanwhile.
     """
     manifest = message.manifest
     slots = sorted(slot for slot, owner in message.owners.items() if owner == worker)

@@ -10,6 +10,7 @@ and 6.3.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Container, Mapping
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ import msgspec
 
 from styx.native.first_step import FirstSteps
 from styx.protocol.frames import Failure
+from styx.state.table import Changes
 from styx.worker.footprint import Footprint
 from styx.worker.notes import Notes
 from styx.worker.own_variables import OwnVariables
@@ -160,5 +162,7 @@ class SlotLockPhase:
 
     def commit(self) -> None:
         """Applies what the last round left."""
+        writes: defaultdict[str, Changes] = defaultdict(dict)
         for (operator, key), value in self._current.items():
-            self._slot.apply(operator, key, value)
+            writes[operator][key] = value
+        self._slot.commit(writes)

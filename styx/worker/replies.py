@@ -67,7 +67,7 @@ class Replies:
             else:
                 given.append(reply)
             if root.idempotency is not None:
-                self._memories[slot].remember(root.idempotency, reply)
+                self._memories[slot].remember(root.idempotency, reply, epoch)
             if root.repeats is not None:
                 for repeat_id, sequence, repeat_to in root.repeats:
                     self._repeat(root, reply, repeat_id, sequence, repeat_to)

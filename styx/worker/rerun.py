@@ -23,6 +23,7 @@ from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.transaction_limits import calls_more
 from styx.protocol.frames import Failure, decode_outcome
+from styx.state.table import Reader
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Doomed, Invocation, abandon, external_failure
 from styx.worker.notes import Notes, failure_by, refusal_by
@@ -46,13 +47,13 @@ class _Failed(Exception):
 class CurrentCell(Cell):
     """One entity as the re-run sees it: own writes, then those of lower transactions, then the state."""
 
-    __slots__ = ("_current", "_entity", "_table", "_writes")
+    __slots__ = ("_current", "_entity", "_found", "_writes")
 
-    def __init__(self, writes: Writes, current: Writes, table: dict[Any, bytes], operator: str, key: Any) -> None:
+    def __init__(self, writes: Writes, current: Writes, found: Reader, operator: str, key: Any) -> None:
         self._entity = (operator, key)
         self._writes = writes
         self._current = current
-        self._table = table
+        self._found = found
 
     def read(self, chain: bytes) -> bytes | None:
         entity = self._entity
@@ -60,16 +61,16 @@ class CurrentCell(Cell):
             return self._writes[entity]
         if entity in self._current:
             return self._current[entity]
-        return self._table.get(entity[1])
+        return self._found(entity[1])
 
     def write(self, chain: bytes, value: bytes | None) -> None:
         self._writes[self._entity] = value
 
     def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
-        current, table = self._current, self._table
+        current, found = self._current, self._found
         for key, value in values.items():
             entity = (operator, key)
-            if not replace and (current[entity] if entity in current else table.get(key)) is not None:
+            if not replace and (current[entity] if entity in current else found(key)) is not None:
                 return key
             self._writes[entity] = value
         return None
@@ -195,7 +196,8 @@ class Rerun:
     def _push(self, due: _Due) -> None:
         footprint = self._footprint
         spec, operator = due.function, due.function.operator
-        cell = CurrentCell(self.writes, self._current, self._slot.table(operator), operator, due.key)
+        found = self._slot.find(operator)
+        cell = CurrentCell(self.writes, self._current, found, operator, due.key)
         # What was measured in the execution step is measured here as well.
         kind = Invocation if due.cached is None else type(due.cached)
         invocation = kind(

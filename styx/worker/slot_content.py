@@ -14,5 +14,6 @@ def content_of(
     slot: Slot, whole: bool, next_offset: int, pending: list[PendingTransaction], passed_over: PassedOver | None
 ) -> SlotContent:
     """With everything (`whole`), or what was changed; what was converted is in no snapshot yet, so all of that."""
-    delta, whole = slot.take_delta(), whole or slot.converted
-    return SlotContent(slot.index, slot.copied() if whole else delta, whole, next_offset, pending, passed_over)
+    state = slot.state
+    delta, whole = state.take_delta(), whole or state.converted
+    return SlotContent(slot.index, state.copied() if whole else delta, whole, next_offset, pending, passed_over)

@@ -14,6 +14,7 @@ from styx.model.function_spec import FunctionSpec
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.native.transaction_limits import transaction_limits
+from styx.state.table import Table
 from styx.worker.footprint import EntityCell, Footprint
 from styx.worker.invocation import Invocation
 from styx.worker.running import Running
@@ -70,5 +71,5 @@ class Standing:
         return cast("T", result)
 
     def _made(self, function: FunctionSpec, key: Key) -> Invocation:
-        cell, footprint = EntityCell(self._footprint, key, {}), self._footprint
+        cell, footprint = EntityCell(self._footprint, key, Table({}, -1).reader(-1)), self._footprint
         return Invocation(key, footprint, function, cell, b"", b"", 0, b"", b"", 0, 0, 0, footprint)

@@ -14,8 +14,10 @@ from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.messages import CheckState, StateChecked
 from styx.schema.state_check import SLICE_ENTITIES, StateCheck
+from styx.state.slot_state import IDEMPOTENCY_TABLE
+from styx.state.table import NEWEST
 from styx.worker.running import Running
-from styx.worker.slot import IDEMPOTENCY_TABLE, Slot
+from styx.worker.slot import Slot
 from styx.worker.state_guard import StateGuard
 
 _WHOLE: Final = -1
@@ -36,9 +38,8 @@ class StateWatch:
         self._held: int | None = None
         self._changed: list[tuple[Slot, str, list[Any]]] = []
         for slot in slots:
-            for operator, table in slot.tables.items():
-                if operator != IDEMPOTENCY_TABLE:
-                    self._check.add(slot.index, operator, table)
+            for operator, table in slot.state.at(NEWEST).items():
+                self._check.add(slot.index, operator, table)
 
     @property
     def pending(self) -> bool:
@@ -53,7 +54,7 @@ class StateWatch:
     def snapshot(self, epoch: int, slots: Iterable[Slot], hold: bool) -> None:
         """The changes since the last snapshot have just been taken up, and (`hold`) there will be none behind them."""
         for slot in slots:
-            for operator, changes in (slot.uploading or {}).items():
+            for operator, changes in (slot.state.uploading or {}).items():
                 if operator != IDEMPOTENCY_TABLE:
                     self._changed.append((slot, operator, list(changes)))
         if self._told:
@@ -63,7 +64,7 @@ class StateWatch:
     def _look_again(self) -> None:
         """Not before everything was looked at once, and told: each entity counts once there."""
         for slot, operator, keys in self._changed:
-            self._check.add(slot.index, operator, slot.table(operator), keys)
+            self._check.add(slot.index, operator, slot.state.table(operator).at(NEWEST), keys)
         self._changed = []
 
     def go_on(self) -> None:

@@ -20,6 +20,7 @@ from styx.model.partitioning import Key
 from styx.native.first_step import FirstSteps
 from styx.native.plain_stores import plain_stores
 from styx.native.steps import RETURNED
+from styx.state.table import Reader
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon
 from styx.worker.own_variables import apart
@@ -38,7 +39,7 @@ class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
 
     entity: tuple[str, Any]
     current: Writes
-    table: dict[Any, bytes]
+    found: Reader
     value: bytes | None = _UNREAD
     written: bool = False
 
@@ -48,7 +49,7 @@ class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
             entity = self.entity
             value = self.current.get(entity, _UNREAD)
             if value is _UNREAD:
-                value = self.table.get(entity[1])
+                value = self.found(entity[1])
             self.value = value
         return value
 
@@ -100,7 +101,8 @@ def unchanged_rerun(
 
 def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:
     operator = cached._spec.operator
-    return _Cell((operator, cached._key), current, slot.tables[operator])
+    found = slot.found.get(operator)
+    return _Cell((operator, cached._key), current, slot.find(operator) if found is None else found)
 
 
 def _again(

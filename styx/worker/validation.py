@@ -7,9 +7,11 @@ transactions without conflict have read the right values. Paper section 6.1.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Container
 from operator import itemgetter
 
+from styx.state.table import Changes
 from styx.worker.footprint import BulkWrites, Footprint
 from styx.worker.slot import Slot
 
@@ -64,17 +66,13 @@ def commit(slot: Slot, left: Collection[int]) -> None:
 
     No two of them write one entity, so that their order does not matter.
     """
+    writes: defaultdict[str, Changes] = defaultdict(dict)
     for load in slot.loads:
         if load.bulk is not None and load.tid not in left:
-            slot.apply_all(*load.bulk)
+            writes[load.bulk.operator].update(load.bulk.values)
     for operator, cells in slot.cells_by_operator():
-        table, changed = slot.table(operator), slot.delta.get(operator)
+        written = writes[operator]
         for cell in cells:
-            if not cell.written or (left and cell.footprint.tid in left):
-                continue
-            value = cell.value if cell.values is None else cell.final_value()
-            if value is None or changed is None:
-                slot.apply(operator, cell.key, value)
-                changed = slot.delta[operator]
-            else:  # what `apply` would do, without the call
-                table[cell.key] = changed[cell.key] = value
+            if cell.written and not (left and cell.footprint.tid in left):
+                written[cell.key] = cell.value if cell.values is None else cell.final_value()
+    slot.commit(writes)

@@ -25,6 +25,7 @@ from styx.protocol.messages import (
     ToWorker,
     Validate,
 )
+from styx.state.slot_state import SlotState, holdings
 from styx.worker.epoch import Epoch
 from styx.worker.events import (
     CheckFurther,
@@ -50,7 +51,8 @@ from styx.worker.executor import Executor
 from styx.worker.generation import Generation, to_be_loaded
 from styx.worker.notes import Notes
 from styx.worker.pressure import Pressure
-from styx.worker.slot import Slot, Table, holdings
+from styx.worker.reply_memory import ReplyMemory
+from styx.worker.slot import Slot
 from styx.worker.slot_content import content_of
 from styx.worker.state_watch import StateWatch, watch_of
 from styx.worker.step import Step
@@ -84,7 +86,7 @@ class Worker:
         self._between = Step.LOADING
         self._effects: list[Effect] = []
         self._ended_before = 0
-        self._held: dict[int, dict[str, Table]] = {}
+        self._held: dict[int, SlotState] = {}
         self._held_at: tuple[int, int] | None = None
         self._candidate = (0, app)
         self._state_watch: StateWatch | None = None
@@ -118,6 +120,11 @@ class Worker:
     def slots(self) -> dict[int, Slot]:
         """Its slots and their state, by number."""
         return self._generation.slots
+
+    @property
+    def memories(self) -> dict[int, ReplyMemory]:
+        """The remembered replies of its slots."""
+        return self._generation.memories
 
     @property
     def executor(self) -> Executor:
@@ -172,7 +179,7 @@ class Worker:
 
     def holdings(self) -> tuple[int, list[str]]:
         """(entities that have state here, names of their operators)."""
-        return holdings(self.slots.values())
+        return holdings(slot.state for slot in self.slots.values())
 
     @property
     def unfinished(self) -> int:
@@ -316,12 +323,12 @@ class Worker:
         generation.load(loaded, self._held)
         self._hold()
         self._between = Step.LOADED
-        converted = any(slot.converted for slot in generation.slots.values())
+        converted = any(slot.state.converted for slot in generation.slots.values())
         self._tell(Loaded(generation.number, generation.recorded_until, converted, loaded.answered_until))
 
     def _hold(self) -> None:
         """The state is that of a snapshot until the next epoch begins: a generation that starts from it loads less."""
-        self._held = {index: slot.tables for index, slot in self.slots.items() if not slot.converted}
+        self._held = {index: slot.state for index, slot in self.slots.items() if not slot.state.converted}
 
     # Epochs ------------------------------------------------------------------------------------------------
 
@@ -397,7 +404,7 @@ class Worker:
 
     def _snapshot_ended(self, complete: bool) -> None:
         for slot in self.slots.values():
-            slot.delta_stored() if complete else slot.delta_failed()
+            slot.state.delta_stored() if complete else slot.state.delta_failed()
         if self._open is None and self._between is Step.HOLDING and not complete:
             self._between = Step.IDLE
             if self._state_watch is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,11 +13,10 @@ from styx.deployment.versions import note_running, store_version
 from styx.model.limits import Limits
 from styx.protocol.manifest import Manifest, ObjectRef, PendingTransaction, SlotManifest, SlotPart
 from styx.schema.description import AppDescription
-from styx.snapshot.load import read_tables
+from styx.snapshot.load import read_states
 from styx.snapshot.manifest import write_manifest
 from styx.snapshot.part import encode_delta, object_name, reference
 from styx.store import MemoryStore, StoreReader
-from styx.worker.slot import Table
 
 SECRET = b"the cluster's own secret"
 SLOTS = 2
@@ -75,12 +75,13 @@ def package(payload: bytes, secret: bytes = SECRET) -> bytes:
     return seal(header, payload, secret)
 
 
-def tables(store: StoreReader, manifest: Manifest) -> dict[int, dict[str, Table]]:
+def tables(store: StoreReader, manifest: Manifest) -> dict[int, dict[str, Mapping[Any, bytes]]]:
     """The state that a worker would load."""
     whole = MemoryStore()
     for name in store.list("slots/"):
         whole.put(name, store.get(name))
-    return read_tables(manifest, range(SLOTS), whole)
+    states = read_states(manifest, range(SLOTS), whole)
+    return {slot: state.at(manifest.epoch) for slot, state in states.items()}
 
 
 class Reader:

@@ -11,6 +11,7 @@ from styx import App, Operator
 from styx.model.limits import Limits
 from styx.native.plain_stores import plain_stores
 from styx.native.transaction_limits import transaction_limits
+from styx.state.table import Table
 from styx.worker.footprint import EntityCell, Footprint
 from styx.worker.invocation import Invocation
 from styx.worker.root import RootTransaction
@@ -48,7 +49,7 @@ def test_the_short_way_is_taken(cls: type) -> None:
 
 def test_what_the_collector_must_know_is_known_from_its_making() -> None:
     here = footprint()
-    cell = EntityCell(here, "key", {})
+    cell = EntityCell(here, "key", Table({}, -1).reader(-1))
     assert gc.is_tracked(here)
     nothing = entity.functions["nothing"]
     assert gc.is_tracked(Invocation("key", here, nothing, cell, b"", b"", 1, b"", b"", 0, 1, 0, here))
@@ -57,7 +58,7 @@ def test_what_the_collector_must_know_is_known_from_its_making() -> None:
 def test_the_collector_is_told_of_each_reference_once() -> None:
     """Told twice, it would take what is in use for garbage. In the compiled form nothing else would show it."""
     here = footprint()
-    cell = EntityCell(here, "key", {})
+    cell = EntityCell(here, "key", Table({}, -1).reader(-1))
     nothing = entity.functions["nothing"]
     invocation = Invocation("key", here, nothing, cell, b"path", b"", 1, b"", b"", 0, 1, 0, here)
     assert [known is here.app for known in gc.get_referents(here)].count(True) == 1

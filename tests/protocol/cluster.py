@@ -39,6 +39,7 @@ from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, T
 from styx.sequencer import epoch_record
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker, SnapshotNote, Verdicts
 from styx.snapshot.manifest import beginning, read_generations, read_manifests
+from styx.state.table import NEWEST
 from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
@@ -351,7 +352,7 @@ class Cluster:
         found: dict[tuple[str, Any], bytes] = {}
         for process in self.processes.values():
             for slot in process.core.slots.values() if process.connected else ():
-                found.update(slot.user_state())
+                found.update(slot.state.entities(NEWEST))
         return found
 
     @property

@@ -37,6 +37,7 @@ from styx.sequencer import epoch_record
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote
 from styx.snapshot.load import load_state
 from styx.snapshot.manifest import beginning, read_generations, read_manifests
+from styx.state.table import NEWEST
 from styx.store.memory import MemoryStore
 from styx.testing.history import HistoryReport, check_history
 from styx.testing.serial import ExternalResult
@@ -60,7 +61,6 @@ from styx.worker.events import (
     StateUnusable,
     StoreSlots,
 )
-from styx.worker.slot import IDEMPOTENCY_TABLE
 from styx.worker.worker import Worker
 
 DELIVERIES_MAX = 200_000
@@ -232,14 +232,12 @@ class Deployment:
         found: dict[tuple[str, Any], bytes] = {}
         for worker in self.workers:
             for slot in worker.slots.values():
-                found.update(slot.user_state())
+                found.update(slot.state.entities(NEWEST))
         return found
 
     def remembered(self) -> list[bytes]:
         """Idempotency keys, the next to be forgotten first."""
-        return [
-            key for worker in self.workers for slot in worker.slots.values() for key in slot.table(IDEMPOTENCY_TABLE)
-        ]
+        return [key for worker in self.workers for memory in worker.memories.values() for key in memory.keys]
 
     def check(self) -> HistoryReport:
         """Every request is answered, as the serial execution would, and the state is the serial one."""

@@ -38,9 +38,9 @@ from styx.protocol.messages import (
 )
 from styx.schema.state_findings import StateFindings
 from styx.sequencer.epoch_record import EpochRecord, SlotBatch, Verdicts
+from styx.state.slot_state import IDEMPOTENCY_TABLE, Delta
 from styx.values.codec import decode_plain
 from styx.worker import events as worker_events
-from styx.worker.slot import IDEMPOTENCY_TABLE, Delta
 
 _OBJECT = re.compile(r"slots/0*(\d+)-0*(\d+)\.(\d+)-0")
 

@@ -9,6 +9,7 @@ import pytest
 from styx import App, Context, Operator
 from styx.model.limits import Limits
 from styx.native.transaction_limits import transaction_limits
+from styx.state.table import Table
 from styx.worker.footprint import EntityCell, Footprint
 from tests.protocol.deployment import Deployment
 
@@ -92,7 +93,7 @@ class CountedChain(bytes):
 def test_branches_that_have_collided_are_not_compared_any_more() -> None:
     CountedChain.compared = 0
     footprint = Footprint(App("cells", [entity]), transaction_limits(LIMITS), 1, 1, 0, 0, 0, False, None)
-    cell = EntityCell(footprint, "hot", {"hot": b"start"})
+    cell = EntityCell(footprint, "hot", Table({"hot": b"start"}, -1).reader(-1))
     cell.write(CountedChain(b""), b"root")
     for number in range(1_000):
         branch = CountedChain(number.to_bytes(2, "big"))

@@ -18,7 +18,8 @@ from styx.host.coordinator_host import CoordinatorHost
 from styx.host.worker_host import WorkerHost
 from styx.protocol.manifest import SlotPart
 from styx.snapshot import store as snapshot_io
-from styx.worker import generation, slot, state_watch, worker
+from styx.state.slot_state import SlotState
+from styx.worker import generation, state_watch, worker
 from styx.worker.events import SlotPartsStored, StoreSlots
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
@@ -93,12 +94,12 @@ def a_version_begins_without_converting(patch: pytest.MonkeyPatch) -> None:
 
 
 def converted_state_is_left_out_of_the_next_snapshot(patch: pytest.MonkeyPatch) -> None:
-    original = slot.Slot.load
+    def as_stored(self: SlotState) -> None:
+        original(self)
+        self.converted = False
 
-    def load(self: slot.Slot, tables: Any, converted: bool = False) -> None:
-        original(self, tables)
-
-    patch.setattr(slot.Slot, "load", load)
+    original = SlotState.as_stored
+    patch.setattr(SlotState, "as_stored", as_stored)
 
 
 def a_held_snapshot_waits_for_no_check(patch: pytest.MonkeyPatch) -> None:

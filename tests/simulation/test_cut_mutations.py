@@ -14,7 +14,7 @@ from styx.protocol.frames import Ack
 from styx.protocol.messages import LockDecision, Resume
 from styx.sequencer import epoch_record
 from styx.snapshot import load as recovery
-from styx.worker import cuts, endings, epoch_log, given_replies, lock_rounds, outbox, stopped
+from styx.worker import cuts, endings, epoch, given_replies, lock_rounds, outbox, stopped
 from styx.worker.events import AppendVerdicts, StateLoaded
 from styx.worker.worker import Worker
 from tests.plain_form import plain_form
@@ -46,20 +46,20 @@ CROWDED = {
 
 
 def verdicts_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
-    original = epoch_log.EpochLog.verdicts
+    original = epoch.EpochLog.verdicts
 
-    def verdicts(self: epoch_log.EpochLog, *arguments: Any) -> list[AppendVerdicts]:
+    def verdicts(self: epoch.EpochLog, *arguments: Any) -> list[AppendVerdicts]:
         effects = original(self, *arguments)
         for effect in effects:
             effect.epoch = -1  # its end is nobody's
             self.undurable -= 1
         return effects
 
-    patch.setattr(epoch_log.EpochLog, "verdicts", verdicts)
+    patch.setattr(epoch.EpochLog, "verdicts", verdicts)
 
 
 def verdicts_are_not_recorded(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(epoch_log.EpochLog, "verdicts", lambda self, *arguments: [])
+    patch.setattr(epoch.EpochLog, "verdicts", lambda self, *arguments: [])
 
 
 def a_replay_runs_what_was_ended(patch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,8 @@ from styx.protocol.messages import Done, SlotsStored
 from styx.sequencer import epoch_record, sequencer
 from styx.snapshot import load as recovery
 from styx.snapshot.spans import spans
+from styx.state.slot_state import SlotState
+from styx.state.table import Reader, Table
 from styx.worker import (
     endings,
     epoch,
@@ -83,7 +85,7 @@ def siblings_see_each_other(patch: pytest.MonkeyPatch) -> None:
     def read(self: footprint.EntityCell, chain: bytes) -> bytes | None:
         self.chain = chain if self.chain is None else self.chain
         if not self.written:
-            return self.table.get(self.key)
+            return self.found(self.key)
         return self.value if self.values is None else next(reversed(self.values.values()))
 
     patch.setattr(footprint.EntityCell, "read", read)
@@ -152,11 +154,11 @@ def everything_is_stored_on_top_of_its_chain(patch: pytest.MonkeyPatch) -> None:
 
 
 def everything_is_stored_as_it_is_by_then(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Slot, "copied", lambda self: self.tables)
+    patch.setattr(Table, "copied", lambda self: self._entries)
 
 
 def changes_pass_for_everything(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Slot, "copied", lambda self: self.uploading)
+    patch.setattr(SlotState, "copied", lambda self: self.uploading)
 
 
 def replies_are_given_again_after_a_recovery(patch: pytest.MonkeyPatch) -> None:
@@ -222,7 +224,7 @@ def failed_transactions_are_not_rolled_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_failed_upload_forgets_its_changes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Slot, "delta_failed", Slot.delta_stored)
+    patch.setattr(SlotState, "delta_failed", SlotState.delta_stored)
 
 
 def snapshots_are_taken_amid_a_replay(patch: pytest.MonkeyPatch) -> None:
@@ -331,10 +333,35 @@ def a_load_run_again_does_not_look_at_the_state(patch: pytest.MonkeyPatch) -> No
 
 
 def loads_are_in_no_snapshot(patch: pytest.MonkeyPatch) -> None:
-    def apply_all(self: Slot, operator: str, values: Any) -> None:
-        self.table(operator).update(values)
+    original = validation.commit
 
-    patch.setattr(Slot, "apply_all", apply_all)
+    def commit(slot: Slot, left: Any) -> None:
+        original(slot, left)
+        for load in slot.loads:
+            if load.bulk is not None and load.tid not in left:
+                changes = slot.state.table(load.bulk.operator)._changes
+                for key in load.bulk.values:
+                    del changes[key]
+
+    patch.setattr(validation, "commit", commit)
+
+
+def a_commit_is_in_no_snapshot(patch: pytest.MonkeyPatch) -> None:
+    def commit(self: Table, epoch: int, writes: Any) -> None:
+        changes, self._changes = self._changes, {}
+        original(self, epoch, writes)
+        self._changes = changes
+
+    original = Table.commit
+    patch.setattr(Table, "commit", commit)
+
+
+def an_epoch_reads_what_the_one_before_found(patch: pytest.MonkeyPatch) -> None:
+    def find(self: Slot, operator: str) -> Reader:
+        read = self.found[operator] = self.state.table(operator).reader(self._reads - 1)
+        return read
+
+    patch.setattr(Slot, "find", find)
 
 
 def reads_see_no_conflict(patch: pytest.MonkeyPatch) -> None:
@@ -388,6 +415,8 @@ MUTATIONS: list[Mutation] = [
     loads_see_no_conflict,
     a_load_run_again_does_not_look_at_the_state,
     loads_are_in_no_snapshot,
+    a_commit_is_in_no_snapshot,
+    an_epoch_reads_what_the_one_before_found,
     reads_see_no_conflict,
     large_results_count_for_nothing,
     a_lock_phase_may_grow_by_any_number_of_bytes,

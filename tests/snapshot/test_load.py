@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from styx.log import Stream
@@ -9,11 +12,11 @@ from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, encode_reply
 from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest, SlotPart
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, SlotBatch, encode
-from styx.snapshot.load import Unusable, load_state, read_tables
+from styx.snapshot.load import Unusable, load_state, read_states
 from styx.snapshot.store import store_slots
-from styx.store import MemoryStore
+from styx.state.slot_state import Delta
+from styx.store import MemoryStore, Store
 from styx.worker.events import LoadState, SlotContent, StateLoaded, StoreSlots
-from styx.worker.slot import Delta
 
 
 class Deployment:
@@ -54,10 +57,15 @@ def _objects(part: SlotPart) -> list[ObjectRef]:
     return [] if part.stored is None else [part.stored]
 
 
+def tables_of(manifest: Manifest, slots: list[int], store: Store) -> dict[int, dict[str, Mapping[Any, bytes]]]:
+    """What a worker would load."""
+    return {slot: state.at(manifest.epoch) for slot, state in read_states(manifest, slots, store).items()}
+
+
 def test_a_worker_loads_its_slots_and_the_epochs_behind_the_snapshot() -> None:
     loaded = Deployment().load([1])
     assert (loaded.generation, loaded.epoch, loaded.counter) == (2, 0, 1)
-    assert {slot: (part.tables, part.next_offset) for slot, part in loaded.slots.items()} == {
+    assert {slot: (part.state.at(0), part.next_offset) for slot, part in loaded.slots.items()} == {
         1: ({"entity": {"a1": b"\x05"}}, 1)
     }
     assert [(plan.epoch, set(plan.batches)) for plan in loaded.plans] == [(1, {0, 1})]
@@ -77,8 +85,8 @@ def test_later_changes_win_and_slots_do_not_mix() -> None:
     slots = [SlotManifest(each.part, chains[slot]) for slot, each in enumerate(deployment.manifest.slots)]
     expected = {0: {"entity": {}, "other": {"a0": b"\x07"}}, 1: {"entity": {"a1": b"\x06", "c1": b"\x02"}}}
     manifest = Manifest(1, 12, 1, slots)
-    assert read_tables(manifest, [0, 1], deployment.store) == expected
-    assert read_tables(manifest, [1], deployment.store) == {1: expected[1]}
+    assert tables_of(manifest, [0, 1], deployment.store) == expected
+    assert tables_of(manifest, [1], deployment.store) == {1: expected[1]}
 
 
 def test_only_replies_behind_the_snapshot_can_be_given_again() -> None:
@@ -90,7 +98,7 @@ def test_only_replies_behind_the_snapshot_can_be_given_again() -> None:
 def test_without_a_snapshot_everything_is_replayed_from_nothing() -> None:
     loaded = Deployment().load([0], snapshot=False)
     assert (loaded.epoch, loaded.counter) == (-1, 0)
-    assert (loaded.slots[0].tables, loaded.slots[0].next_offset) == ({}, 0)
+    assert (loaded.slots[0].state.at(0), loaded.slots[0].next_offset) == ({}, 0)
     assert [plan.epoch for plan in loaded.plans] == [0, 1]
 
 

@@ -14,7 +14,7 @@ from styx.snapshot.part import (
     reference,
     written_at,
 )
-from styx.worker.slot import Delta
+from styx.state.slot_state import Delta
 
 scalars = st.text(max_size=3) | st.integers(-(2**63), 2**63 - 1)
 keys = scalars | st.tuples(scalars, scalars) | st.binary(max_size=3)

@@ -8,9 +8,9 @@ from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest, SlotPart
 from styx.snapshot import store as snapshot_io
 from styx.snapshot.part import decode_delta
 from styx.snapshot.store import check_stored, store_slots
+from styx.state.slot_state import Delta
 from styx.store import MemoryStore
 from styx.worker.events import SlotContent, StoreSlots
-from styx.worker.slot import Delta
 
 
 def stored(store: MemoryStore, deltas: dict[int, Delta], generation: int = 1, worker: int = 0) -> list[SlotPart]:

@@ -6,6 +6,7 @@ Uses the real executor, so that footprints and cached call graphs are those of t
 from __future__ import annotations
 
 from styx.model.limits import Limits
+from styx.state.table import NEWEST
 from styx.values.codec import decode_plain, encode_strict
 from styx.worker.executor import Executor
 from styx.worker.footprint import Footprint
@@ -26,14 +27,14 @@ class Execution:
         self.executor.owners = dict.fromkeys(range(n_slots), 0)
         self.executor.slots = self.slots
         for key, number in (state or {}).items():
-            self.slots[slot_digit(key)].apply(OPERATOR, key, encode_strict(number))
+            self.slots[slot_digit(key)].state.table(OPERATOR).commit(-1, {key: encode_strict(number)})
 
     def run(self, transactions: dict[int, tuple[str, str]], sequential: frozenset[int] = frozenset()) -> None:
         """Executes them all to their ends."""
         roots = [scripted_root(tid, key, script) for tid, (key, script) in transactions.items()]
         for root in roots:
             root.sequential = root.tid in sequential
-        self.executor.begin(roots)
+        self.executor.begin(0, roots)
         while not self.executor.idle:
             self.executor.run(1)
         assert self.executor.open_roots == 0
@@ -52,9 +53,8 @@ class Execution:
 
     def numbers(self) -> dict[str, int]:
         """Committed state."""
-        return {
-            key: int(decode_plain(data)) for slot in self.slots.values() for (_, key), data in slot.user_state().items()
-        }
+        states = [slot.state.entities(NEWEST) for slot in self.slots.values()]
+        return {key: int(decode_plain(data)) for state in states for (_, key), data in state.items()}
 
 
 def scripted_root(tid: int, key: str, script: str) -> RootTransaction:

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from styx.messages import ReplyRecord, Request, encode_request
 from styx.model.limits import Limits
 from styx.protocol.manifest import PendingTransaction
+from styx.state.slot_state import SlotState
 from styx.values.codec import encode_strict
 from styx.worker.admission import Admission, idempotency_id
 from styx.worker.events import ReportPoison
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
-from styx.worker.slot import Slot
 from tests.protocol.scripted_app import app
 
 GOOD = Request("r1", "entity", "a0", "run", encode_strict(["get"]))
@@ -28,7 +28,7 @@ class Door:
 
     def __init__(self, **limits: int) -> None:
         self.admission = Admission(app, Limits(**limits), 2)
-        self.memory = ReplyMemory(Slot(0), 10, 10**9)
+        self.memory = ReplyMemory(SlotState(), 10, 10**9)
         self.tids = iter(range(1, 100))
 
     def admit(self, request: Request | bytes) -> RootTransaction | ReportPoison | None:
@@ -110,7 +110,7 @@ def test_a_repetition_of_a_finished_request_is_done_at_once() -> None:
     door = Door()
     first = door.root(ONCE)
     reply = ReplyRecord("r1", 1, 1, 0, 1, b"\x05")
-    door.memory.remember(idempotency_id(ONCE), reply)
+    door.memory.remember(idempotency_id(ONCE), reply, reply.epoch)
     door.admission.ended(first)
     again = door.root(replace(ONCE, request_id="again"))
     assert again.done

@@ -26,7 +26,7 @@ from tests.worker.execution import Execution, scripted_root
 def test_a_transaction_is_done_when_all_its_branches_are() -> None:
     execution = Execution(2)
     executor = execution.executor
-    executor.begin([scripted_root(1, "a0", "send b1 (send a0 (put 1)); send c0 (put 2)")])
+    executor.begin(0, [scripted_root(1, "a0", "send b1 (send a0 (put 1)); send c0 (put 2)")])
     steps = 0
     while not executor.idle:
         assert executor.open_roots == 1
@@ -37,7 +37,7 @@ def test_a_transaction_is_done_when_all_its_branches_are() -> None:
 
 def test_a_slice_is_a_number_of_invocations() -> None:
     executor = Execution(1).executor
-    executor.begin([scripted_root(tid, "a0", "get") for tid in (1, 2, 3)])
+    executor.begin(0, [scripted_root(tid, "a0", "get") for tid in (1, 2, 3)])
     executor.run(2)
     assert executor.open_roots == 1
     executor.run(2)
@@ -61,7 +61,7 @@ def test_requests_that_cannot_run_are_done_from_the_start() -> None:
     execution = Execution(1)
     root = scripted_root(1, "a0", "get")
     root.done = True
-    execution.executor.begin([root])
+    execution.executor.begin(0, [root])
     assert execution.executor.idle
     assert execution.executor.open_roots == 0
 
@@ -228,7 +228,7 @@ def test_calls_of_one_slot_are_counted_together_while_they_run() -> None:
 def test_what_arrives_for_a_dropped_transaction_does_nothing() -> None:
     execution = Execution(1)
     executor = execution.executor
-    executor.begin([])
+    executor.begin(0, [])
     late = Call(9, 0, 0, 0, "entity", "run", "a0", encode_strict(["put 1"]), b"\0\0", b"\0\0", 1, 1, 0)
     for message in (Drop(9), late, Result(9, 0, b"\0\0\0\0", b"\x01", 2, []), Ack(9, 0, 1, 1, 1)):
         executor.deliver(message)
@@ -240,7 +240,7 @@ def test_what_arrives_for_a_dropped_transaction_does_nothing() -> None:
 def test_a_drop_closes_what_waits() -> None:
     execution = Execution(2)
     execution.executor.owners = {0: 0, 1: 5}
-    execution.executor.begin([scripted_root(1, "a0", "put 1; ask b1 (get); put 2")])
+    execution.executor.begin(0, [scripted_root(1, "a0", "put 1; ask b1 (get); put 2")])
     execution.executor.run(10)
     waiting = execution.footprint(1).invocations[0]
     assert waiting._coroutine is not None
@@ -262,7 +262,7 @@ def test_an_epochs_end_leaves_the_garbage_collector_nothing_to_find() -> None:
         roots = [scripted_root(1, "a0", "ask b0 (send c0 (add 1)); fail no"), scripted_root(2, "a0", "ask b1 (get)")]
         roots.append(scripted_root(3, "d0", "outside pay"))
         roots[-1].sequential = True
-        execution.executor.begin(roots)
+        execution.executor.begin(0, roots)
         execution.executor.run(10)
         execution.executor.end()
 
@@ -282,9 +282,9 @@ def test_an_epochs_end_leaves_the_garbage_collector_nothing_to_find() -> None:
 
 def test_an_epoch_must_be_over_before_the_next_begins() -> None:
     executor = Execution(1).executor
-    executor.begin([scripted_root(1, "a0", "get")])
+    executor.begin(0, [scripted_root(1, "a0", "get")])
     with pytest.raises(AssertionError, match="last one's work"):
-        executor.begin([])
+        executor.begin(0, [])
 
 
 # Outside functions ---------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def test_an_outside_call_ends_its_chain_until_there_is_an_outcome() -> None:
     root = scripted_root(1, "a0", "outside pay; add it")
     root.sequential, root.externals = True, {pending.key: msgspec.msgpack.encode(ExternalOutcome(b"\x07"))}
     execution.executor.end()
-    execution.executor.begin([root])
+    execution.executor.begin(0, [root])
     execution.executor.run(10)
     assert execution.result(1) == 7
 
@@ -314,7 +314,7 @@ def single(app: App, function: str, params: Sequence[object] = ()) -> tuple[Exec
     executor.owners, executor.slots = {0: 0}, {0: Slot(0)}
     found = app.resolve("operator", function)
     root = RootTransaction(1, 0, 0, 0, b"", "r", 0, found, "key", encode_strict(list(params)))
-    executor.begin([root])
+    executor.begin(0, [root])
     return executor, root
 
 

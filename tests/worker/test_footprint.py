@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from styx.model.limits import Limits
 from styx.native.transaction_limits import transaction_limits
+from styx.state.table import Table
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
 from tests.protocol.scripted_app import app
 from tests.worker.execution import Execution
@@ -29,7 +30,7 @@ class Entity:
     def __init__(self, committed: str | None = "committed") -> None:
         self.footprint = footprint()
         table = {} if committed is None else {"key": committed.encode()}
-        self.cell = EntityCell(self.footprint, "key", table)
+        self.cell = EntityCell(self.footprint, "key", Table(table, -1).reader(-1))
 
     def read(self, chain: str) -> str | None:
         seen = self.cell.read(_path(chain))

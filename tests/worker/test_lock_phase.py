@@ -128,7 +128,7 @@ def test_a_deletion_by_a_lower_one_is_seen() -> None:
     execution, lock = locked({1: ("a0", "delete"), 2: ("a0", "add 1")}, {"a0": 50})
     assert lock.outcomes[2].result == b"\x01"
     lock.commit()
-    assert execution.slots[0].delta[OPERATOR]["a0"] == b"\x01"
+    assert execution.slots[0].state.take_delta()[OPERATOR]["a0"] == b"\x01"
 
 
 def test_a_round_runs_in_slices_and_ends_the_same() -> None:

@@ -6,12 +6,12 @@ import pytest
 
 from styx.messages import ReplyRecord, decode_reply, encode_reply
 from styx.protocol.frames import Failure
+from styx.state.slot_state import SlotState
 from styx.worker.events import EmitReplies, ReplyDiffers
 from styx.worker.replay_difference import reply_digest
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
-from styx.worker.slot import Slot
 from tests.worker.execution import scripted_root
 
 
@@ -19,7 +19,7 @@ class Epoch:
     """Replies of epoch 7 over two slots, with their memories."""
 
     def __init__(self, *answered: ReplyRecord) -> None:
-        self.memories = {index: ReplyMemory(Slot(index), 10, 10**9) for index in (0, 1)}
+        self.memories = {index: ReplyMemory(SlotState(), 10, 10**9) for index in (0, 1)}
         self.replies = Replies(self.memories, 2)
         self.replies.answered = {reply.sequence: encode_reply(reply) for reply in answered}
         self.replies.begin(7, replayed=True)
@@ -139,7 +139,7 @@ def test_behind_a_replay_only_its_own_unfinished_ones_are_known() -> None:
     epoch = Epoch(own, anothers)
     del epoch.memories[1]
     epoch.replies._n_slots = 4  # TID 3 is slot 2's
-    epoch.memories[2] = ReplyMemory(Slot(2), 10, 10**9)
+    epoch.memories[2] = ReplyMemory(SlotState(), 10, 10**9)
     epoch.replies.begin(8, replayed=True)
     assert set(epoch.replies.answered) == {3, 5}
     epoch.replies.begin(9)

@@ -50,7 +50,7 @@ class Odd(msgspec.Struct):
 def found(*operators: Operator) -> StateFindings:
     slot = Slot(0)
     for name in ("acc", "other"):
-        slot.table(name).update({f"k{n}": msgspec.msgpack.encode({"balance": n}) for n in range(300)})
+        slot.state.table(name).commit(0, {f"k{n}": msgspec.msgpack.encode({"balance": n}) for n in range(300)})
     running = Running()
     worker = SimpleNamespace(
         executor=SimpleNamespace(running=running, roots={}),

@@ -80,6 +80,7 @@ def test_conflicts_are_those_of_the_obvious_model(drawn: list[list[tuple[str, st
 
 def test_commit_applies_what_the_transaction_leaves() -> None:
     slot = executed({1: ("a0", "add 1; send b0 (delete); send c0 (get); send a0 (add 5)")}, {"b0": 3, "c0": 4})
-    slot.delta = {}
+    slot.state.take_delta()
+    slot.state.delta_stored()
     commit(slot, ())
-    assert slot.delta == {OPERATOR: {"a0": b"\x06", "b0": None}}, "writes only, and below over above"
+    assert slot.state.take_delta() == {OPERATOR: {"a0": b"\x06", "b0": None}}, "writes only, and below over above"

@@ -30,6 +30,8 @@ from styx.protocol.messages import (
 )
 from styx.sequencer import epoch_record
 from styx.sequencer.epoch_record import EpochRecord
+from styx.state.slot_state import SlotState
+from styx.state.table import NEWEST
 from styx.values.codec import encode_strict
 from styx.worker.events import (
     AppendEpochRecord,
@@ -68,7 +70,7 @@ class Alone:
         self.told: list[object] = []
         self.records: list[EpochRecord] = []
         self.say(Recover(1, dict.fromkeys(range(n_slots), 0), None))
-        slots = {slot: LoadedSlot({}, 0, list(pending) if slot == 0 else []) for slot in range(n_slots)}
+        slots = {slot: LoadedSlot(SlotState(), 0, list(pending) if slot == 0 else []) for slot in range(n_slots)}
         self.step(StateLoaded(1, -1, 0, slots, [], {}))
 
     def step(self, event: Event) -> list[Effect]:
@@ -161,7 +163,7 @@ def test_who_was_told_to_join_does_not_tell_that_the_epoch_has_begun() -> None:
     alone.arrive(0, "get")
     assert alone.told[-1] == EpochStarted(1, 0)
     alone.say(Recover(2, {0: 0}, None))
-    alone.step(StateLoaded(2, -1, 0, {0: LoadedSlot({}, 0, [])}, [], {}))
+    alone.step(StateLoaded(2, -1, 0, {0: LoadedSlot(SlotState(), 0, [])}, [], {}))
     alone.say(Resume(2))
     alone.say(Join(2, 0))
     assert alone.worker.epoch == 0
@@ -267,9 +269,9 @@ def test_a_generation_on_the_held_snapshot_loads_only_what_the_worker_lacks() ->
     manifest = held_epoch(alone)
     [load] = alone.say(Recover(2, {0: 0, 1: 0}, manifest))
     assert load == LoadState(2, [0, 1], manifest, {0})
-    slots = {0: LoadedSlot({}, 1, []), 1: LoadedSlot({}, 0, [])}
+    slots = {0: LoadedSlot(SlotState(), 1, []), 1: LoadedSlot(SlotState(), 0, [])}
     alone.step(StateLoaded(2, 0, 1, slots, [], {}))
-    assert alone.worker.slots[0].user_state() == {("entity", "a0"): b"\x05"}
+    assert alone.worker.slots[0].state.entities(NEWEST) == {("entity", "a0"): b"\x05"}
     [again] = alone.say(Recover(3, {0: 0, 1: 0}, manifest))
     assert again == LoadState(3, [0, 1], manifest, {0, 1}), "no epoch has begun since"
 

@@ -68,7 +68,7 @@ def of_workload(settings: Settings, count: int) -> Alone:
         pairs = list(loading.pairs)
         slots = loading.operator.slots_of([key for key, _ in pairs], settings.n_slots)
         for slot, (key, state) in zip(slots, pairs, strict=True):
-            engine.worker.slots[slot].table(name)[key] = encode(state)
+            engine.worker.slots[slot].state.table(name).commit(-1, {key: encode(state)})
     generator = workload.generator(0, 1, SEED)
     routed = routed_requests([generator.next() for _ in range(count)], settings.n_slots)
     replies: list[bytes] = []

@@ -10,7 +10,7 @@ from styx.cli.check.feed import Feed
 from styx.cli.check.messages import Ended, Written
 from styx.worker.lock_rounds import LockRounds
 from styx.worker.root import RootTransaction
-from styx.worker.slot import IDEMPOTENCY_TABLE, Slot
+from styx.worker.slot import Slot
 from styx.worker.step import Step
 from styx.worker.watch import Watch
 from styx.worker.worker import Worker
@@ -25,7 +25,7 @@ class CheckWatch(Watch):
         """What ends on `worker` from here on is told to `feed`, or from the end of the open epoch."""
         self.feed = feed
         if worker.reached in (Step.IDLE, Step.HOLDING):
-            feed.give_state(worker.slots.values())
+            feed.give_state(worker.slots.values(), worker.epoch)
         else:
             feed.fall_behind(-math.inf)
 
@@ -41,13 +41,12 @@ class CheckWatch(Watch):
         if feed is None:
             return
         if feed.listens:
-            feed.close(epoch, _written(slots, locks))
+            feed.close(epoch, _written(epoch, slots, locks))
         elif feed.ready_again:
-            # After this epoch, whose writes are in the tables already.
-            feed.give_state(slots.values())
+            feed.give_state(slots.values(), epoch)
 
 
-def _written(slots: Mapping[int, Slot], locks: LockRounds | None) -> list[Written]:
+def _written(epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) -> list[Written]:
     found: set[tuple[str, Any]] = set()
     written: list[Written] = []
     for index, slot in slots.items():
@@ -59,9 +58,9 @@ def _written(slots: Mapping[int, Slot], locks: LockRounds | None) -> list[Writte
                 found.update(load.bulk.entities())
         if locks is not None:
             found.update(locks.written(index))
-        tables = slot.tables
-        written.extend(Written(operator, key, tables.get(operator, {}).get(key)) for operator, key in found)
-    return [each for each in written if each.operator != IDEMPOTENCY_TABLE]
+        readers = {operator: slot.state.table(operator).reader(epoch) for operator, _ in found}
+        written.extend(Written(operator, key, readers[operator](key)) for operator, key in found)
+    return written
 
 
 def _ended(root: RootTransaction) -> Ended:

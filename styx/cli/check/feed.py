@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from styx.cli.check.messages import Ended, Epoch, State, ToChecker, Written, encode
-from styx.worker.slot import IDEMPOTENCY_TABLE, Slot
+from styx.worker.slot import Slot
 
 QUEUE_BYTES_MAX: Final = 16 * 1024 * 1024
 """Epochs that wait to be checked."""
@@ -44,10 +44,9 @@ class Feed:
         """Sends it, whatever waits."""
         self._put(encode(message))
 
-    def give_state(self, slots: Iterable[Slot]) -> None:
-        """Everything from here on follows this state; nothing does if it is too much."""
-        tables = [(operator, table) for slot in slots for operator, table in slot.tables.items()]
-        tables = [(operator, table) for operator, table in tables if operator != IDEMPOTENCY_TABLE]
+    def give_state(self, slots: Iterable[Slot], epoch: int) -> None:
+        """Everything from here on follows the state at the end of `epoch`; nothing does if it is too much."""
+        tables = [each for slot in slots for each in slot.state.at(epoch).items()]
         if sum(len(table) for _, table in tables) > ENTITIES_MAX:
             self.problem = f"there are more than {ENTITIES_MAX:,} entities"
             return

@@ -28,6 +28,7 @@ from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.sequencer.external_record import encode_external
 from styx.set_aside.places import Place
+from styx.state.table import NEWEST
 from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
@@ -249,7 +250,7 @@ class Generation:
         def run() -> Loaded:
             loaded = load(wanted, n_slots, node.reader(), node.store)
             if isinstance(loaded.answer, StateLoaded):
-                tables = {slot: part.tables for slot, part in loaded.answer.slots.items()}
+                tables = {slot: part.state.at(NEWEST) for slot, part in loaded.answer.slots.items()}
                 node.counters.operators_lost += tell_lost(app, tables, n_slots)
             return loaded
 

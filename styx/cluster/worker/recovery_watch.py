@@ -27,7 +27,6 @@ from styx.worker.replay_difference import (
     function_of,
     not_resumed,
 )
-from styx.worker.slot import Table
 
 KEYS_LOOKED_AT: Final = 256
 """So many keys of each operator in each slot are looked for: a partition_key that differs by process moves most."""
@@ -87,7 +86,7 @@ class ReplayWatch:
         _log.log(level, "%s; what was answered stands, and the state is the replay's: %s%s", words, why, further)
 
 
-def first_lost(app: App, slots: Mapping[int, Mapping[str, Table]], n_slots: int) -> list[Misplaced]:
+def first_lost(app: App, slots: Mapping[int, Mapping[str, Mapping[Any, bytes]]], n_slots: int) -> list[Misplaced]:
     """Of each operator a loaded key that would be looked for elsewhere, if one of those that are looked at would be."""
     found: dict[str, Misplaced] = {}
     for slot, tables in slots.items():
@@ -100,7 +99,7 @@ def first_lost(app: App, slots: Mapping[int, Mapping[str, Table]], n_slots: int)
     return list(found.values())
 
 
-def tell_lost(app: App, slots: Mapping[int, Mapping[str, Table]], n_slots: int) -> int:
+def tell_lost(app: App, slots: Mapping[int, Mapping[str, Mapping[Any, bytes]]], n_slots: int) -> int:
     """Tells of them; how many operators that are."""
     lost = first_lost(app, slots, n_slots)
     for each in lost:
@@ -113,5 +112,5 @@ def tell_lost(app: App, slots: Mapping[int, Mapping[str, Table]], n_slots: int) 
     return len(lost)
 
 
-def _some(table: Table) -> list[Any]:
+def _some(table: Mapping[Any, bytes]) -> list[Any]:
     return list(islice(table, 0, None, max(1, len(table) // KEYS_LOOKED_AT)))

@@ -7,13 +7,14 @@ import pytest
 from styx.cli.check import feed as feed_module
 from styx.cli.check.feed import Feed
 from styx.cli.check.messages import Ended, Epoch, State, to_checker
-from styx.worker.slot import IDEMPOTENCY_TABLE, Slot
+from styx.state.slot_state import IDEMPOTENCY_TABLE, SlotState
+from styx.state.table import Table
+from styx.worker.slot import Slot
 
 
 def slot(entities: int) -> Slot:
-    made = Slot(0)
-    made.load({"account": {f"k{n}": b"\x01" for n in range(entities)}, IDEMPOTENCY_TABLE: {b"k": b"v"}})
-    return made
+    accounts, replies = {f"k{n}": b"\x01" for n in range(entities)}, {b"k": b"v"}
+    return Slot(0, SlotState({"account": Table(accounts, 0), IDEMPOTENCY_TABLE: Table(replies, 0)}))
 
 
 def ended(payload: bytes = b"") -> Ended:
@@ -23,7 +24,7 @@ def ended(payload: bytes = b"") -> Ended:
 @pytest.fixture
 def feed() -> Feed:
     made = Feed()
-    made.give_state([slot(2)])
+    made.give_state([slot(2)], 0)
     return made
 
 
@@ -59,7 +60,7 @@ def test_who_falls_behind_begins_again(feed: Feed, monkeypatch: pytest.MonkeyPat
     assert not feed.ready_again, "the checker has not taken the state yet"
     taken(feed)
     assert feed.ready_again
-    feed.give_state([slot(1)])
+    feed.give_state([slot(1)], 0)
     assert feed.listens
     assert isinstance(taken(feed), State)
 
@@ -67,14 +68,14 @@ def test_who_falls_behind_begins_again(feed: Feed, monkeypatch: pytest.MonkeyPat
 def test_too_many_entities(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_module, "ENTITIES_MAX", 3)
     feed = Feed()
-    feed.give_state([slot(4)])
+    feed.give_state([slot(4)], 0)
     assert (feed.problem, feed.listens, feed.waiting) == ("there are more than 3 entities", False, 0)
 
 
 def test_too_much_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_module, "STATE_BYTES_MAX", 3)
     feed = Feed()
-    feed.give_state([slot(4)])
+    feed.give_state([slot(4)], 0)
     assert feed.problem is not None
     assert not feed.ready_again
 
@@ -82,6 +83,6 @@ def test_too_much_state(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_end(feed: Feed) -> None:
     feed.stop()
     assert feed.take() is None
-    feed.give_state([slot(1)])
+    feed.give_state([slot(1)], 0)
     assert feed.waiting == 0
     feed.wait_until_checked(300)

@@ -20,6 +20,7 @@ from styx.log.base import Record
 from styx.messages import ReplyRecord, Request, encode_request
 from styx.model.limits import Limits
 from styx.protocol.messages import Recover
+from styx.state.slot_state import SlotState
 from styx.worker import events as worker_events
 from styx.worker.worker import Worker
 
@@ -110,7 +111,7 @@ class Session:
                 self.replies += effect.replies
                 self.watch.replied(effect.replies, 0.25)
             elif isinstance(effect, worker_events.LoadState):
-                empty = {slot: worker_events.LoadedSlot({}, 0, []) for slot in effect.slots}
+                empty = {slot: worker_events.LoadedSlot(SlotState(), 0, []) for slot in effect.slots}
                 self._events.append(worker_events.StateLoaded(effect.generation, -1, 0, empty, [], {}))
 
     def _tell(self, event: coordinator_events.Event) -> None:

@@ -80,7 +80,7 @@ def test_the_log_is_asked_while_state_is_on_its_way(stored: tuple[LoadState, Rea
     store.reader = reader
     found = loaded(wanted, reader, store)
     assert isinstance(found.answer, StateLoaded)
-    assert {slot: part.tables for slot, part in found.answer.slots.items()} == {1: {"entity": {"a1": b"\x05"}}}
+    assert {slot: part.state.at(0) for slot, part in found.answer.slots.items()} == {1: {"entity": {"a1": b"\x05"}}}
     assert (found.answer.plans, found.reply_ends, found.answer.outcomes) == ([], [0, 0], {})
 
 

@@ -20,6 +20,8 @@ from styx.kafka.address import KafkaAddress
 from styx.messages import ReplyRecord
 from styx.model.limits import Limits
 from styx.protocol.messages import Commit, Join, Recover
+from styx.state.slot_state import SlotState
+from styx.state.table import Table
 from styx.store import MemoryStore
 from styx.transport import Connection, Security
 from styx.worker.events import Effect, EmitReplies, Event, LoadedSlot, StateLoaded
@@ -133,7 +135,7 @@ def recover(session: WorkerSession, generation: int) -> None:
 async def load_watched(session: WorkerSession) -> ref[WatchedTable]:
     """Gives generation 1 its state: a table, to which this is a reference that does not keep it."""
     table = WatchedTable({"k": b"v"})
-    session._passes.give(StateLoaded(1, -1, 0, {0: LoadedSlot({"op": table}, 0, [])}, [], {}))
+    session._passes.give(StateLoaded(1, -1, 0, {0: LoadedSlot(SlotState({"op": Table(table, -1)}), 0, [])}, [], {}))
     await one_pass()
     return ref(table)
 

@@ -1,0 +1,102 @@
+"""The committed state of one slot: the tables of its operators, and the changes that a snapshot takes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from styx.state.table import NEWEST, Changes, Entries, Table, without_deleted
+
+IDEMPOTENCY_TABLE: Final = "\0idempotency"
+"""Pseudo-operator whose entries are remembered replies; a real operator's name cannot start with NUL."""
+
+Delta = dict[str, Changes]
+"""Changes by operator."""
+
+
+class SlotState:
+    """`tables` are by operator; `table` makes one at its first use.
+
+    `uploading` are the changes that a snapshot under way has taken. `converted`: what was loaded is not what the
+    snapshot has, so the next one must have all of it.
+    """
+
+    __slots__ = ("converted", "tables", "uploading")
+
+    def __init__(self, tables: dict[str, Table] | None = None) -> None:
+        self.tables: dict[str, Table] = {} if tables is None else tables
+        self.uploading: Delta | None = None
+        self.converted = False
+
+    def table(self, operator: str) -> Table:
+        """The operator's entities here."""
+        table = self.tables.get(operator)
+        if table is None:
+            table = self.tables[operator] = Table({}, -1)
+        return table
+
+    def at(self, epoch: int) -> dict[str, Mapping[Any, bytes]]:
+        """The tables of the app's operators, as `Table.at`."""
+        return {operator: table.at(epoch) for operator, table in self.tables.items() if operator != IDEMPOTENCY_TABLE}
+
+    def entities(self, epoch: int) -> dict[tuple[str, Any], bytes]:
+        """A copy of the state of the app's entities at the end of `epoch`, by (operator, key)."""
+        return {(operator, key): value for operator, table in self.at(epoch).items() for key, value in table.items()}
+
+    # Snapshots ---------------------------------------------------------------------------------------------
+
+    def take_delta(self) -> Delta:
+        """Starts an upload: the changes since the last one; later ones belong to the next."""
+        assert self.uploading is None, "a slot's delta is taken while its last one is still being stored"
+        taken = {operator: table.take_changes() for operator, table in self.tables.items()}
+        self.uploading = {operator: changes for operator, changes in taken.items() if changes}
+        return self.uploading
+
+    def copied(self) -> Delta:
+        """Everything, as a delta on nothing: a copy of the tables, which share their keys and values."""
+        return {operator: table.copied() for operator, table in self.tables.items()}
+
+    def delta_stored(self) -> None:
+        """The upload is part of a complete snapshot: forget it."""
+        self.uploading = None
+        self.converted = False
+
+    def delta_failed(self) -> None:
+        """The upload is not part of any snapshot: its changes belong to the next one, under the newer ones."""
+        for operator, changes in (self.uploading or {}).items():
+            self.tables[operator].give_back(changes)
+        self.uploading = None
+
+    def as_stored(self) -> None:
+        """A generation begins with it: nothing has changed since the snapshot."""
+        self.uploading = None
+        for table in self.tables.values():
+            table.take_changes()
+
+    def replaced(self, writes: Mapping[str, Entries]) -> SlotState:
+        """This state with these entities converted; it stays as it is, and shares the tables that are not named."""
+        changed = {operator: self.tables[operator].replaced(writes[operator]) for operator in writes}
+        new = SlotState({**self.tables, **changed})
+        new.converted = True
+        return new
+
+
+def from_changes(changes: Delta, epoch: int) -> SlotState:
+    """The state that all changes since the beginning, merged, describe; it takes their dictionaries."""
+    return SlotState({operator: Table(without_deleted(entries), epoch) for operator, entries in changes.items()})
+
+
+def merge_into(older: Delta, newer: Delta) -> None:
+    """Applies a delta to the one before it."""
+    for operator, entries in newer.items():
+        older.setdefault(operator, {}).update(entries)
+
+
+def holdings(states: Iterable[SlotState]) -> tuple[int, list[str]]:
+    """(entities that have state in these slots, names of their operators)."""
+    counts: dict[str, int] = {}
+    for state in states:
+        for operator, table in state.at(NEWEST).items():
+            if table:
+                counts[operator] = counts.get(operator, 0) + len(table)
+    return sum(counts.values()), sorted(counts)

@@ -1,0 +1,91 @@
+"""A table: the committed entities of one operator on one slot, and their changes since the last snapshot.
+
+Values are bytes. Every read and every write of committed state goes through a table. A read names the epoch whose end
+it means. A commit reaches the entities and the next snapshot alike. Paper sections 4 (partitions) and 7.1 (incremental
+snapshots).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+Entries = dict[Any, bytes]
+"""Encoded states by key."""
+Changes = dict[Any, bytes | None]
+"""Encoded states by key; None: deleted."""
+
+Reader = Callable[[Any], bytes | None]
+"""Gives the encoded state of a key, None if there is none. Made once for an epoch: a read costs a look-up alone."""
+
+NEWEST: Final = 4_611_686_018_427_387_903
+"""The epoch of a read that means whatever is committed by then."""
+
+
+class Table:
+    """`epoch` is the last one with a commit here; what was loaded has the snapshot's.
+
+    One version is kept: a read of an epoch before the last commit is an `AssertionError`.
+    """
+
+    __slots__ = ("_changes", "_entries", "epoch")
+
+    def __init__(self, entries: Entries, epoch: int) -> None:
+        """The dictionary is the table's from here on."""
+        self.epoch = epoch
+        self._entries = entries
+        self._changes: Changes = {}
+
+    def __len__(self) -> int:
+        """How many entities have a state."""
+        return len(self._entries)
+
+    def reader(self, epoch: int) -> Reader:
+        """Reads single states at the end of `epoch`, as long as nothing behind it is committed."""
+        assert self.epoch <= epoch, "a read of an epoch that later commits have changed"
+        return self._entries.get
+
+    def at(self, epoch: int) -> Mapping[Any, bytes]:
+        """All states at the end of `epoch`, to be read only, as long as nothing behind it is committed."""
+        assert self.epoch <= epoch, "a read of an epoch that later commits have changed"
+        return MappingProxyType(self._entries)
+
+    def commit(self, epoch: int, writes: Changes) -> None:
+        """The only write; an epoch may have several, until the next one has committed."""
+        assert self.epoch <= epoch, "a commit to an epoch behind the last one"
+        self.epoch = epoch
+        self._changes.update(writes)
+        entries: Changes = self._entries  # type: ignore[assignment]
+        entries.update(writes)
+        if None in writes.values():
+            for key, value in writes.items():
+                if value is None:
+                    del entries[key]
+
+    def replaced(self, writes: Entries) -> Table:
+        """A table with these states on top of its own, which stays as it is."""
+        return Table({**self._entries, **writes}, self.epoch)
+
+    # Snapshots ---------------------------------------------------------------------------------------------
+
+    def take_changes(self) -> Changes:
+        """The changes since the last time; they belong to the caller."""
+        taken, self._changes = self._changes, {}
+        return taken
+
+    def give_back(self, changes: Changes) -> None:
+        """Changes that were taken and are in no snapshot: older than those since."""
+        self._changes = {**changes, **self._changes}
+
+    def copied(self) -> Changes:
+        """All states, as changes of an empty table."""
+        return dict(self._entries)
+
+
+def without_deleted(changes: Changes) -> Entries:
+    """The entries that all changes since the beginning, merged, describe; it is the same dictionary."""
+    deleted: Iterable[Any] = [key for key, value in changes.items() if value is None]
+    for key in deleted:
+        del changes[key]
+    return changes  # type: ignore[return-value]
