@@ -1,6 +1,6 @@
 """`MODULE:APP`: from what was typed to the App object, or to an error that says what was meant.
 
-It runs the user's module by importing it, as Python would; a mistake in it is told with the line that made it.
+The user's module is imported, as Python would do it; a mistake in the module is reported with its line.
 """
 
 from __future__ import annotations

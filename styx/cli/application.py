@@ -1,6 +1,6 @@
-"""The commands as one application: parsing, help, and what each kind of error looks like.
+"""The commands as one application: parsing, help, and the form of each kind of error.
 
-It knows no command's work; a command's module is light and imports the heavy parts inside its function.
+A command's module is light: it imports the heavy parts inside its function.
 """
 
 from __future__ import annotations

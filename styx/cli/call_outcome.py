@@ -1,4 +1,4 @@
-"""What `styx call` says for an answer: output, error text and exit code. Decides; prints nothing."""
+"""The outcome of `styx call` for an answer: output, error text and exit code."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Options that processes of a cluster have in common: where they listen, and where coordinator, log and store are.
+"""Options that processes of a cluster have in common: where they listen, and the addresses of coordinator, log and
+store.
 
-Declarations for the parser, and nothing heavy behind them. Secrets are none of them: whoever lists processes would see
-them. `styx.cli.cluster_setup` reads those from the environment.
+Light declarations for the parser. Secrets are not among them, because everybody who lists processes would see them:
+`styx.cli.cluster_setup` reads secrets from the environment.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One process of a cluster from its start to its end: its log lines, its event loop, its signals.
 
-What the process does is a coroutine that it is given. Decides nothing but when that ends.
+The work of the process is a given coroutine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From options and the environment to what a process of a cluster is made with: its security, its log, its store.
+"""From options and the environment to the parts of a cluster's process: its security, its log, its store.
 
-The one place of the command line that reads secrets, with `styx.cli.store_options`, which reads those of stores.
-Connects to nothing; what is wrong is said before anything starts.
+The one place of the command line that reads secrets, with `styx.cli.store_options`, which reads those of stores. Wrong
+values are reported before anything starts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `styx coordinator` runs: coordinates until it is told to stop, and takes a last snapshot then."""
+"""The program of `styx coordinator`: it coordinates until it is told to stop, and then takes a last snapshot."""
 
 from __future__ import annotations
 

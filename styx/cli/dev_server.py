@@ -1,4 +1,4 @@
-"""What `styx dev` prints around an app that is served: where it is, what came back, its requests, and how it ended."""
+"""The output of `styx dev`: the address, the recovered state, the requests, and the end."""
 
 from __future__ import annotations
 

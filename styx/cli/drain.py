@@ -1,4 +1,5 @@
-"""`styx drain`: a worker's slots to the other workers, so that it can be stopped and nothing is replayed."""
+"""`styx drain`: moves a worker's slots to the other workers, so that the worker can be stopped and nothing is
+replayed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person wants to know of an embedded engine's start and of its snapshots. Reads; changes nothing."""
+"""Facts for people about an embedded engine's start and its snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process of a cluster tells of itself over HTTP, fetched with the standard library. Blocks; never retries."""
+"""Fetches the facts of a cluster's process over HTTP, with the standard library. Blocks; does not retry."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Options of what stands before a gateway, the same for every command that starts one. Declarations for the parser, and
-nothing heavy behind them.
+"""Options of a gateway's front (hosts, origins, keys, rules, TLS), the same for every command that starts a gateway.
+Light declarations for the parser.
 """
 
 from __future__ import annotations

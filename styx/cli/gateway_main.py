@@ -1,4 +1,4 @@
-"""What `styx gateway` runs: serves until it is told to stop, drains, then finishes what is in flight."""
+"""The program of `styx gateway`: it serves until it is told to stop, drains, and finishes the requests in flight."""
 
 from __future__ import annotations
 

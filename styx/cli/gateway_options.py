@@ -1,6 +1,6 @@
-"""Options that commands which ask a gateway have in common: where it is, who asks, and for how long they wait.
+"""Common options of commands that send a request to a gateway: its URL, the credential, and the timeout.
 
-Declarations for the parser, and nothing heavy behind them.
+Light declarations for the parser.
 """
 
 from __future__ import annotations

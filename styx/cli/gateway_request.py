@@ -1,7 +1,6 @@
-"""One HTTP request to a gateway with the standard library: what `styx call` sends, and what came back as bytes.
+"""One HTTP request to a gateway with the standard library, for `styx call`; the answer as bytes.
 
-For one request, the HTTP client and its event loop would take longer to import than the request takes. Never looks into
-an answer.
+For one request, the HTTP client and its event loop would take longer to import than the request takes.
 """
 
 from __future__ import annotations

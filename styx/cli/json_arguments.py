@@ -1,6 +1,6 @@
 """Words of a command line as JSON arguments: `10`, `'{"a": 1}'`, `true`, and bare words as text.
 
-Decides only what was typed; whether it fits the function is the server's to say.
+The server decides whether an argument fits the function.
 """
 
 from __future__ import annotations

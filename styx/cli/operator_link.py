@@ -1,6 +1,6 @@
-"""Where the coordinator is that a command means, and the secret to speak to it with: as given, else the local one's.
+"""The address and secret of the coordinator that a command means: the given ones, else those of the local cluster.
 
-Decides only which cluster is meant; `styx.cluster.operator_client` speaks to it.
+`styx.cluster.operator_client` sends the command.
 """
 
 from __future__ import annotations

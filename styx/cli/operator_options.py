@@ -1,7 +1,6 @@
-"""Options that commands which tell a running cluster's coordinator something have in common: where it is, how long to
-wait for its answer.
+"""Common options of commands to a running cluster's coordinator: its address, and how long to wait for its answer.
 
-Declarations for the parser, and nothing heavy behind them.
+Light declarations for the parser.
 """
 
 from __future__ import annotations

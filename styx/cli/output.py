@@ -1,4 +1,4 @@
-"""How commands print a JSON value: one line for programs, indented for people. Prints nothing itself."""
+"""The form in which commands print a JSON value: one line for programs, indented for people."""
 
 from __future__ import annotations
 

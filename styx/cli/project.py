@@ -1,4 +1,4 @@
-"""A new project's files, from templates: all of them or none. Never touches a directory that exists."""
+"""A new project's files, from templates: all of them or none. An existing directory is never changed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A line for each request of `styx dev`: its status, its entity and function, how long it took, its epoch.
 
-Looks at answers as they leave, and changes nothing. Under load it says once a second what they were instead.
+The lines are made from the answers as they leave. Under load a line a second sums up the answers instead.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The directory in which `styx up` leaves what other commands need to find its cluster: addresses, secret, pids.
+"""The directory in which `styx up` writes the data by which other commands find its cluster: addresses, secret, PIDs.
 
-One for each app, held with a lock for as long as its `styx up` runs; what a killed one has left is not a cluster.
+One for each app, held with a lock for as long as its `styx up` runs; the remains of a killed one are not a cluster.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An app embedded behind its HTTP gateway, in this process: what `styx dev` serves and what the demo kills.
 
-It prints nothing and decides nothing about requests; who calls it says what to do at each stage.
+The caller says what to do at each stage.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`styx state`: what an entity's state is, asked through a gateway, on standard output."""
+"""`styx state`: prints an entity's state, read through a gateway."""
 
 from __future__ import annotations
 

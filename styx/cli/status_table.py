@@ -1,4 +1,4 @@
-"""A cluster's state as text for people: a few lines, and one row a worker. Decides what to say; prints nothing."""
+"""A cluster's state as text for people: a few lines, and one row a worker."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What `styx --version` prints: the version, the engine's form, and the interpreter.
+"""The output of `styx --version`: the version, the engine's form, and the interpreter.
 
-Needs no extra: it is what a bare installation can be asked.
+It needs no extra, so that it works in a bare installation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `styx worker` runs: works until it is told to stop, and gives its slots to others then."""
+"""The program of `styx worker`: it works until it is told to stop, and then gives its slots to other workers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Clients: one interface, whichever way requests travel. Nothing here runs a transaction."""
+"""Clients: one interface, whichever way requests travel."""

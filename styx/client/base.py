@@ -1,6 +1,6 @@
-"""What all clients have in common: `call` and `request` on top of `submit`, and the checks of their arguments.
+"""The common part of all clients: `call` and `request` on top of `submit`, and the checks of their arguments.
 
-It never sends anything; how requests travel is each client's own.
+Each client sends requests in its own way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`connect` and `connect_sync`: from a URL to the client that speaks to what is there. They open nothing themselves."""
+"""`connect` and `connect_sync`: from a URL to the client for its scheme. The client is not opened yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an HTTP client proves itself with, and which authority it trusts. No error shows a credential."""
+"""An HTTP client's credential, and the authority that it trusts. No error shows a credential."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An entity and what a client calls on it: `client.at(account, "bob").call(credit, 5)`, each call a transaction."""
+"""A client's handle of an entity: `client.at(account, "bob").call(credit, 5)`, each call a transaction."""
 
 from __future__ import annotations
 

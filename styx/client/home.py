@@ -1,6 +1,5 @@
-"""Where a client was opened: its event loop, its process. Used anywhere else it is refused, before anything is sent.
-
-Decides only that; it never sends or waits.
+"""A client's home: the event loop and the process that opened it. Use from elsewhere is refused, before anything is
+sent.
 """
 
 from __future__ import annotations

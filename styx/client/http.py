@@ -1,8 +1,9 @@
 """The HTTP client: requests through a gateway, over kept-alive connections.
 
-It never sends a request twice: only its caller knows whether it may run twice. Who says so with an idempotency key has
-it sent again, a few times, when its connection closes instead of an answer, as a kept-alive one of a gateway that ends
-may. Results are what JSON makes of them: bytes arrive as base64, times as ISO 8601, NaN and the infinities as None.
+It never repeats a request by itself, because only the caller knows whether the request may run twice. A request with an
+idempotency key is repeated, a few times, if the connection closes before the answer, as a kept-alive connection may
+when its gateway ends. Results have JSON's types: bytes arrive as base64, times as ISO 8601, NaN and the infinities as
+None.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Bulk loads through a gateway: each chunk is one message of encoded pairs, which the gateway sorts by slot.
 
-Values travel as msgpack, so that none becomes what JSON makes of it. A chunk without an answer is sent again under the
-same idempotency key. Never decodes a value.
+Values travel as msgpack, so that JSON changes none of them. A chunk without an answer is sent again under the same
+idempotency key.
 """
 
 from __future__ import annotations

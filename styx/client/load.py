@@ -1,8 +1,7 @@
 """A bulk load on the sender's side: pairs are gathered in chunks, and a bounded number of chunks is under way.
 
-Each chunk is a transaction of its own; the load as a whole is not. What a chunk is and how it travels is its
-`LoadTarget`'s. Reads no more pairs once a chunk has failed, and then waits for those under way, so that the number of
-loaded pairs is certain. Never sends a pair that its target cannot place.
+Each chunk is a transaction; the load as a whole is not. The `LoadTarget` defines chunks and sends them. When a chunk
+has failed, no more pairs are read, and the chunks under way are awaited, so that the number of loaded pairs is certain.
 """
 
 from __future__ import annotations

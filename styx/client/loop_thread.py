@@ -1,6 +1,6 @@
-"""An event loop on a thread of its own, for those who block. It knows nothing of clients.
+"""An event loop on a separate thread, for blocking callers.
 
-A fork of the process has the object and not the thread; nothing here then waits, not even when it is collected.
+A fork of the process has the object without the thread; then no method waits, not even when the object is collected.
 """
 
 from __future__ import annotations

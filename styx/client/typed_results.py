@@ -1,6 +1,7 @@
-"""Results as the called function declares them, for who gives the function itself and not only its name.
+"""Results converted to the called function's return annotation, for callers that pass the function itself.
 
-Results travel as plain data. An annotation that does not fit, or that nothing can be converted to, leaves them so.
+Results travel as plain data. If the annotation does not fit, or no value can be converted to it, the result stays plain
+data.
 """
 
 from __future__ import annotations

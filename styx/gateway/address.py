@@ -1,7 +1,7 @@
 """The path of a request, `/v1/{operator}/{key}/{function}`, as the names and the key that it stands for; and those of
 a read, `/v1/{operator}/{key}`, and of a bulk load, `/v1/{operator}`.
 
-Works on the path as it was sent, because a key may hold an encoded slash. Never looks anything up.
+It parses the path as it was sent, because a key may contain an encoded slash.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The gateway as one ASGI application: transactions go to their endpoint, everything else to small routes.
 
-Everything that is not a transaction is for operators and developers and never touches the engine's state.
+The other routes are for operators and developers, and never touch the engine's state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Arguments on their way from JSON to the engine: decoded by the function's annotations, encoded as msgpack.
 
 JSON has no bytes, datetimes or Decimals; the annotation says which of them a string is, and msgpack keeps the
-difference. Never runs the function; the engine checks again, since requests also come in other ways.
+difference. The engine checks again, because requests also arrive in other ways.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`POST /v1/{operator}`: a bulk load from a request's body, read as it comes and sent to the engine in chunks.
+"""`POST /v1/{operator}`: a bulk load from a request's body, read as it arrives and sent to the engine in chunks.
 
 The body is either lines of JSON, `[key, value]` each, of any length; or one msgpack array of such pairs no larger than
 a request, with the encoded states as they are to be stored. A refused pair ends the load; what was acknowledged before

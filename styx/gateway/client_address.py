@@ -1,5 +1,5 @@
-"""From which address a request comes: the other end of its connection, or, if that is a proxy that is trusted, what the
-proxy says in `X-Forwarded-For`. Decides; whoever is not a trusted proxy can say there what he likes, and is not heard.
+"""The client address of a request: the other end of its connection, or, if that is a trusted proxy, the address in the
+proxy's `X-Forwarded-For`. That header of any other sender is ignored, because anybody can set it.
 """
 
 from __future__ import annotations

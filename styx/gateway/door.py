@@ -1,5 +1,6 @@
-"""The door of a gateway, as an ASGI application around it: refuses what a stranger's page sends, and tells browsers
-which pages may use it (CORS). `origin.py` decides what is refused; nothing of that reaches the application.
+"""The door of a gateway, as an ASGI application around it: it refuses requests of strangers' pages, and tells browsers
+which pages may use the gateway (CORS). `origin.py` decides which requests are refused; they never reach the
+application.
 """
 
 from __future__ import annotations

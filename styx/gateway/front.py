@@ -1,6 +1,6 @@
-"""What stands before a gateway: the door, which keeps strangers' pages out, and then the guard, which asks who it is.
+"""The front of a gateway: the door, which keeps strangers' pages out, and then the guard, which authenticates clients.
 
-Composes them, counts and tells of what they refuse, and keeps their files up to date; decides nothing about a request.
+It composes the two, counts and logs their refusals, and keeps their files up to date.
 """
 
 from __future__ import annotations

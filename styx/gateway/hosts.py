@@ -1,8 +1,7 @@
-"""Under which hosts a gateway answers: what a `Host` header or an origin names, and whether that is an own or allowed
-one.
+"""The hosts of a gateway: whether the host in a `Host` header or an origin is one of its own or an allowed one.
 
-A page whose name was made to resolve to this machine (DNS rebinding) sends its own name as `Host`; that is how it is
-known. An address as `Host` cannot be forged this way: a browser that shows one is connected to it. Resolves no name.
+A page whose name was made to resolve to this machine (DNS rebinding) sends its own name as `Host`, and is recognized by
+it. An address in `Host` cannot be forged in this way: a browser that sends an address is connected to it.
 """
 
 from __future__ import annotations

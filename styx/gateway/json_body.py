@@ -1,7 +1,7 @@
 """A request's body as strict JSON, split into arguments that are still encoded.
 
-Refuses what decoders pass over silently: repeated object keys, invalid UTF-8 in values nobody reads, and nesting that
-would reach an interpreter's recursion limit somewhere further on. Never looks at types.
+It refuses faults that decoders accept silently: repeated object keys, invalid UTF-8 in unread values, and nesting that
+would reach the interpreter's recursion limit later.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`styx.asgi`: an embedded client as an ASGI application, to be mounted under a path of another one or served as it is.
 
-What strangers' pages may not do is refused here as in a gateway of its own; who may do what, beyond that, is up to the
-application around it. It never opens a client that somebody else opens.
+Strangers' pages are refused as by a separate gateway. Beyond that the application around it decides who may do what. A
+client that the application opens is not opened here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Whether a browser may have sent a request on behalf of a stranger's page. Decides from headers alone.
+"""Whether a browser may have sent a request on behalf of a stranger's page. The headers alone decide.
 
-A page of any origin can make its visitor's browser send requests to whatever that browser reaches, this machine's
-loopback included. Browsers tell on them: in `Origin`, in `Sec-Fetch-Site`, in a `Host` that is not ours, and in the
-three content types that they send to others without asking first. A program that is no browser sends none of this, and
-could send anything: to keep it out is not what this is for.
+A page of any origin can make its visitor's browser send requests to any address that the browser reaches, this
+machine's loopback included. Browsers reveal such requests: in `Origin`, in `Sec-Fetch-Site`, in a `Host` that is not
+ours, and in the three content types that they send to other origins without asking first. This does not keep out
+programs other than browsers, which can send any header.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The gateway as a network server: listens, reports its address, and shuts down without losing a request.
 
-It decides nothing about requests. Shutdown is in this order: drain for as long as it is told, stop accepting, finish
-what is in flight within the grace period, then the caller's hook, which may snapshot. While it drains it serves as
-ever, says that it is not ready, and closes each connection behind its answer: whoever balances load hears of it before
-anything is refused, and no client meets a connection that closes under its request.
+Shutdown has this order: drain for the given time, stop accepting, finish the requests in flight within the grace
+period, then the caller's hook, which may snapshot. While it drains it serves as before, says that it is not ready, and
+closes each connection after its answer. So a load balancer notices before any request is refused, and no connection
+closes under a client's request.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The seam between the gateway and whatever runs transactions: an embedded engine or a cluster's request log.
+"""The interface between the gateway and an engine: an embedded engine or a cluster's request log.
 
-Declarations only. The gateway never knows which one it serves.
+The gateway must not depend on which of them it serves.
 """
 
 from __future__ import annotations

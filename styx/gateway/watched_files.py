@@ -1,6 +1,7 @@
-"""Files that are read again when they have changed: keys, rules, certificates. Whoever serves polls; this never waits.
+"""Files that are read again when they have changed: keys, rules, certificates. The server polls them; nothing here
+waits.
 
-What is in use stays in use while a file is missing or damaged, and the log says so once for each of its states.
+While a file is missing or damaged, its last content stays in use, and the log says so once for each state of the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fetching records of many partitions with one request to each broker, and taking apart what comes.
+"""Fetching records of many partitions with one request to each broker, and decoding the answers.
 
 Sees records as soon as they are replicated, whether their transaction is committed or not. Control records are left
 out, and leave gaps in the offsets; so are strangers' records, where only the engine appends. Repeats nothing.

@@ -1,4 +1,4 @@
-"""aiokafka's client without what it does wrong when connections end: it hangs, waits for minutes, fills the log.
+"""aiokafka's client, with corrections of what happens when connections end: it hangs, waits for minutes, fills the log.
 
 It writes to a connection that is closed already, if it has not noticed yet. uvloop raises `RuntimeError` there, where
 asyncio only warns, and aiokafka expects `OSError`: the task that looks up leaders would end, and whoever waits for it

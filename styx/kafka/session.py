@@ -1,7 +1,7 @@
 """A connection to Kafka: aiokafka's client, with leaders, coordinators and requests, and errors as `OSError`.
 
-Everything of the log goes through it, so that one place knows the client. Repeats nothing: whoever asks knows whether
-that is safe.
+Everything of the log goes through it, so that one place knows the client. Nothing is repeated here: the caller knows
+whether a repetition is safe.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Measuring: histograms as plain numbers, and how a process shows what it has counted."""
+"""Metrics: histograms as plain numbers, and their text format."""

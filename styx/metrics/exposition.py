@@ -1,4 +1,4 @@
-"""What a process has counted, in Prometheus' text format, made when somebody asks. Never counts anything itself.
+"""A process's metrics in Prometheus' text format, computed when they are read.
 
 Families are given with the full names under which they are scraped, so that a search finds them.
 """

@@ -1,4 +1,4 @@
-"""A histogram with fixed bounds: a list of integers, so that an observation costs a bisection. Never formats anything.
+"""A histogram with fixed bounds: a list of integers, so that an observation costs a bisection.
 
 Needs no package: clients count with it too. `styx.metrics.exposition` turns it into Prometheus' text.
 """

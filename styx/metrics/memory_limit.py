@@ -1,6 +1,6 @@
-"""How much memory the system lets this process have: the limit of its control group (Linux). Reads; sets nothing.
+"""The memory limit of this process: that of its control group (Linux), such as a container's.
 
-A container's memory limit is one. Beyond it the kernel kills the process, so it is shown beside what is in use.
+Above the limit the kernel kills the process, so the limit is shown beside the memory in use.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""What `styx dev` does beside serving: every transaction is run again, alone and in the serial order, in a process that
-imported the app anew. What differs then is told: a function that depends on something else than its input.
+"""The background check of `styx dev`: every transaction is run again, alone and in the serial order, in a process that
+imported the app anew. A difference is reported: a function depends on something other than its input.
 """

@@ -1,4 +1,4 @@
-"""Looks on at a worker's epochs: a feed learns what ended and what was written."""
+"""An observer of a worker's epochs: it gives a feed the ended transactions and the written state."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Compares what an engine answered and stored with a serial execution, an epoch at a time.
+"""Compares an engine's replies and stored state with a serial execution, an epoch at a time.
 
-Each transaction is run twice, one run after the other, so that a function that changes what it later looks at shows
-itself. What differs is told once an epoch, and the engine's state is taken over, so that nothing follows from it. Runs
-no outside function: it takes the logged outcomes.
+Each transaction is run twice, one run after the other, so that a function that changes global state it later reads is
+found. Differences are reported once an epoch. Then the engine's state is taken over, so that one difference causes no
+others. Outside functions are not run: their logged outcomes are used.
 """
 
 from __future__ import annotations

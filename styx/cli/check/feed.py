@@ -1,7 +1,7 @@
-"""What waits to be sent to the checking process: whole epochs, in order, and never more than so many bytes.
+"""The queue of epochs to be sent to the checking process: whole epochs, in order, bounded in bytes.
 
-If the checker falls behind, epochs are left out until it has taken all there is, and it begins again from the state as
-it is then. So under load a part of the transactions is checked. Never blocks who serves.
+If the checker falls behind, epochs are left out until it has taken the whole queue; then it begins again from the state
+of that moment. So under load only a part of the transactions is checked. The serving process is never blocked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The checking process's main program: messages come on standard input, and what it has found goes to standard output.
+"""The checking process's main program: messages come on standard input, and findings go to standard output.
 
 python -m styx.cli.check.main
 
-What the app prints goes nowhere, since it has been printed where it counted.
+The app's output is dropped here, because the serving process has already printed it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the serving process tells the checking one, and what it hears of it: msgpack behind its length. Data only."""
+"""Messages between the serving process and the checking process: a length, then msgpack. Data only."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The checking process beside an engine: started with it, fed by it, and what it finds is told as a mistake.
+"""The checking process of an engine: started with the engine and fed by it; its findings are reported as mistakes.
 
-It never disturbs the engine: if it ends, or falls behind, requests are served as ever.
+It never disturbs the engine: if it ends, or falls behind, requests are served as before.
 """
 
 from __future__ import annotations

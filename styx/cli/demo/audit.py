@@ -1,7 +1,7 @@
 """The demo's verdict: do the replies, the engine's records and the money agree? It can fail, and says how.
 
-It trusts the calls that were sent and nothing else: every reply is recomputed by a serial execution that shares no code
-with the engine. Decides only.
+It trusts only the calls that were sent: every reply is recomputed by a serial execution that shares no code with the
+engine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the demo shows its progress: lines, and on a terminal a bar that moves below them. It never waits."""
+"""The demo's progress display: lines, and on a terminal a bar that moves below them. It never waits."""
 
 from __future__ import annotations
 

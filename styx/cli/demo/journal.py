@@ -1,6 +1,7 @@
-"""The demo's own books: every call it sent, and every reply it was given. The audit compares the engine's with these.
+"""The demo's own books: every call it sent, and every reply it was given. The audit compares the engine's records with
+these.
 
-It believes what the engine answers at once and never again; it sends nothing.
+It takes the engine's answers as they arrive, and asks the engine for nothing later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the engine process tells its parent when it serves: one line of JSON. A declaration."""
+"""The message of the engine process to its parent when it serves: one line of JSON."""
 
 from __future__ import annotations
 

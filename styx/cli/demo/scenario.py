@@ -1,6 +1,6 @@
 """The demo from start to end: open accounts, transfer, kill the engine in the middle, recover, audit.
 
-The order of events is here; how each is done, and what it says, is in the modules beside it.
+The order of events is here; each event's work and output are in the modules beside it.
 """
 
 from __future__ import annotations

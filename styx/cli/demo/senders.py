@@ -1,6 +1,6 @@
-"""The demo's clients: each sends the next call when its last one was answered, and sends again what got no reply.
+"""The demo's clients: each sends the next call when its last one was answered, and repeats a call that got no reply.
 
-They know nothing of crashes but what a client sees: a connection that broke. Idempotency keys make it safe to repeat.
+They notice a crash as any client does: a connection breaks. Idempotency keys make repetitions safe.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the demo asks for: accounts to open, and transfers that crowd on a few of them. Same seed, same calls."""
+"""The demo's requests: accounts to open, and transfers that crowd on a few of them. Same seed, same calls."""
 
 from __future__ import annotations
 

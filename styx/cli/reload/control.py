@@ -1,4 +1,4 @@
-"""What the watching process and a version's process tell each other: JSON lines over a socket pair. Decides nothing."""
+"""Messages between the watching process and a version's process: JSON lines over a socket pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `styx dev --reload` runs in the process that stays."""
+"""The program of `styx dev --reload` in the process that stays."""
 
 from __future__ import annotations
 

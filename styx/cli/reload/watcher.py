@@ -1,8 +1,8 @@
 """The process that stays: keeps the listening socket, watches the app's files, and lets one version follow another.
 
-A switch: the next version imports the app; the one that serves finishes what is in flight, stores a snapshot and lets
-go; the next one opens the data and serves. Connections that are made meanwhile wait at the socket. If the next version
-cannot serve, the one before goes on. It never imports the app itself.
+A switch has three steps. The next version imports the app. The serving version finishes the requests in flight, stores
+a snapshot and closes the data. The next version opens the data and serves. New connections wait at the socket
+meanwhile. If the next version cannot serve, the former one goes on. The watcher itself never imports the app.
 """
 
 from __future__ import annotations

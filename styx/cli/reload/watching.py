@@ -1,4 +1,5 @@
-"""Which files of an app have changed: hears of changes through watchfiles, and compares what it saw before."""
+"""Which files of an app have changed: watchfiles reports changes, and the contents are compared with the former
+ones."""
 
 from __future__ import annotations
 

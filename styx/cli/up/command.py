@@ -1,4 +1,4 @@
-"""`styx up`: options, and what is said before and after."""
+"""`styx up`: its options, help and exit codes."""
 
 from __future__ import annotations
 

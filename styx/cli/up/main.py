@@ -1,4 +1,4 @@
-"""What `styx up` runs: a supervisor in its run directory, and the lines that it prints around it."""
+"""The program of `styx up`: a supervisor in its run directory, and the printed lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `styx up` is to run: numbers, addresses, and from them each process's arguments and environment. Data only."""
+"""The plan of `styx up`: numbers, addresses, and from them each process's arguments and environment. Data only."""
 
 from __future__ import annotations
 

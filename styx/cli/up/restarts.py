@@ -1,4 +1,4 @@
-"""When a child that died is started again, and when it is not worth it. Decides; does nothing and reads no clock."""
+"""When a dead child is started again, and when it is given up. Pure: the caller gives the time."""
 
 from __future__ import annotations
 

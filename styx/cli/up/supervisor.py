@@ -1,6 +1,6 @@
 """Runs a cluster's processes as children: brings them up, deploys the app, keeps their number, stops them in order.
 
-It decides nothing about the cluster: how many workers there are to be is the coordinator's word.
+The coordinator decides how many workers there should be.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The Kafka client: requests straight into the topics of a deployment, without a gateway between.
+"""The Kafka client: sends requests straight into the topics of a deployment, without a gateway.
 
-It never retries. A request that waits while Kafka is away goes out when it is back, and may then commit after its
-timeout. Kafka away for long means `NotSent`: nothing was sent.
+It never retries. A request that waits while Kafka is unreachable is sent when Kafka is back, and may then commit after
+its timeout. If Kafka is unreachable for long, requests fail with `NotSent`: nothing was sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a requester counts, in plain integers: replies by outcome, their latency, and records that nobody can use."""
+"""A requester's counters, in plain integers: replies by outcome, their latency, and unusable records."""
 
 from __future__ import annotations
 

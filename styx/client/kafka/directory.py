@@ -1,6 +1,6 @@
-"""What clients that know only an app's name need, in the app's directory topic: one record, its routing table.
+"""The directory topic of an app, for clients that know only the app's name: one record, the routing table.
 
-The topic is compacted; the newest record with the key `ROUTING_KEY` counts. It never holds code.
+The topic is compacted; the newest record with the key `ROUTING_KEY` counts.
 """
 
 from __future__ import annotations

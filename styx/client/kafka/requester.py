@@ -1,9 +1,9 @@
-"""The requester: what a client or gateway process has of a deployment behind Kafka. One for each process.
+"""The requester: a client's or gateway's access to a deployment behind Kafka. One for each process.
 
 Requests go into the partition of their slot. Replies come back in one partition of the replies, chosen at random, which
-every request names; it may be shared with others, whose replies are passed over without being decoded. It decides
-nothing about where a key lives, with one exception: a request that a worker sends back because its key belongs to
-another partition goes there, once, for nothing of it was run.
+every request names; other requesters may share it, and their replies are skipped without being decoded. If a worker
+sends a request back because its key belongs to another partition, the request goes to that partition, once, because
+nothing of it was run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Requests under way in one requester: who waits for which reply, how many, and whose patience ends when.
+"""Requests under way in one requester: who waits for which reply, how many wait, and when each timeout ends.
 
-Bounded in number and bytes. It never sends anything; a timeout ends the waiting, not the transaction. A request nobody
-waits for any more is forgotten: unlike an embedded engine, Kafka may never answer it.
+Bounded in number and bytes. A timeout ends the waiting, not the transaction. A request whose waiter has gone is
+forgotten: unlike an embedded engine, Kafka may never answer it.
 """
 
 from __future__ import annotations
