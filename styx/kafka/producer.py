@@ -28,6 +28,7 @@ EXCHANGE_BYTES_MAX: Final = 512 * 1024
 """No more batches are built for an exchange that has this much, so that building one takes milliseconds."""
 
 _ALL_REPLICAS: Final = -1
+_NO_ANSWER: Final[tuple[int | None, int]] = (None, -1)
 
 _log = logging.getLogger(__name__)
 
@@ -174,7 +175,7 @@ class Producer(Generic[Q]):
         """Sends to one broker for as long as there is anything and it takes it; else ends after a pause."""
         try:
             while not self._stopped:
-                identity = await self._identified()
+                identity = self.identity or await self._identified()
                 if identity is None:
                     break
                 wait_s = self.pacing.wait_s(node, self._loop.time())
@@ -195,11 +196,10 @@ class Producer(Generic[Q]):
             await self._session.refresh()
 
     async def _identified(self) -> ProducerIdentity | None:
-        if self.identity is None:
-            try:
-                self.identity = await initialize(self._session, None)
-            except AppendFailed as error:
-                self.trouble(str(error))
+        try:
+            self.identity = await initialize(self._session, None)
+        except AppendFailed as error:
+            self.trouble(str(error))
         return self.identity
 
     def _load(self, node: int | None, identity: ProducerIdentity) -> list[Lane[Q]]:
@@ -245,13 +245,18 @@ class Producer(Generic[Q]):
             timeout_ms = int(REQUEST_SECONDS * 1000)
             request = Produce(transactional_id, _ALL_REPLICAS, timeout_ms, list(topics.items()))
             answer = await self._session.send(node, request)
+            if self._stopped:
+                return False
             answers = {
                 (topic, partition): (code, offset)
                 for topic, partitions in answer.topics
                 for partition, code, offset, *_ in partitions
             }
-            outcomes = [self._answered(lane, answers.get((lane.topic, lane.partition))) for lane in lanes]
-            return all(outcomes)
+            now_s, complete = self._loop.time(), True
+            for lane in lanes:
+                code, offset = answers.get((lane.topic, lane.partition), _NO_ANSWER)
+                complete &= self._answered(lane, code, offset, now_s)
+            return complete
         finally:
             for lane in lanes:
                 if lane.batch is not None or lane.queue.waiting:
@@ -259,21 +264,20 @@ class Producer(Generic[Q]):
                 else:
                     lane.engaged = False
 
-    def _answered(self, lane: Lane[Q], answer: tuple[int, int] | None) -> bool:
-        """Whether Kafka has the batch, or is not to be asked again at once."""
-        if self._stopped:
-            return False
-        if answer is None or (answer[0] != NO_ERROR and passes(answer[0])):
-            problem = "no answer" if answer is None else name_of(answer[0])
+    def _answered(self, lane: Lane[Q], code: int | None, first_offset: int, now_s: float) -> bool:
+        """Whether Kafka has the batch."""
+        if code == NO_ERROR:
+            taken = True
+            self._acknowledged(lane, first_offset)
+        elif code is None or passes(code):
+            problem = "no answer" if code is None else name_of(code)
             self.trouble(f"{self._session}, {lane.topic}, partition {lane.partition}: {problem}")
             return False
-        code, first_offset = answer
-        if code == NO_ERROR:
-            self._acknowledged(lane, first_offset)
-        taken = code == NO_ERROR or self._refused(lane, code)
-        if taken:
+        else:
+            taken = self._refused(lane, code)
+        if taken and self._troubles:
             self._troubles.clear()
         lane.batch = None
-        lane.since_s = self._loop.time()
+        lane.since_s = now_s
         del self._under_way[lane]
         return taken

@@ -35,16 +35,16 @@ _log = logging.getLogger("styx.client.kafka")
 class Requests:
     """A slot's: those that wait, and those in the batch that is under way. A `Queue` of a lane."""
 
-    __slots__ = ("_sent", "waiting")
+    __slots__ = ("sent", "waiting")
 
     def __init__(self) -> None:
         self.waiting: list[Waiter] = []
-        self._sent: list[Waiter] = []
+        self.sent: list[Waiter] = []
 
     def fill(self, add: Add, now_ms: int) -> int:
         """As `Queue.fill`. A request that nobody waits for any more is dropped: nobody would learn what came of it."""
         waiting, self.waiting = self.waiting, []
-        count, sent = 0, self._sent
+        count, sent = 0, self.sent
         for index, waiter in enumerate(waiting):
             if waiter.receiver.done():
                 continue
@@ -55,14 +55,10 @@ class Requests:
             sent.append(waiter)
         return count
 
-    def acknowledged(self) -> None:
-        """Kafka has the batch."""
-        self._sent = []
-
     def lost(self) -> None:
         """Nobody knows what came of the batch: what may be repeated waits again, before all others."""
-        self.waiting[:0] = [waiter for waiter in self._sent if waiter.repeatable]
-        self._sent = []
+        self.waiting[:0] = [waiter for waiter in self.sent if waiter.repeatable]
+        self.sent = []
 
 
 class RequestSender:
@@ -126,11 +122,11 @@ class RequestSender:
             await asyncio.gather(self._probing, return_exceptions=True)
 
     def _acknowledged(self, lane: Lane[Requests], _: int) -> None:
-        lane.queue.acknowledged()
+        lane.queue.sent = []
 
     def _refused(self, lane: Lane[Requests], code: int) -> bool:
         if code == _DUPLICATE:
-            lane.queue.acknowledged()
+            lane.queue.sent = []
             return True
         problem = f"{self._session} refuses {self._topic}, partition {lane.partition}: {name_of(code)}"
         self._producer.trouble(problem, logging.WARNING, "only those with an idempotency key are sent again")
