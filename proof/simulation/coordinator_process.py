@@ -22,10 +22,9 @@ from styx.coordinator.events import (
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, Objects
 from styx.log.base import Stream
-from styx.protocol.manifest import Manifest
 from styx.protocol.messages import LoadFailed, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote, encode
-from styx.snapshot.manifest import beginning, read_generations, read_manifests
+from styx.snapshot.manifest import Beginning, read_beginning
 
 if TYPE_CHECKING:
     from proof.simulation.world import World
@@ -128,12 +127,12 @@ class CoordinatorProcess:
         if self.world.plan.cluster:
             self._identity = log.take_over(COORDINATOR)
 
-        def answer(read: tuple[list[Manifest], list[str]]) -> None:
-            self.give(beginning(*read, read_generations(log.records)))
+        def answer(found: Beginning) -> None:
+            self.give(found.started)
             if self.alive:
                 self.world.coordinator_started()
 
-        self.world.store.run(lambda: read_manifests(objects), answer, self._read_metadata)
+        self.world.store.run(lambda: read_beginning(objects, log.records), answer, self._read_metadata)
 
     # Members and operators ---------------------------------------------------------------------------------
 

@@ -51,7 +51,7 @@ from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.request import Placed, RequestMaker
 from styx.reports.function_reports import FunctionReports
-from styx.snapshot.manifest import beginning, read_generations, read_manifests
+from styx.snapshot.manifest import read_beginning
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
 from styx.worker.blame import notes_of
@@ -254,14 +254,12 @@ class EmbeddedEngine:
         self._awaited: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
     def _read_metadata(self) -> Started:
-        manifests, damaged = read_manifests(self._storage.store)
+        started, damaged, generations = read_beginning(self._storage.store, self.log)
         for name in damaged:
             message = f"the manifest {name} in the store is damaged: its checksum does not match"
             self.counters.load_failures.append(message)
             _log.warning("%s; trying the one before it", message)
         self._external_log.read()
-        generations = read_generations(self.log)
-        started = beginning(manifests, damaged, generations)
         requests = any(self.log.bounds(Stream.REQUESTS, slot) != (0, 0) for slot in range(self.n_slots))
         return self.app_change.begin(started, requests, bool(generations.markers))
 

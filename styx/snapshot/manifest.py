@@ -87,6 +87,22 @@ def beginning(manifests: list[Manifest], damaged: list[str], generations: Genera
     return Started(max(generation, generations.highest), usable, version, since, unusable)
 
 
+class Beginning(NamedTuple):
+    """What a coordinator finds when it begins: what its core is told, and what that was made of."""
+
+    started: Started
+    damaged: list[str]
+    """Names of damaged manifests."""
+    generations: Generations
+
+
+def read_beginning(store: StoreReader, log: LogReader) -> Beginning:
+    """For a coordinator that has fenced all older ones: none of their markers can still be on its way."""
+    generations = read_generations(log)
+    manifests, damaged = read_manifests(store)
+    return Beginning(beginning(manifests, damaged, generations), damaged, generations)
+
+
 def _end(manifest: Manifest) -> int:
     """Every record of the manifest's epoch stands before this offset, and some may stand right before it."""
     return max(slot.part.epochs_offset for slot in manifest.slots)

@@ -38,7 +38,7 @@ from styx.protocol.frames import ExternalOutcome, Frame
 from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, GenerationMarker, SnapshotNote, Verdicts
-from styx.snapshot.manifest import beginning, read_generations, read_manifests
+from styx.snapshot.manifest import read_beginning
 from styx.state.table import NEWEST
 from styx.worker.events import (
     AppendEpochRecord,
@@ -109,9 +109,9 @@ class Cluster:
         self.coordinator = Coordinator(self.n_slots, self.workers_expected, interval_s)
         objects = Objects(self.storage.store, self._submit)
         self._coordinator_host = CoordinatorHost(self.coordinator, self, self, objects, self, self.to_coordinator)
-        manifests, damaged = read_manifests(self.storage.store)
+        started, damaged, _ = read_beginning(self.storage.store, self.storage.log)
         self.trace += [f"c: finds {name.rsplit('/')[-1].lstrip('0')} damaged" for name in damaged]
-        self.to_coordinator(beginning(manifests, damaged, read_generations(self.storage.log)))
+        self.to_coordinator(started)
         for worker in sorted(self.processes):
             self.connect(worker)
 

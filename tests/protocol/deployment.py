@@ -36,7 +36,7 @@ from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.sequencer import epoch_record
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote
 from styx.snapshot.load import load_state
-from styx.snapshot.manifest import beginning, read_generations, read_manifests
+from styx.snapshot.manifest import read_beginning
 from styx.state.table import NEWEST
 from styx.store.memory import MemoryStore
 from styx.testing.history import HistoryReport, check_history
@@ -106,7 +106,7 @@ class Deployment:
         self.coordinator = Coordinator(self.slots, self.n_workers, snapshot_interval_s=1_000_000.0)
         objects = Objects(self.store, self._submit)
         self._coordinator_host = CoordinatorHost(self.coordinator, self, self, objects, self, self.to_coordinator)
-        self.to_coordinator(beginning(*read_manifests(self.store), read_generations(self.log)))
+        self.to_coordinator(read_beginning(self.store, self.log).started)
         for worker in self.workers:
             self.to_coordinator(WorkerJoined(worker.id))
         self.run()

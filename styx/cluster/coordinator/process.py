@@ -40,7 +40,7 @@ from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import ROUTING_KEY, ensure_topics, topics_of
 from styx.model.app import App
 from styx.schema.description import routing_table
-from styx.snapshot.manifest import beginning, read_generations, read_manifests
+from styx.snapshot.manifest import read_beginning, read_manifests
 from styx.store.base import Store
 from styx.transport import Connection, Hello, Listener, listen
 
@@ -187,13 +187,11 @@ class CoordinatorProcess:
         """(what to begin from; what epochs ran on that may be run again)."""
         reader = KafkaReader(self._options.log, self.topics)
         try:
-            generations = read_generations(reader)
+            started, damaged, generations = read_beginning(store, reader)
         finally:
             reader.close()
-        manifests, damaged = read_manifests(store)
         for name in damaged:
             _log.warning("the manifest %s is damaged: its checksum does not match; trying the one before it", name)
-        started = beginning(manifests, damaged, generations)
         check_begun(started, self.topics)
         if not (started.generation or started.manifests):
             # The first version stands in the store alone, until the first generation's marker names it.
