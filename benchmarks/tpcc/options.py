@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from benchmarks.tpcc.mixes import MIXES
+from benchmarks.driver.settings import add_options_of, options_of, settings_from
 from benchmarks.tpcc.settings import CUSTOMERS, ITEMS, Settings
 from benchmarks.tpcc.workload import TpcC
 from styx.errors import ConfigurationError
@@ -24,13 +24,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "within seconds. A SHARE is from 0 to 1.",
     )
     add = group.add_argument
-    add(
-        "--warehouses",
-        type=int,
-        default=default.warehouses,
-        metavar="N",
-        help="each with 10 districts; all of a warehouse is on one slot (default %(default)s)",
-    )
+    warehouses, *others = options_of(Settings)
+    add_options_of(group, [warehouses])
     add(
         "--full",
         action="store_true",
@@ -48,66 +43,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"of a district, each with an order at the start (default {default.customers})",
     )
-    add(
-        "--mix",
-        choices=tuple(MIXES),
-        default=default.mix,
-        help="standard: 45 %% NewOrder, 43 %% Payment, 4 %% of each of the others; new-order-payment: 52 %% and "
-        "48 %%; or one transaction alone (default %(default)s)",
-    )
-    add(
-        "--remote-item",
-        type=float,
-        default=default.remote_item,
-        metavar="SHARE",
-        help="of the order lines: those that another warehouse supplies (default %(default)s)",
-    )
-    add(
-        "--rollback",
-        type=float,
-        default=default.rollback,
-        metavar="SHARE",
-        help="of the NewOrders: those that name an item that does not exist, and abort (default %(default)s)",
-    )
-    add(
-        "--remote-customer",
-        type=float,
-        default=default.remote_customer,
-        metavar="SHARE",
-        help="of the Payments: those of another warehouse's customer (default %(default)s)",
-    )
-    add(
-        "--by-name",
-        type=float,
-        default=default.by_name,
-        metavar="SHARE",
-        help="of the Payments and OrderStatuses: those by the customer's last name (default %(default)s)",
-    )
-    add(
-        "--data-seed",
-        type=int,
-        default=default.data_seed,
-        metavar="N",
-        help="the same one makes the same rows (default %(default)s)",
-    )
+    add_options_of(group, others)
 
 
 def make_workload(options: argparse.Namespace) -> TpcC:
     """The workload of parsed options; raises `ConfigurationError`."""
     items, customers = _size(options)
-    return TpcC(
-        Settings(
-            warehouses=options.warehouses,
-            items=items,
-            customers=customers,
-            mix=options.mix,
-            remote_item=options.remote_item,
-            rollback=options.rollback,
-            remote_customer=options.remote_customer,
-            by_name=options.by_name,
-            data_seed=options.data_seed,
-        )
-    )
+    return TpcC(settings_from(Settings, options, items=items, customers=customers))
 
 
 def _size(options: argparse.Namespace) -> tuple[int, int]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from benchmarks.driver.settings import require, require_shares, setting, share
 from benchmarks.tpcc.mixes import MIXES, STANDARD
 from benchmarks.tpcc.tables import DISTRICTS
-from styx.errors import ConfigurationError
 
 ITEMS: Final = 100_000
 """In the standard's catalogue, and so the rows of stock of a warehouse."""
@@ -28,39 +28,36 @@ FIRST_PAYMENT: Final = 10_00
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of a workload; raises `ConfigurationError` for what cannot be.
+    """The options of a workload; raises `ConfigurationError` for what cannot be. `customers` are a district's."""
 
-    `customers` are those of a district. `mix` is one of `MIXES`. `remote_item` is the share of order lines that another
-    warehouse supplies, and `remote_customer` that of payments whose customer is another warehouse's; of one warehouse
-    alone there are none. `rollback` is the share of NewOrders that name an item that does not exist, `by_name` that of
-    Payments and OrderStatuses that give a last name. The same `data_seed` makes the same rows.
-    """
-
-    warehouses: int = 4
+    warehouses: int = setting(4, "each with 10 districts; all of a warehouse is on one slot (default %(default)s)")
     items: int = 10_000
     customers: int = 300
-    mix: str = STANDARD
-    remote_item: float = 0.01
-    rollback: float = 0.01
-    remote_customer: float = 0.15
-    by_name: float = 0.6
-    data_seed: int = 1
+    mix: str = setting(
+        STANDARD,
+        "standard: 45 %% NewOrder, 43 %% Payment, 4 %% of each of the others; new-order-payment: 52 %% and 48 %%; or "
+        "one transaction alone (default %(default)s)",
+        choices=MIXES,
+    )
+    remote_item: float = share(0.01, "of the order lines: those that another warehouse supplies (default %(default)s)")
+    rollback: float = share(
+        0.01, "of the NewOrders: those that name an item that does not exist, and abort (default %(default)s)"
+    )
+    remote_customer: float = share(0.15, "of the Payments: those of another warehouse's customer (default %(default)s)")
+    by_name: float = share(
+        0.6, "of the Payments and OrderStatuses: those by the customer's last name (default %(default)s)"
+    )
+    data_seed: int = setting(1, "the same one makes the same rows (default %(default)s)")
 
     def __post_init__(self) -> None:
-        _require(self.warehouses >= 1, f"there is at least 1 warehouse, got {self.warehouses}")
-        _require(1 <= self.items <= ITEMS, f"the number of items is from 1 to {ITEMS}, got {self.items}")
-        _require(
+        require(self.warehouses >= 1, f"there is at least 1 warehouse, got {self.warehouses}")
+        require(1 <= self.items <= ITEMS, f"the number of items is from 1 to {ITEMS}, got {self.items}")
+        require(
             CUSTOMERS_MIN <= self.customers <= CUSTOMERS,
             f"the number of a district's customers is from {CUSTOMERS_MIN} to {CUSTOMERS}, got {self.customers}",
         )
-        _require(self.mix in MIXES, f"there is no mix {self.mix!r}; there are {', '.join(MIXES)}")
-        for name in ("remote_item", "rollback", "remote_customer", "by_name"):
-            share = getattr(self, name)
-            # Written so that a NaN is refused.
-            _require(
-                0 <= share <= 1,
-                f"the share --{name.replace('_', '-')} is from 0 to 1, such as 0.15 for 15 %; got {share}",
-            )
+        require(self.mix in MIXES, f"there is no mix {self.mix!r}; there are {', '.join(MIXES)}")
+        require_shares(self, "0.15 for 15 %", "remote_item", "rollback", "remote_customer", "by_name")
 
     @property
     def orders(self) -> int:
@@ -91,8 +88,3 @@ class Settings:
     def warehouse_ytd(self) -> int:
         """A warehouse's initial year-to-date amount, in cents."""
         return DISTRICTS * self.district_ytd
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise ConfigurationError(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.driver.zipf import EXPONENT_MAX
+from benchmarks.driver.settings import add_options_of, options_of, settings_from
 from benchmarks.ycsbt.settings import Settings
 from benchmarks.ycsbt.workload import YcsbT
 from styx.errors import ConfigurationError
@@ -19,86 +19,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     number.add_argument(
         "--keys-per-worker", type=int, metavar="N", help="number of accounts as a multiple of --workers"
     )
-    add = group.add_argument
-    add(
-        "--balance",
-        type=int,
-        default=default.balance,
-        metavar="N",
-        help="what each account has at the start, in units of money; a transfer moves 1 to 100 (default %(default)s)",
-    )
-    add(
-        "--zipf",
-        type=float,
-        default=default.zipf,
-        metavar="EXPONENT",
-        help=f"the creditors' distribution, 0 for uniform, up to {EXPONENT_MAX} (default %(default)s); "
-        "debtors are uniform",
-    )
-    add(
-        "--hot",
-        type=int,
-        default=default.hot,
-        metavar="N",
-        help="only so many accounts take part (default: all)",
-    )
-    add(
-        "--multi-partition",
-        type=float,
-        metavar="SHARE",
-        help="of the transfers: those between two partitions, exactly (default: what the accounts drawn make it)",
-    )
-    add(
-        "--read-only",
-        type=float,
-        default=default.read_only,
-        metavar="SHARE",
-        help="of the requests: those that only read (default %(default)s)",
-    )
-    add(
-        "--read-keys",
-        type=int,
-        default=default.read_keys,
-        metavar="N",
-        help="accounts that such a request reads, in one transaction (default %(default)s)",
-    )
-    add(
-        "--overdraft",
-        type=float,
-        default=default.overdraft,
-        metavar="SHARE",
-        help="of the transfers: those that ask for more than there is, and abort (default %(default)s)",
-    )
-    add("--wait", action="store_true", help="the debtor's function waits for the creditor's (default: it does not)")
-    add("--partitions", type=int, metavar="N", help="partitions of the accounts (default: one for each slot)")
-    add(
-        "--audit-keys",
-        type=int,
-        default=default.audit_keys,
-        metavar="N",
-        help="the audit reads all accounts up to this many; of more, those that were touched and others "
-        "up to this many (default %(default)s)",
-    )
+    add_options_of(group, options_of(Settings))
 
 
 def make_workload(options: argparse.Namespace) -> YcsbT:
     """The workload of parsed options; raises `ConfigurationError`."""
-    return YcsbT(
-        Settings(
-            keys=_number_of_keys(options),
-            balance=options.balance,
-            zipf=options.zipf,
-            hot=options.hot,
-            multi_partition=options.multi_partition,
-            n_slots=options.slots,
-            read_only=options.read_only,
-            read_keys=options.read_keys,
-            overdraft=options.overdraft,
-            wait=options.wait,
-            partitions=options.partitions,
-            audit_keys=options.audit_keys,
-        )
-    )
+    return YcsbT(settings_from(Settings, options, keys=_number_of_keys(options), n_slots=options.slots))
 
 
 def _number_of_keys(options: argparse.Namespace) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from benchmarks.driver.settings import require, require_shares, setting, share
 from benchmarks.driver.zipf import EXPONENT_MAX
-from styx.errors import ConfigurationError
 from styx.model.operator import PARTITIONS_MAX
 
 AMOUNT_MAX: Final = 100
@@ -19,57 +19,62 @@ MONEY_MAX: Final = 2**62
 class Settings:
     """The options of a workload; raises `ConfigurationError` for what cannot be.
 
-    `zipf` is the exponent of the creditors' distribution, 0 for uniform. Only the first `hot` accounts take part, 0 for
-    all of them. `multi_partition` is the share of transfers between two partitions, None to let it be what the keys
-    make it; `n_slots` is the deployment's, which decides the partitions. `read_only` is the share of requests that read
-    `read_keys` accounts and write none, `overdraft` the share of transfers that ask for more money than there is.
-    `partitions` are the operator's, None for one a slot. With `wait` a transfer's first function waits for its second.
-    `audit_keys` is how many accounts the audit reads if the run has touched fewer.
+    `hot` 0 is all accounts; `multi_partition` None is what the keys make it, and `partitions` None one for each of the
+    deployment's `n_slots`.
     """
 
     keys: int = 10_000
-    balance: int = 1_000_000
-    zipf: float = 0.0
-    hot: int = 0
-    multi_partition: float | None = None
+    balance: int = setting(
+        1_000_000,
+        "what each account has at the start, in units of money; a transfer moves 1 to 100 (default %(default)s)",
+    )
+    zipf: float = setting(
+        0.0,
+        f"the creditors' distribution, 0 for uniform, up to {EXPONENT_MAX} (default %(default)s); debtors are uniform",
+        metavar="EXPONENT",
+    )
+    hot: int = setting(0, "only so many accounts take part (default: all)")
+    multi_partition: float | None = share(
+        None, "of the transfers: those between two partitions, exactly (default: what the accounts drawn make it)"
+    )
     n_slots: int = 4
-    read_only: float = 0.0
-    read_keys: int = 2
-    overdraft: float = 0.01
-    wait: bool = False
-    partitions: int | None = None
-    audit_keys: int = 100_000
+    read_only: float = share(0.0, "of the requests: those that only read (default %(default)s)")
+    read_keys: int = setting(2, "accounts that such a request reads, in one transaction (default %(default)s)")
+    overdraft: float = share(
+        0.01, "of the transfers: those that ask for more than there is, and abort (default %(default)s)"
+    )
+    wait: bool = setting(False, "the debtor's function waits for the creditor's (default: it does not)")
+    partitions: int | None = setting(None, "partitions of the accounts (default: one for each slot)")
+    audit_keys: int = setting(
+        100_000,
+        "the audit reads all accounts up to this many; of more, those that were touched and others up to this many "
+        "(default %(default)s)",
+    )
 
     def __post_init__(self) -> None:
-        _require(self.keys >= 2, f"a transfer needs two accounts: there must be at least 2 keys, got {self.keys}")
-        _require(self.balance >= 1, f"a balance is a number of 1 or more, got {self.balance}")
-        _require(
+        require(self.keys >= 2, f"a transfer needs two accounts: there must be at least 2 keys, got {self.keys}")
+        require(self.balance >= 1, f"a balance is a number of 1 or more, got {self.balance}")
+        require(
             self.money <= MONEY_MAX,
             f"{self.keys} accounts with {self.balance} each are more money than 64 bits count; "
             f"the balance can be {MONEY_MAX // self.keys} at most",
         )
-        # Written so that a NaN is refused.
-        _require(0 <= self.zipf <= EXPONENT_MAX, f"the Zipf exponent is from 0 to {EXPONENT_MAX}, got {self.zipf}")
-        _require(
+        require(0 <= self.zipf <= EXPONENT_MAX, f"the Zipf exponent is from 0 to {EXPONENT_MAX}, got {self.zipf}")
+        require(
             self.hot == 0 or 2 <= self.hot <= self.keys,
             f"the number of hot keys is from 2 to that of all keys ({self.keys}), got {self.hot}",
         )
-        for name in ("multi_partition", "read_only", "overdraft"):
-            share = getattr(self, name)
-            _require(
-                share is None or 0 <= share <= 1,
-                f"the share --{name.replace('_', '-')} is from 0 to 1, such as 0.2 for 20 %; got {share}",
-            )
-        _require(
+        require_shares(self, "0.2 for 20 %", "multi_partition", "read_only", "overdraft")
+        require(
             1 <= self.read_keys <= self.active,
             f"a request reads from 1 to {self.active} accounts (those that take part), got {self.read_keys}",
         )
-        _require(
+        require(
             self.partitions is None or 1 <= self.partitions <= PARTITIONS_MAX,
             f"the number of partitions is from 1 to {PARTITIONS_MAX}, got {self.partitions}",
         )
-        _require(self.n_slots >= 1, f"a deployment has at least 1 slot, got {self.n_slots}")
-        _require(self.audit_keys >= 0, f"the audit reads 0 accounts or more, got {self.audit_keys}")
+        require(self.n_slots >= 1, f"a deployment has at least 1 slot, got {self.n_slots}")
+        require(self.audit_keys >= 0, f"the audit reads 0 accounts or more, got {self.audit_keys}")
 
     @property
     def active(self) -> int:
@@ -80,8 +85,3 @@ class Settings:
     def money(self) -> int:
         """The sum of all balances, always."""
         return self.keys * self.balance
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise ConfigurationError(message)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from benchmarks.driver.settings import require, require_shares, setting, share
 from benchmarks.driver.zipf import EXPONENT_MAX
-from styx.errors import ConfigurationError
 
 SEARCH: Final = "search"
 RECOMMEND: Final = "recommend"
@@ -34,38 +34,48 @@ SEATS_WHEN_HEAVY: Final = 6
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of a workload; raises `ConfigurationError` for what cannot be.
-
-    Each of `hotels` has `rooms` rooms, and each of `flights` has `seats` seats every day; None for what goes with the
-    mix. A city has `hotels_per_city` hotels. Requests are about `places` places in the cities. `zipf` is the exponent
-    of the popularity of hotels and flights, 0 for uniform. `wrong_password` is the share of logins and reservations
-    that come with one. The audit reads what the run has touched, and `audit_sample` more entities of each kind.
+    """The options of a workload; raises `ConfigurationError` for what cannot be. `rooms` and `seats` None are what goes
+    with the mix.
     """
 
-    mix: str = STANDARD
-    hotels: int = 100
-    hotels_per_city: int = 10
-    rooms: int | None = None
-    flights: int = 50
-    seats: int | None = None
-    users: int = 500
-    places: int = 1_000
-    zipf: float = 0.0
-    wrong_password: float = 0.05
-    audit_sample: int = 1_000
+    mix: str = setting(
+        STANDARD,
+        f"the shares of the kinds of request: DeathStarBench's ({STANDARD}), 60 %% reservations many of which fail "
+        f"({RESERVE_HEAVY}), or one kind alone (default {STANDARD})",
+        choices=MIXES,
+    )
+    hotels: int = setting(100, "number of hotels (default %(default)s)")
+    hotels_per_city: int = setting(10, "of them within 8 km of a city's middle (default %(default)s)")
+    rooms: int | None = setting(
+        None, f"of each hotel (default {CAPACITY}, or {ROOMS_WHEN_HEAVY} with --mix {RESERVE_HEAVY})"
+    )
+    flights: int = setting(50, "number of flights, each of which goes every day (default %(default)s)")
+    seats: int | None = setting(
+        None, f"of each flight on a day (default {CAPACITY}, or {SEATS_WHEN_HEAVY} with --mix {RESERVE_HEAVY})"
+    )
+    users: int = setting(500, "number of users (default %(default)s)")
+    places: int = setting(1_000, "in the cities, that searches and recommendations are about (default %(default)s)")
+    audit_sample: int = setting(
+        1_000, "entities of each kind that the audit reads beside those that requests have named (default %(default)s)"
+    )
+    zipf: float = setting(
+        0.0,
+        "the popularity of hotels and flights with those who reserve, 0 for uniform, up to "
+        f"{EXPONENT_MAX} (default %(default)s)",
+        metavar="EXPONENT",
+    )
+    wrong_password: float = share(
+        0.05, "of the logins and reservations: those with a wrong password (default %(default)s)"
+    )
 
     def __post_init__(self) -> None:
-        _require(self.mix in MIXES, f"the mix is one of {', '.join(MIXES)}; got {self.mix!r}")
+        require(self.mix in MIXES, f"the mix is one of {', '.join(MIXES)}; got {self.mix!r}")
         for name in ("hotels", "hotels_per_city", "rooms", "flights", "seats", "users", "places"):
             number = getattr(self, name)
-            _require(number is None or number >= 1, f"--{name.replace('_', '-')} is 1 or more, got {number}")
-        # Written so that a NaN is refused.
-        _require(0 <= self.zipf <= EXPONENT_MAX, f"the Zipf exponent is from 0 to {EXPONENT_MAX}, got {self.zipf}")
-        _require(
-            0 <= self.wrong_password <= 1,
-            f"the share --wrong-password is from 0 to 1, such as 0.05 for 5 %; got {self.wrong_password}",
-        )
-        _require(self.audit_sample >= 0, f"the audit's sample is 0 entities or more, got {self.audit_sample}")
+            require(number is None or number >= 1, f"--{name.replace('_', '-')} is 1 or more, got {number}")
+        require(0 <= self.zipf <= EXPONENT_MAX, f"the Zipf exponent is from 0 to {EXPONENT_MAX}, got {self.zipf}")
+        require_shares(self, "0.05 for 5 %", "wrong_password")
+        require(self.audit_sample >= 0, f"the audit's sample is 0 entities or more, got {self.audit_sample}")
 
     @property
     def cities(self) -> int:
@@ -78,8 +88,3 @@ class Settings:
         heavy = self.mix == RESERVE_HEAVY
         rooms, seats = (ROOMS_WHEN_HEAVY, SEATS_WHEN_HEAVY) if heavy else (CAPACITY, CAPACITY)
         return rooms if self.rooms is None else self.rooms, seats if self.seats is None else self.seats
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise ConfigurationError(message)

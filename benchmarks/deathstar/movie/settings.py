@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from benchmarks.deathstar.movie.parts import TEXT_CHARS_MAX
+from benchmarks.driver.settings import require, require_shares, setting, share
 from benchmarks.driver.zipf import EXPONENT_MAX
-from styx.errors import ConfigurationError
 
 COMPOSE: Final = "compose"
 READ_MOVIE: Final = "read-movie"
@@ -25,39 +25,33 @@ MIXES: Final[Mapping[str, Mapping[str, float]]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of a workload; raises `ConfigurationError` for what cannot be.
+    """The options of a workload; raises `ConfigurationError` for what cannot be."""
 
-    `mix` is one of `MIXES`. `zipf` is the exponent of the movies' popularity, 0 for uniform; users are uniform always.
-    Texts have `text_chars` characters. `unknown_title` and `long_text` are the shares of the composed reviews that are
-    of no movie, and that have too long a text; these abort.
-    """
-
-    users: int = 1_000
-    movies: int = 1_000
-    mix: str = COMPOSE
-    zipf: float = 0.0
-    text_chars: int = 256
-    unknown_title: float = 0.0
-    long_text: float = 0.0
+    users: int = setting(1_000, "number of users (default %(default)s)")
+    movies: int = setting(1_000, "number of movies (default %(default)s)")
+    mix: str = setting(
+        COMPOSE,
+        "which requests: of one kind only, or mixed, which is "
+        + ", ".join(f"{each:.0%} {kind}".replace("%", "%%") for kind, each in MIXES["mixed"].items())
+        + " (default %(default)s)",
+        choices=MIXES,
+    )
+    zipf: float = setting(
+        0.0,
+        f"the movies' popularity, 0 for uniform, up to {EXPONENT_MAX} (default %(default)s); users are uniform",
+        metavar="EXPONENT",
+    )
+    text_chars: int = setting(256, "length of a review's text (default %(default)s)")
+    unknown_title: float = share(0.0, "of the reviews: those of no movie, which abort (default %(default)s)")
+    long_text: float = share(0.0, "of the reviews: those with too long a text, which abort (default %(default)s)")
 
     def __post_init__(self) -> None:
-        _require(self.users >= 1, f"somebody has to write: there must be at least 1 user, got {self.users}")
-        _require(self.movies >= 1, f"there must be at least 1 movie to write of, got {self.movies}")
-        _require(self.mix in MIXES, f"the mix is one of {', '.join(MIXES)}; got {self.mix}")
-        # Written so that a NaN is refused.
-        _require(0 <= self.zipf <= EXPONENT_MAX, f"the Zipf exponent is from 0 to {EXPONENT_MAX}, got {self.zipf}")
-        _require(
+        require(self.users >= 1, f"somebody has to write: there must be at least 1 user, got {self.users}")
+        require(self.movies >= 1, f"there must be at least 1 movie to write of, got {self.movies}")
+        require(self.mix in MIXES, f"the mix is one of {', '.join(MIXES)}; got {self.mix}")
+        require(0 <= self.zipf <= EXPONENT_MAX, f"the Zipf exponent is from 0 to {EXPONENT_MAX}, got {self.zipf}")
+        require(
             1 <= self.text_chars <= TEXT_CHARS_MAX,
             f"a text has from 1 to {TEXT_CHARS_MAX} characters, got {self.text_chars}",
         )
-        for name in ("unknown_title", "long_text"):
-            share = getattr(self, name)
-            _require(
-                0 <= share <= 1,
-                f"the share --{name.replace('_', '-')} is from 0 to 1, such as 0.01 for 1 %; got {share}",
-            )
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise ConfigurationError(message)
+        require_shares(self, "0.01 for 1 %", "unknown_title", "long_text")

@@ -31,7 +31,7 @@ def test_every_option_arrives() -> None:
         "--mix reserve --hotels 11 --hotels-per-city 3 --rooms 2 --flights 5 --seats 6 --users 7 --places 8 --zipf 0.5 "
         "--wrong-password 0.3 --audit-sample 9"
     )
-    assert made_of(text).settings == vars(Settings("reserve", 11, 3, 2, 5, 6, 7, 8, 0.5, 0.3, 9))
+    assert made_of(text).settings == vars(Settings("reserve", 11, 3, 2, 5, 6, 7, 8, 9, 0.5, 0.3))
 
 
 def test_what_cannot_be_is_refused() -> None:
