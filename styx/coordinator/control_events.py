@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from styx.coordinator import events
-from styx.deployment.package_format import PackageHeader
+from styx.schema.description import AppDescription
 
 ITSELF: Final = 0
 """Who asks, where it is the coordinator's own process; operators have numbers above 0."""
@@ -18,10 +18,13 @@ A_WORKER: Final = -1
 
 
 class Package(NamedTuple):
-    """A version of the app whose signature is right, and what its header says of it."""
+    """Code of the app: a package whose signature is right, and what its header says of it. `fingerprint` is the same
+    whenever the same sources are packed.
+    """
 
     content: bytes
-    header: PackageHeader
+    description: AppDescription
+    fingerprint: str
 
 
 # Events --------------------------------------------------------------------------------------------------------

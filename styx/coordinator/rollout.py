@@ -113,12 +113,12 @@ class Rollout:
     def _begin(self, under_way: UnderWay, package: Package | str) -> list[Said]:
         if isinstance(package, str):
             return self._answer(under_way.by, False, package)
-        name = package.header.description.name
+        name = package.description.name
         if name != self._app:
             return self._answer(
                 under_way.by, False, f"this deployment is of app {self._app!r}, and the package holds {name!r}"
             )
-        if self.active is not None and self.active[1].header.fingerprint == package.header.fingerprint:
+        if self.active is not None and self.active[1].fingerprint == package.fingerprint:
             return self._answer(under_way.by, True, f"version {self.version} runs already, and is this very code")
         under_way.package, under_way.stage = package, Stage.CHECKING
         self.under_way = under_way
@@ -172,7 +172,7 @@ class Rollout:
 
     def _refusal(self, under_way: UnderWay, package: Package, members: list[Registration]) -> str | None:
         assert self.active is not None
-        old, new = self.active[1].header.description, package.header.description
+        old, new = self.active[1].description, package.description
         with_state = {o for member in members if member.beat is not None for o in member.beat.operators}
         reason = refusal(old, new, with_state)
         if reason is None and under_way.back is not None:

@@ -18,7 +18,6 @@ from styx.coordinator.control_events import (
 from styx.coordinator.control_plane import ControlPlane
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import MarkerAppended, MembersFenced, Started, WorkerSaid
-from styx.deployment.package_format import PackageHeader
 from styx.protocol.messages import Loaded, StateChecked
 from styx.schema.description import AppDescription, OperatorDescription
 from styx.schema.state_findings import StateFindings
@@ -33,16 +32,7 @@ def package(word: str, *operators: str, app: str = "shop", migrate: bool = False
         name: OperatorDescription(n_partitions=None, key_type="str", partition_key=False, functions={}, migrate=migrate)
         for name in operators
     }
-    header = PackageHeader(
-        description=AppDescription(name=app, operators=described),
-        python="3.11",
-        cloudpickle="",
-        styx="",
-        dependencies=[],
-        modules=[],
-        fingerprint=word,
-    )
-    return Package(word.encode(), header)
+    return Package(word.encode(), AppDescription(name=app, operators=described), word)
 
 
 class ControlOffice:

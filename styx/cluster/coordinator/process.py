@@ -29,7 +29,7 @@ from styx.coordinator.events import Started
 from styx.deployment import versions
 from styx.deployment.claim import Claim, claim
 from styx.deployment.package import pack, read_header
-from styx.deployment.package_format import PackageHeader, PackageRefused
+from styx.deployment.package_format import PackageRefused
 from styx.deployment.recorded_runtime import read_runtime
 from styx.errors import ConfigurationError, EngineFailed
 from styx.host.background import Background, on_running_loop
@@ -39,7 +39,7 @@ from styx.kafka.errors import Fenced
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import ROUTING_KEY, ensure_topics, topics_of
 from styx.model.app import App
-from styx.schema.description import routing_table
+from styx.schema.description import AppDescription, routing_table
 from styx.snapshot.manifest import read_beginning, read_manifests
 from styx.store.base import Store
 from styx.transport import Connection, Hello, Listener, listen
@@ -238,8 +238,8 @@ class CoordinatorProcess:
     ) -> CoordinatorSession:
         assert callable(failed)
 
-        def announce(header: PackageHeader) -> None:
-            appender.append(self.topics.directory, 0, [(ROUTING_KEY, routing_table(header.description).encode(), [])])
+        def announce(description: AppDescription) -> None:
+            appender.append(self.topics.directory, 0, [(ROUTING_KEY, routing_table(description).encode(), [])])
 
         return CoordinatorSession(
             self._coordinator,

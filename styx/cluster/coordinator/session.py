@@ -66,7 +66,7 @@ from styx.coordinator.events import (
     WorkerSaid,
 )
 from styx.deployment.package import read_header
-from styx.deployment.package_format import PackageHeader, PackageRefused
+from styx.deployment.package_format import PackageRefused
 from styx.errors import EngineFailed
 from styx.host.background import Background
 from styx.host.control_host import ControlHost
@@ -75,6 +75,7 @@ from styx.host.ports import Objects
 from styx.kafka.address import KafkaAddress
 from styx.process.runtime import FACT
 from styx.protocol.messages import SnapshotEnded, ToWorker
+from styx.schema.description import AppDescription
 from styx.store.base import Store
 from styx.transport import Connection
 
@@ -98,7 +99,7 @@ class CoordinatorSession:
         store: Store,
         background: Background,
         journal: ClusterJournal,
-        announce: Callable[[PackageHeader], None],
+        announce: Callable[[AppDescription], None],
         counters: Counters,
         failed: Callable[[BaseException], None],
         recorded_runtime: str = "",
@@ -132,7 +133,7 @@ class CoordinatorSession:
     def start(self, started: Started, package: bytes | None) -> None:
         """Begins; `package` is the version that `started` names, None if none was ever deployed."""
         if package is not None:
-            self.give(control.VersionFound(started.app_version, Package(package, read_header(package, self._secret))))
+            self.give(control.VersionFound(started.app_version, self._read(package)))
         self._tick()
         self.give(started)
 
@@ -191,9 +192,13 @@ class CoordinatorSession:
         self.rates.sample(time.monotonic(), self.core.epoch, self.transactions)
         self.give(Tick(time.monotonic()))
 
+    def _read(self, package: bytes) -> Package:
+        header = read_header(package, self._secret)
+        return Package(package, header.description, header.fingerprint)
+
     def _opened(self, package: bytes) -> Package | str:
         try:
-            return Package(package, read_header(package, self._secret))
+            return self._read(package)
         except PackageRefused as error:
             return str(error)
 
@@ -368,7 +373,7 @@ class CoordinatorSession:
 
     def announce(self, effect: control.Announce) -> None:
         """As `Connections.announce`."""
-        self._announce(effect.package.header)
+        self._announce(effect.package.description)
         for gateway in self.links.gateways.values():
             gateway.send(encode(Code(effect.version, effect.package.content)))
 
