@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from proof.simulation.control_links import ControlLinks
+from proof.simulation.versions import opened
+from styx.coordinator.control_events import DrainAsked, Event, LeaveAsked, OperatorGone, VersionFound
+from styx.coordinator.control_plane import ControlPlane
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
-    Event,
     Expel,
     NoteAppended,
     ReleaseLog,
+    Started,
     StateFound,
     StopWanted,
     Tick,
     WorkerLeaving,
     WorkerSaid,
 )
+from styx.deployment.recorded_runtime import read_runtime
+from styx.deployment.versions import load_version, newest_that_ran
+from styx.host.control_host import ControlHost
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, Objects
 from styx.log.base import Stream
@@ -54,7 +61,11 @@ class CoordinatorProcess:
         self._behind_a_held_snapshot = world.stopped
         world.stopped = False
         self._n_slots = n_slots
-        self._host = CoordinatorHost(self.core, self, self, Objects(world.store.objects, self._submit), self, self.give)
+        self._objects = Objects(world.store.objects, self._submit)
+        self._protocol = CoordinatorHost(self.core, self, self, self._objects, self, self.give)
+        self._take: Callable[[Any], None] = self._protocol.step
+        """An event happens to the control plane, or to the protocol alone."""
+        self.plane = ControlPlane(self.core, world.app.name)
         self._identity: Identity | None = None
         self._stalled: list[Callable[[], None]] | None = None
         self._asleep: list[Event] | None = None
@@ -77,13 +88,16 @@ class CoordinatorProcess:
         """Takes one event; what is planned replays nothing, and whoever is let go has nothing."""
         core = self.core
         running, replayed = core.phase is Phase.RUNNING, core.replayed
-        self._host.step(event)
+        self._take(event)
         if running and core.phase is not Phase.RUNNING:
-            self._behind_a_held_snapshot = isinstance(event, NoteAppended | WorkerLeaving | StopWanted)
+            planned = NoteAppended | WorkerLeaving | LeaveAsked | DrainAsked | StopWanted
+            self._behind_a_held_snapshot = isinstance(event, planned)
         elif isinstance(event, WorkerSaid) and isinstance(event.message, LoadFailed):
             self._behind_a_held_snapshot = False
         if core.phase is Phase.RUNNING:
             assert core.replayed == replayed or not self._behind_a_held_snapshot, "a planned change replays epochs"
+        if isinstance(event, OperatorGone):
+            self.world.operators.missed(event.by)
         self.world.stopped |= core.phase is Phase.STOPPED and self.world.coordinator is self
 
     # A zombie: its store operations get stuck, it may fall asleep, and it goes on when somebody else coordinates ------
@@ -128,11 +142,27 @@ class CoordinatorProcess:
             self._identity = log.take_over(COORDINATOR)
 
         def answer(found: Beginning) -> None:
+            if self.world.plan.managed:
+                self._control(found.started, found.generations.last_epoch)
             self.give(found.started)
             if self.alive:
                 self.world.coordinator_started()
 
         self.world.store.run(lambda: read_beginning(objects, log.records), answer, self._read_metadata)
+
+    def _control(self, started: Started, last_epoch: int) -> None:
+        """As a cluster's process begins: with the version that runs, and the runtime of what is to be replayed."""
+        objects = self.world.store.objects
+        if not (started.generation or started.manifests):
+            started.app_version = newest_that_ran(objects)
+        stored_epoch = max((manifest.epoch for manifest in started.manifests[:1]), default=-1)
+        recorded = read_runtime(objects) if last_epoch > stored_epoch else ""
+        self.plane = ControlPlane(self.core, self.world.app.name, recorded)
+        links = ControlLinks(self)
+        self._take = ControlHost(self.plane, self._protocol, links, self._objects, opened, self.give).step
+        package = load_version(objects, started.app_version) if started.app_version else None
+        if package is not None:
+            self.give(VersionFound(started.app_version, opened(package)))
 
     # Members and operators ---------------------------------------------------------------------------------
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from proof.simulation.plan import OTHER_STORE, Fault
-from proof.simulation.world import World
+from proof.simulation.versions import content_of, opened
+from proof.simulation.world import DRAIN_S, World
+from styx.coordinator.control_events import DrainAsked, PackageOffered, RollbackAsked, ScaleAsked
 from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import DeployWanted, StopWanted, WorkersWanted
+from styx.coordinator.rollout import Stage
 from styx.log.base import Stream
 from styx.store import MemoryStore
 
 RESTART_S = 0.05
 STOP_S = 1.0
 """How long a coordinator that is told to end waits for its last snapshot."""
+STRIKE_S = 3.0
+"""How long a fault waits for the stage of a rollout in which it is to happen."""
+LOOK_S = 0.002
 
 
 class Faults:
-    """Schedules a plan's faults; `done` counts those that happened, by kind."""
+    """Schedules a plan's faults; `done` counts those that happened, by kind, `struck` those amid a rollout by stage."""
 
     def __init__(self, world: World, faults: tuple[Fault, ...]) -> None:
         self.done: dict[str, int] = {}
+        self.struck: dict[str, int] = {}
         self.end_s = 0.0
         self._world = world
         actions = {
@@ -41,6 +50,15 @@ class Faults:
             "leave": self._leave,
             "all leave": self._all_leave,
             "coordinator stop": self._coordinator_stop,
+            "deployment that a worker cannot run": self._unfit_deployment,
+            "deployment whose operator is lost": self._abandoned_deployment,
+            "check": self._check,
+            "check that ends midway": self._abandoned_check,
+            "rollback": self._rollback,
+            "drain": self._drain,
+            "worker lost amid a rollout": self._rollout_without_worker,
+            "coordinator lost amid a rollout": self._rollout_without_coordinator,
+            "store failing amid a rollout": self._rollout_without_store,
         }
         for fault in faults:
             self.end_s = max(self.end_s, fault.at_s + fault.duration_s)
@@ -141,14 +159,99 @@ class Faults:
 
     def _deployment(self, duration_s: float) -> None:
         world = self._world
-        if world.coordinator is not None and world.coordinator.core.generation >= 0:
+        if world.plan.managed:
+            self._offer()
+        elif world.coordinator is not None and world.coordinator.core.generation >= 0:
             world.coordinator.give(DeployWanted(world.versions.offer()))
 
     def _scale(self, duration_s: float) -> None:
         world = self._world
         if world.coordinator is not None and not world.plan.auto:
             wanted = world.rng.randint(1, min(world.plan.workers, world.plan.slots))
-            world.coordinator.give(WorkersWanted(wanted))
+            if world.plan.managed:
+                world.operators.ask(lambda by: ScaleAsked(by, wanted))
+            else:
+                world.coordinator.give(WorkersWanted(wanted))
+
+    # Commands of operators, and what strikes them ------------------------------------------------------------
+
+    def _offer(self, only_check: bool = False, without: str = "") -> int:
+        package = opened(content_of(self._world.versions.offer(), without))
+        return self._world.operators.ask(lambda by: PackageOffered(by, package, only_check))
+
+    def _leaves(self, by: int) -> None:
+        """The operator goes at any moment of its rollout."""
+        world = self._world
+        if by:
+            world.time.after(world.rng.random() * 0.3, world.operators.leave, by)
+
+    def _unfit_deployment(self, duration_s: float) -> None:
+        world = self._world
+        host = world.workers.get(world.rng.randrange(world.plan.workers))
+        self._offer(without="" if host is None else host.start)
+
+    def _abandoned_deployment(self, duration_s: float) -> None:
+        self._leaves(self._offer())
+
+    def _check(self, duration_s: float) -> None:
+        self._offer(only_check=True)
+
+    def _abandoned_check(self, duration_s: float) -> None:
+        self._leaves(self._offer(only_check=True))
+
+    def _rollback(self, duration_s: float) -> None:
+        only_check = self._world.rng.random() < 0.3
+        self._world.operators.ask(lambda by: RollbackAsked(by, only_check))
+
+    def _drain(self, duration_s: float) -> None:
+        """An operator drains a process, and ends it when that is answered, or takes too long."""
+        world = self._world
+        process = world.rng.randrange(world.plan.workers)
+        host = world.workers.get(process)
+        if host is None:
+            return
+        start = host.start
+
+        def ends() -> None:
+            now = world.workers.get(process)
+            if now is not None and now.start == start:
+                world.crash_worker(process)
+                world.time.after(duration_s, world.start_worker, process)
+
+        world.operators.ask(lambda by: DrainAsked(by, f"process {process}"), lambda: world.time.after(0.0, ends))
+        world.time.after(DRAIN_S, ends)
+
+    def _rollout_without_worker(self, duration_s: float) -> None:
+        self._strike(lambda: self._worker_crash(duration_s))
+
+    def _rollout_without_coordinator(self, duration_s: float) -> None:
+        self._strike(lambda: self._coordinator_crash(duration_s))
+
+    def _rollout_without_store(self, duration_s: float) -> None:
+        self._strike(lambda: self._failing_store(duration_s))
+
+    def _strike(self, strikes: Callable[[], None]) -> None:
+        """Deploys, and strikes in one of the rollout's stages, or right behind it."""
+        world, stage = self._world, self._world.rng.choice([*Stage, None])
+        coordinator = world.coordinator
+        rolls_back = stage is Stage.READING
+        by = world.operators.ask(RollbackAsked) if rolls_back else self._offer()
+        until_s = world.time.now_s + STRIKE_S
+
+        def look(before: Stage | None) -> None:
+            if not by or coordinator is None or not coordinator.alive or world.time.now_s > until_s:
+                return
+            rollout = coordinator.plane.rollout.under_way
+            now = None if rollout is None else rollout.stage
+            if now is stage and (now is not None or before is not None):
+                name = "behind it" if stage is None else stage.name.lower().replace("_", " ")
+                self.struck[name] = self.struck.get(name, 0) + 1
+                strikes()
+            else:
+                world.time.after(world.rng.random() * LOOK_S, look, now)
+
+        if by:
+            look(None)
 
     def _leave(self, duration_s: float) -> None:
         self._world.leave(self._world.rng.randrange(self._world.plan.workers), duration_s)

@@ -48,10 +48,24 @@ OTHER_STORE: Final = "other store"
 """No plan draws it: a mistake of whoever deploys, which plans of tests make."""
 
 
+CONTROL_KINDS: Final = (
+    "deployment",
+    "deployment that a worker cannot run",
+    "deployment whose operator is lost",
+    "check",
+    "check that ends midway",
+    "rollback",
+    "drain",
+    "scale",
+    "worker lost amid a rollout",
+    "coordinator lost amid a rollout",
+    "store failing amid a rollout",
+)
+"""What plans draw besides whose cluster is `managed`: commands of operators, and what strikes their rollouts."""
+
+
 class Fault(msgspec.Struct, frozen=True):
-    """One of `FAULT_KINDS`, `CLUSTER_FAULT_KINDS`, `PLANNED_KINDS` or `OTHER_STORE` at a time, lasting (a crash: until
-    the restart) `duration_s`.
-    """
+    """One of the kinds above at a time, lasting (a crash: until the restart) `duration_s`."""
 
     kind: str
     at_s: float
@@ -68,6 +82,10 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
     `wanted` workers then share the slots (0: all), and the others stand by. `auto`: nobody says how many.
+
+    `managed`: the coordinator has its control plane. Workers arrive with nothing but a package that they offer, are
+    admitted, take code and then take part; versions are packages in the store; operators give commands. Where it is
+    not, workers join at once, and versions are numbers that the protocol is given.
     """
 
     seed: int
@@ -97,6 +115,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     cluster: bool = False
     wanted: int = 0
     auto: bool = False
+    managed: bool = False
 
 
 def random_plan(seed: int, *, workers: int | None = None, faults: bool = True, cluster: bool = False) -> SimulationPlan:
@@ -117,9 +136,16 @@ def random_plan(seed: int, *, workers: int | None = None, faults: bool = True, c
         Fault(rng.choice(PLANNED_KINDS), rng.random() * plan.duration_s, rng.choice([0.0, 0.02, 0.2, 1.0]))
         for _ in range(rng.choice([0, 1, 2, 4]) if faults else 0)
     ]
+    rng = Random(f"control {seed}")
+    managed = rng.random() < 0.5
+    more += [
+        Fault(rng.choice(CONTROL_KINDS), rng.random() * plan.duration_s, rng.choice([0.0, 0.02, 0.2, 1.0]))
+        for _ in range(rng.choice([1, 2, 4, 8]) if faults and managed else 0)
+    ]
     return replace(
         plan,
         cluster=True,
+        managed=managed,
         auto=Random(f"auto {seed}").random() < 0.3,
         workers=processes,
         wanted=wanted,

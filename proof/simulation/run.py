@@ -14,6 +14,7 @@ import msgspec
 
 from proof import chaos_app, spinning
 from proof.simulation.clients import Clients
+from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faults import Faults
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.worker_process import WorkerProcess
@@ -40,7 +41,7 @@ class SimulationFailure(AssertionError):
 
 
 class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simulation did. `faults` by kind; `deployments` by what became of them; `state_hash` of the final state;
+    """What a simulation did. `faults` by kind, `struck` of them amid a rollout by its stage; `deployments` by what became of them; `state_hash` of the final state;
     `replies` as in the replies stream.
 
     `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
@@ -50,6 +51,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     plan: SimulationPlan
     history: HistoryReport
     faults: dict[str, int]
+    struck: dict[str, int]
     deployments: dict[str, int]
     generations: int
     epochs: int
@@ -104,6 +106,8 @@ class Simulation:
 
     def verdict(self, check: bool = True) -> SimulationReport:
         """Recovers everything once more and checks the history; `check`: also the state, and that all is answered."""
+        if self.plan.managed:
+            self.world.operators.check()
         before, remembered = self.state(), self._remembered()
         self._restart_everything()
         self.run_until(self.quiet, self.world.time.now_s + PATIENCE_S)
@@ -177,6 +181,8 @@ class Simulation:
             return False
         if coordinator.core.changing or not coordinator.core.membership.settled:
             return False
+        if self.plan.managed and not self._managed_quiet(coordinator):
+            return False
         members = self.members()
         return len(members) == len(coordinator.core.membership.members) and all(
             host.core.generation == coordinator.core.generation
@@ -186,6 +192,16 @@ class Simulation:
             and not host.core.backlog
             and not host.core.unfinished
             for host in members
+        )
+
+    def _managed_quiet(self, coordinator: CoordinatorProcess) -> bool:
+        """No rollout is under way, every command is answered, and who stands by has been told."""
+        members, workers = coordinator.core.membership.members, coordinator.plane.roster.workers
+        idle = [self.world.numbered(each.number) for each in workers.values() if each.joined and not each.leaving]
+        return (
+            coordinator.plane.rollout.under_way is None
+            and not self.world.operators.waiting
+            and all(host is not None and (host.id in members or host.spare is True) for host in idle)
         )
 
     def members(self) -> list[WorkerProcess]:
@@ -214,6 +230,7 @@ class Simulation:
         coordinator = self.world.coordinator
         if coordinator is not None:
             lines.append(f"coordinator {coordinator.core.phase.name} generation {coordinator.core.generation}")
+            lines.append(f"rollout {coordinator.plane.rollout.under_way}; unanswered {self.world.operators.waiting}")
         for host in self.world.workers.values():
             core = host.core
             lines.append(
@@ -265,6 +282,7 @@ class Simulation:
             plan=plan,
             history=history,
             faults=self.faults.done,
+            struck=self.faults.struck,
             deployments=world.versions.counts(),
             generations=world.coordinator.core.generation,
             epochs=world.coordinator.core.epoch + 1,

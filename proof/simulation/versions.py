@@ -15,13 +15,18 @@ import msgspec
 
 from proof import chaos_app
 from proof.chaos_app import MODULUS, Cell, Program, account, number, pair, text
+from styx.coordinator.control_events import Package
 from styx.coordinator.events import StateFound
+from styx.deployment.versions import load_version
 from styx.model.app import App
 from styx.model.context import Context
 from styx.model.operator import Operator
+from styx.schema.description import describe
 from styx.sequencer.epoch_record import GenerationMarker
+from styx.store.base import StoreReader
 
 _CHOOSY_EVERY: Final = 3
+_WITHOUT: Final = " but not on "
 
 
 class _Small(TypedDict):
@@ -64,6 +69,28 @@ def version_of_chaos(version: int) -> App:
     return App(chaos_app.app.name, [*operators, account])
 
 
+@cache
+def opened(content: bytes) -> Package:
+    """The package with this content: the number of an app, and which start of a process cannot run it."""
+    return Package(content, describe(version_of_chaos(number_of(content))), content.decode())
+
+
+def number_of(content: bytes) -> int:
+    """Of the app in this package."""
+    return int(content.split()[0])
+
+
+def content_of(number: int, without: str = "") -> bytes:
+    """What stands for this app in a package, which does not run `without` something."""
+    return f"{number}{_WITHOUT}{without}".encode() if without else str(number).encode()
+
+
+def runs_on(content: bytes, start: str) -> bool:
+    """Whether this start of a process can run it."""
+    _, _, without = content.decode().partition(_WITHOUT)
+    return without != start
+
+
 def _marked(cell: Any, version: int, old: Any) -> Any:
     """Another number, so that it shows in replies whether, and how often, a state was converted."""
     return cell(number=(3 * old["number"] + version) % MODULUS, counter=old["counter"], note=old["note"], mark=version)
@@ -76,15 +103,21 @@ def _first(key: tuple[int, int]) -> int:
 class Versions:
     """`began`: versions by the first epoch that ran on them, as the log's markers say. `checked` versions were
     looked at, and `refused` for what is stored, of them `late` for what was changed after the first look.
+
+    Where versions are packages in the store, their numbers there and those of the apps in them differ: `marks` are
+    numbers of versions that a marker names, `never` those of versions that were refused.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: StoreReader | None = None) -> None:
+        self.marks: set[int] = set()
+        self.never: set[int] = set()
+        self._store = store
         self.began: dict[int, int] = {0: 0}
         self.offered = 0
         self.checked = 0
         self.refused = 0
         self.late = 0
-        self._newest = 0
+        self.newest = 0
         self._passed: set[int] = set()
 
     def offer(self) -> int:
@@ -102,9 +135,15 @@ class Versions:
 
     def marked(self, marker: GenerationMarker) -> None:
         """A generation's marker is durable."""
-        if marker.app_version != self._newest:
-            self._newest = marker.app_version
-            self.began[marker.snapshot_epoch + 1] = marker.app_version
+        assert marker.app_version not in self.never, f"version {marker.app_version} was refused, and runs"
+        self.marks.add(marker.app_version)
+        if marker.app_version != self.newest:
+            self.newest = marker.app_version
+            self.began[marker.snapshot_epoch + 1] = self._app_in(marker.app_version)
+
+    def _app_in(self, version: int) -> int:
+        package = None if self._store is None else load_version(self._store, version)
+        return version if package is None else number_of(package)
 
     def counts(self) -> dict[str, int]:
         """How many versions were checked, were refused for what is stored, were so after the first look, and ran."""

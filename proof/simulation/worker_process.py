@@ -16,7 +16,9 @@ from proof import spinning
 from proof.simulation.outside_calls import append_external, run_external
 from proof.simulation.peer_links import NOTICE_S
 from proof.simulation.shared_log import Identity
-from proof.simulation.versions import version_of_chaos
+from proof.simulation.versions import number_of, runs_on, version_of_chaos
+from styx.coordinator.control_events import CodeTaken, WorkerBeat
+from styx.coordinator.control_events import Event as CoordinatorEvent
 from styx.host.ports import LogEnds, Objects
 from styx.host.worker_host import WorkerHost
 from styx.log.base import LogReader, Stream
@@ -52,6 +54,7 @@ from styx.worker.events import (
     StoreSlots,
 )
 from styx.worker.given_replies import GivenReplies, given_replies
+from styx.worker.step import Step
 from styx.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -60,6 +63,8 @@ if TYPE_CHECKING:
 
 HEARTBEAT_S = 0.2
 HALT_S = 0.01
+TAKE_S = 0.03
+"""How long it tries a package at most."""
 CHECK_S = 0.01
 """How long it leaves a check of its state at most."""
 
@@ -67,6 +72,7 @@ CHECK_S = 0.01
 T = TypeVar("T")
 _NOBODY = Recover(-1, {}, None)
 _encode = msgspec.msgpack.Encoder().encode
+_decode_code: msgspec.msgpack.Decoder[tuple[int, bytes]] = msgspec.msgpack.Decoder(tuple[int, bytes])
 _decode_frame = msgspec.msgpack.Decoder(Frame).decode
 _decode_message: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 
@@ -83,6 +89,12 @@ class WorkerProcess:
         self.name = f"worker {worker} incarnation {incarnation}"
         self.alive = True
         self.frozen_until_s = 0.0
+        self.start = ""
+        """Which start of which process it is, where those have names; a start has several registrations."""
+        self.spare: bool | None = None
+        """What the coordinator said last of standing by."""
+        self.code: dict[int, App] = {}
+        """Versions that it can run, where it is handed them."""
         self.let_go: Callable[[], None] = lambda: None
         """What it does when the coordinator lets it go."""
         self._inbox: deque[Event] = deque()
@@ -133,7 +145,7 @@ class WorkerProcess:
         if isinstance(event, CoordinatorSaid) and isinstance(event.message, Recover):
             self._begin(event.message)
         elif isinstance(event, CoordinatorSaid) and isinstance(event.message, CheckState) and event.message.version:
-            self.core.offer_app(event.message.version, version_of_chaos(event.message.version))
+            self.core.offer_app(event.message.version, self._code_of(event.message.version))
         spinning.watched_by(self._ends)
         effects = self.core.step(event)
         spinning.watched_by(None)
@@ -160,7 +172,14 @@ class WorkerProcess:
         if recover.generation > self.core.generation:
             self._recovering = recover
             if recover.app_version:
-                self.core.run_app(version_of_chaos(recover.app_version))
+                self.core.run_app(self._code_of(recover.app_version))
+                self.spare = None
+
+    def _code_of(self, version: int) -> App:
+        if not self.world.plan.managed:
+            return version_of_chaos(version)
+        assert version in self.code, f"{self.name} is to run version {version}, and has not taken it"
+        return self.code[version]
 
     @property
     def identity(self) -> Identity | None:
@@ -196,7 +215,11 @@ class WorkerProcess:
         if not self.alive:
             return
         if self.world.time.now_s >= self.frozen_until_s:
-            self.world.network.send(self.name, "coordinator", self.world.heard_of(self), b"")
+            if self.world.plan.managed:
+                loaded = self.core.reached not in (Step.LOADING, Step.LOADED)
+                self.says(WorkerBeat(self.id, self.core.generation, loaded, self.core.holdings()[1]))
+            else:
+                self.world.network.send(self.name, "coordinator", self.world.heard_of(self), b"")
         self.world.time.after(HEARTBEAT_S, self._beat)
 
     def _halt(self) -> None:
@@ -215,6 +238,36 @@ class WorkerProcess:
     def receive_message(self, data: bytes) -> None:
         """The coordinator's message is here."""
         self.give(CoordinatorSaid(_decode_message.decode(data)))
+
+    def receive_code(self, data: bytes) -> None:
+        """A package is here; trying it takes a while."""
+        version, content = _decode_code.decode(data)
+        self._try_code(version, content)
+
+    def _try_code(self, version: int, content: bytes) -> None:
+        world = self.world
+        awake_s = max(world.time.now_s, self.frozen_until_s)
+        world.time.at(awake_s + world.rng.random() * TAKE_S, self._take_code, version, content)
+
+    def _take_code(self, version: int, content: bytes) -> None:
+        if not self.alive:
+            return
+        if self.world.time.now_s < self.frozen_until_s:
+            self._try_code(version, content)
+            return
+        problem = "" if runs_on(content, self.start) else "No module named 'chaos'"
+        if not problem:
+            self.code[version] = version_of_chaos(number_of(content))
+        self.says(CodeTaken(self.id, version, problem))
+
+    def says(self, event: CoordinatorEvent) -> None:
+        """To the coordinator that it is registered with, beside the protocol."""
+
+        def deliver(_: bytes) -> None:
+            if self.link is not None and self.world.workers.get(self.process) is self:
+                self.link.give(event)
+
+        self.world.network.send(self.name, "coordinator", deliver, b"")
 
     # Effects -----------------------------------------------------------------------------------------------
 

@@ -11,12 +11,14 @@ import msgspec
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faulty_store import FaultyStore
 from proof.simulation.network import Network
+from proof.simulation.operators import Operators
 from proof.simulation.peer_links import PeerLinks
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.shared_log import SharedLog
 from proof.simulation.versions import Versions
 from proof.simulation.virtual_time import VirtualTime
 from proof.simulation.worker_process import WorkerProcess
+from styx.coordinator.control_events import LeaveAsked, WorkerArrived
 from styx.coordinator.events import Heard, WorkerJoined, WorkerLeaving, WorkerLost, WorkerSaid
 from styx.model.app import App
 from styx.model.limits import MIB, Limits
@@ -57,7 +59,8 @@ class World:
         self.intents: set[bytes] = set()
         self.outcomes: dict[bytes, bytes] = {}
         self.outside_runs: dict[bytes, int] = {}
-        self.versions = Versions()
+        self.versions = Versions(self.store.objects if plan.managed else None)
+        self.operators = Operators(self)
         self.links = PeerLinks(self.time, self.rng, self.network)
         self.zombies: set[CoordinatorProcess] = set()
         self.stopped = False
@@ -145,7 +148,8 @@ class World:
                 self.time.after(away_s, self.start_worker, process)
 
         host.let_go = ends
-        self.network.send(host.name, "coordinator", lambda _: coordinator.give(WorkerLeaving(host.id)), b"")
+        asks = LeaveAsked(host.id) if self.plan.managed else WorkerLeaving(host.id)
+        self.network.send(host.name, "coordinator", lambda _: coordinator.give(asks), b"")
         self.time.after(DRAIN_S, ends)
 
     def released(self, coordinator: CoordinatorProcess, number: int) -> None:
@@ -176,10 +180,12 @@ class World:
             return  # it registers when there is one
         host.link = coordinator
 
-        address = f"process {process}, start {self._starts[process]}"
+        host.start = address = f"process {process}, start {self._starts[process]}"
 
         def joined(_: bytes) -> None:
-            if host.alive:
+            if host.alive and self.plan.managed:
+                coordinator.give(WorkerArrived(number, f"process {process}", address, address, "simulated"))
+            elif host.alive:
                 coordinator.give(WorkerJoined(number, address))
 
         self.network.send(host.name, "coordinator", joined, b"")
@@ -207,6 +213,11 @@ class World:
                 self._register(host.process)
 
         self.time.at(max(self.time.now_s, host.frozen_until_s) + self.rng.random() * NOTICE_S, learns)
+
+    def cut_off(self, coordinator: CoordinatorProcess, number: int) -> None:
+        """A coordinator ends a worker's connection, which both ends notice."""
+        self.time.after(self.rng.random() * NOTICE_S, lambda: coordinator.give(WorkerLost(number)))
+        self.expelled(coordinator, number)
 
     def fenced(self, coordinator: CoordinatorProcess) -> None:
         """The log has told a coordinator that there is another one: it ends."""

@@ -68,6 +68,11 @@ class ControlHost:
             ReadVersionBefore: self._read_version_before,
         }
 
+    def step(self, event: Event) -> None:
+        """Gives the control plane an event and begins what is then wanted."""
+        for effect in self.plane.step(event):
+            self.do(effect)
+
     def do(self, effect: Effect) -> None:
         """Begins what the control plane, or the protocol, wants done."""
         do = self._do.get(type(effect), self._protocol.do)

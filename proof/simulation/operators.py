@@ -1,0 +1,116 @@
+"""Operators of a simulated cluster: commands at any moment, connections that are lost midway, and what they are told.
+
+A command is answered once, unless its coordinator or its own connection ends before. An answer is held against the log
+and the store: a version is told to run when a coordinator that starts anew would find it, a worker is told to have no
+slots when it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from styx.coordinator.control_events import (
+    Answer,
+    DrainAsked,
+    Event,
+    OperatorGone,
+    PackageOffered,
+    RollbackAsked,
+    RolloutEnded,
+)
+from styx.deployment import versions
+
+if TYPE_CHECKING:
+    from proof.simulation.coordinator_process import CoordinatorProcess
+    from proof.simulation.world import World
+
+ASK_S = 0.002
+"""How long a command is on its way at most."""
+
+
+@dataclass(eq=False)
+class Command:
+    """One that an operator gave `coordinator`; `told` is called with its answer. `gone`: nobody waits for it any more;
+    `missed`: and the coordinator knows.
+    """
+
+    coordinator: CoordinatorProcess
+    event: Event
+    told: Callable[[], None]
+    answers: list[Answer] = field(default_factory=list)
+    gone: bool = False
+    missed: bool = False
+
+
+class Operators:
+    """`confirmed` are the versions that were told to run."""
+
+    def __init__(self, world: World) -> None:
+        self.confirmed: list[int] = []
+        self._world = world
+        self._commands: dict[int, Command] = {}
+
+    def ask(self, make: Callable[[int], Event], told: Callable[[], None] = lambda: None) -> int:
+        """A command of a new operator's, whose number it returns; 0 if there is no coordinator to hear it."""
+        world, coordinator = self._world, self._world.coordinator
+        if coordinator is None or not coordinator.alive or coordinator.core.generation < 0:
+            return 0
+        by = len(self._commands) + 1
+        self._commands[by] = Command(coordinator, make(by), told)
+        world.time.after(world.rng.random() * ASK_S, coordinator.give, self._commands[by].event)
+        return by
+
+    def leave(self, by: int) -> None:
+        """The command ends, whether it is answered or not; its coordinator notices."""
+        command, world = self._commands[by], self._world
+        command.gone = True
+        world.time.after(ASK_S + world.rng.random() * ASK_S, command.coordinator.give, OperatorGone(by))
+
+    def missed(self, by: int) -> None:
+        """A coordinator has noticed that a command has ended."""
+        self._commands[by].missed = True
+
+    def answered(self, coordinator: CoordinatorProcess, answer: Answer) -> None:
+        """A coordinator tells an operator what became of its command."""
+        command = self._commands[answer.to]
+        assert not command.answers, f"a command is answered twice: {command.event}: {command.answers}, {answer}"
+        command.answers.append(answer)
+        command.told()
+        event = command.event
+        if isinstance(event, DrainAsked):
+            members = coordinator.core.membership.members
+            drained = [each for each in coordinator.plane.roster.named(event.name) if each.leaving]
+            assert not [each for each in drained if each.number in members], "drained workers have slots"
+        elif isinstance(event, PackageOffered | RollbackAsked) and event.only_check:
+            assert not command.missed, "a check goes on that nobody waits for"
+
+    def rollout_ended(self, coordinator: CoordinatorProcess, ended: RolloutEnded) -> None:
+        """A version runs, or never will."""
+        world, core = self._world, coordinator.core
+        assert coordinator.plane.rollout.version == core.app_version, "a rollout has ended, and another version runs"
+        if not ended.done:
+            world.versions.never.add(ended.version)
+        elif ended.version in world.versions.marks:
+            self.confirmed.append(ended.version)
+        elif world.coordinator is coordinator:
+            ran = world.store.objects.list(versions.RAN_PREFIX)
+            first = versions.ran_name(ended.version) in ran and not world.versions.marks
+            assert first, f"version {ended.version} is told to run, and a coordinator that starts would not find it"
+            self.confirmed.append(ended.version)
+
+    def check(self) -> None:
+        """At the end: the newest version that was confirmed runs, or one that came after it."""
+        coordinator = self._world.coordinator
+        assert coordinator is not None
+        version = coordinator.core.app_version
+        assert version == coordinator.plane.rollout.version == self._world.versions.newest
+        assert version >= max(self.confirmed, default=0), f"version {version} runs, and {self.confirmed} were confirmed"
+
+    @property
+    def waiting(self) -> list[Event]:
+        """Commands that the present coordinator has yet to answer."""
+        present = self._world.coordinator
+        commands = self._commands.values()
+        return [each.event for each in commands if each.coordinator is present and not (each.answers or each.gone)]
