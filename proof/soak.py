@@ -40,6 +40,7 @@ class Tally(msgspec.Struct):
     unlocked: int = 0
     deployments: Counter[str] = msgspec.field(default_factory=Counter)
     faults: Counter[str] = msgspec.field(default_factory=Counter)
+    struck: Counter[str] = msgspec.field(default_factory=Counter)
     failures: list[str] = msgspec.field(default_factory=list)
 
     def add(self, other: Tally) -> None:
@@ -78,6 +79,7 @@ def run_seeds(seeds: Iterable[int]) -> Tally:
         tally.unlocked += report.unlocked
         tally.deployments.update(report.deployments)
         tally.faults.update(report.faults)
+        tally.struck.update(report.struck)
     return tally
 
 
@@ -104,6 +106,7 @@ def run_parallel(seeds: range, jobs: int) -> Iterator[Tally]:
 def describe(tally: Tally) -> str:
     """The tally as lines for a person."""
     faults = ", ".join(f"{count} {kind}" for kind, count in sorted(tally.faults.items()))
+    struck = ", ".join(f"{count} {stage}" for stage, count in sorted(tally.struck.items()))
     deployments = ", ".join(f"{count} {what}" for what, count in sorted(tally.deployments.items()))
     return (
         f"{tally.seeds} seeds, {tally.transactions} transactions checked against serial replay "
@@ -113,6 +116,7 @@ def describe(tally: Tally) -> str:
         f"watchdog and {tally.unlocked} taken out of a lock phase\n"
         f"versions: {deployments or 'none'}\n"
         f"faults: {faults or 'none'}\n"
+        f"of them amid a rollout, by its stage: {struck or 'none'}\n"
         f"{len(tally.failures)} failed"
     )
 

@@ -19,6 +19,7 @@ from styx.coordinator.control_events import (
     PackageOffered,
     RollbackAsked,
     RolloutEnded,
+    ScaleAsked,
 )
 from styx.deployment import versions
 
@@ -83,6 +84,8 @@ class Operators:
             members = coordinator.core.membership.members
             drained = [each for each in coordinator.plane.roster.named(event.name) if each.leaving]
             assert not [each for each in drained if each.number in members], "drained workers have slots"
+        elif isinstance(event, ScaleAsked) and answer.done:
+            assert coordinator.core.membership.wanted == event.workers, "workers wanted are not"
         elif isinstance(event, PackageOffered | RollbackAsked) and event.only_check:
             assert not command.missed, "a check goes on that nobody waits for"
 

@@ -41,8 +41,8 @@ class SimulationFailure(AssertionError):
 
 
 class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a simulation did. `faults` by kind, `struck` of them amid a rollout by its stage; `deployments` by what became of them; `state_hash` of the final state;
-    `replies` as in the replies stream.
+    """What a simulation did. `faults` by kind, `struck` of them amid a rollout by its stage; `deployments` by what
+    became of them; `state_hash` of the final state; `replies` as in the replies stream.
 
     `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
     that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room.
@@ -195,13 +195,15 @@ class Simulation:
         )
 
     def _managed_quiet(self, coordinator: CoordinatorProcess) -> bool:
-        """No rollout is under way, every command is answered, and who stands by has been told."""
-        members, workers = coordinator.core.membership.members, coordinator.plane.roster.workers
-        idle = [self.world.numbered(each.number) for each in workers.values() if each.joined and not each.leaving]
-        return (
-            coordinator.plane.rollout.under_way is None
-            and not self.world.operators.waiting
-            and all(host is not None and (host.id in members or host.spare is True) for host in idle)
+        """No rollout is under way, all commands are answered, who can take part may, who stands by has been told."""
+        plane, members = coordinator.plane, coordinator.core.membership.members
+        if plane.rollout.under_way is not None or self.world.operators.waiting:
+            return False
+        staying = [each for each in plane.roster.workers.values() if not each.leaving]
+        hosts = {each.number: self.world.numbered(each.number) for each in staying}
+        return all(
+            host is not None and (number in members or host.spare is True or plane.rollout.version not in host.code)
+            for number, host in hosts.items()
         )
 
     def members(self) -> list[WorkerProcess]:

@@ -63,8 +63,8 @@ if TYPE_CHECKING:
 
 HEARTBEAT_S = 0.2
 HALT_S = 0.01
-TAKE_S = 0.03
-"""How long it tries a package at most."""
+TAKE_S = (0.003, 0.03, 0.3)
+"""How long it tries a package at most, one of these."""
 CHECK_S = 0.01
 """How long it leaves a check of its state at most."""
 
@@ -91,6 +91,8 @@ class WorkerProcess:
         self.frozen_until_s = 0.0
         self.start = ""
         """Which start of which process it is, where those have names; a start has several registrations."""
+        self.expelled = False
+        """Its coordinator has ended its registration, and needs not be told that it is lost."""
         self.spare: bool | None = None
         """What the coordinator said last of standing by."""
         self.code: dict[int, App] = {}
@@ -247,7 +249,7 @@ class WorkerProcess:
     def _try_code(self, version: int, content: bytes) -> None:
         world = self.world
         awake_s = max(world.time.now_s, self.frozen_until_s)
-        world.time.at(awake_s + world.rng.random() * TAKE_S, self._take_code, version, content)
+        world.time.at(awake_s + world.rng.random() * world.rng.choice(TAKE_S), self._take_code, version, content)
 
     def _take_code(self, version: int, content: bytes) -> None:
         if not self.alive:

@@ -193,7 +193,7 @@ class World:
     def _lost(self, host: WorkerProcess) -> None:
         self.links.died(host, list(self.workers.values()))
         link = host.link
-        if link is not None:
+        if link is not None and not (host.expelled and self.plan.managed):
             self.time.after(self.rng.random() * NOTICE_S, lambda: link.give(WorkerLost(host.id)))
 
     def numbered(self, number: int) -> WorkerProcess | None:
@@ -207,6 +207,8 @@ class World:
         host = self.numbered(number) if self.plan.cluster else None
         if host is None or host.link is not coordinator:
             return
+
+        host.expelled = True
 
         def learns() -> None:
             if self.workers.get(host.process) is host:

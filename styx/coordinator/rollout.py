@@ -210,17 +210,22 @@ class Rollout:
 
     def _taken(self, under_way: UnderWay) -> list[Said] | None:
         """Every worker that is there can run it, whether it takes part or not: any of them may have to."""
-        workers = self._roster.workers.values()
-        for each in workers:
-            if under_way.version in each.refused:
-                problem = f"worker {each.name} cannot run it: {each.refused[under_way.version]}"
-                return self._ended(under_way, False, problem)
-        if not all(under_way.version in each.taken for each in workers):
+        problem = self._problem(under_way)
+        if problem is not None:
+            return self._ended(under_way, False, problem)
+        if not all(under_way.version in each.taken for each in self._roster.workers.values()):
             return None
         if self.active is None and not under_way.only_check:
             under_way.stage = Stage.NOTING
             return [NoteRunning(under_way.version)]
         return self._wanted(under_way)
+
+    def _problem(self, under_way: UnderWay) -> str | None:
+        """What keeps a worker that is there from running it."""
+        for each in self._roster.workers.values():
+            if under_way.version in each.refused:
+                return f"worker {each.name} cannot run it: {each.refused[under_way.version]}"
+        return None
 
     def noted(self, event: RunningNoted) -> list[Said]:
         """The store says that this is a version that has run, or has no note of it."""
@@ -252,6 +257,10 @@ class Rollout:
     def _switch(self, under_way: UnderWay, package: Package) -> list[Said] | None:
         """It runs, and a coordinator that starts anew would find it."""
         core, first = self._core, self.active is None
+        problem = self._problem(under_way)
+        if problem is not None and core.app_version != under_way.version:
+            # One has come that cannot run it, and might be the only one. Behind the held snapshot it is too late.
+            return [DeployWanted(core.app_version), *self._ended(under_way, False, problem)]
         marked = core.phase in (Phase.LOADING, Phase.RUNNING)
         if core.app_version != under_way.version or not (marked or first):
             return None

@@ -259,24 +259,39 @@ def test_who_registers_amid_a_switch_takes_part_once_it_can_run_both() -> None:
     assert third in office.core.live
 
 
-def test_who_can_run_what_is_active_alone_takes_part_when_the_switch_has_failed() -> None:
+def test_one_that_comes_amid_a_switch_and_cannot_run_the_version_ends_it_and_takes_part() -> None:
+    """It may be the only one that is left: the cluster would wait for ever."""
     office = office_in("SWITCHING")
     third = office.arrives("c")
     office.takes(third, 1)
-    office.takes(third, 2, "No module named 'shop'")
+    told = office.takes(third, 2, "No module named 'shop'")
+    assert told[:2] == [TellWorker(1, CheckState(1, None)), TellWorker(2, CheckState(1, None))]
+    assert office.answers == [(False, "worker c cannot run it: No module named 'shop'")]
+    assert (office.stage, third in office.core.live) == (None, True)
+    assert office.checked(2) == [], "of a version that was given up"
+
+
+def test_one_that_has_yet_to_take_the_version_takes_part_when_the_switch_has_failed() -> None:
+    office = office_in("SWITCHING")
+    third = office.arrives("c")
+    office.takes(third, 1)
     assert third not in office.core.live
     office.checked(2, MISFIT)
     assert (office.stage, third in office.core.live) == (None, True)
 
 
-def test_who_can_run_what_is_active_alone_stays_out_when_the_switch_is_done() -> None:
+def test_one_that_cannot_run_what_the_held_snapshot_is_for_stays_out() -> None:
     office = office_in("SWITCHING")
     third = office.arrives("c")
     office.takes(third, 1)
-    switched(office)
-    assert (office.stage, third in office.core.live) == (None, False)
+    office.checked(2)
+    office.core.app_version, office.core.phase = 2, Phase.FENCING
+    assert office.takes(third, 2, "No module named 'shop'") == []
+    office.core.phase = Phase.LOADING
+    office.step(OperatorGone(99))
+    assert (office.stage, office.plane.rollout.version, third in office.core.live) == (None, 2, False)
     office.takes(third, 2)
-    assert third in office.core.live
+    assert third in office.core.live, "it has been mended"
 
 
 def test_state_that_does_not_fit_refuses_it() -> None:

@@ -19,14 +19,15 @@ from styx.coordinator.events import (
     AppendNote,
     Expel,
     ReleaseLog,
+    Started,
     StateFound,
     StoreManifest,
     TellWorker,
     WorkerJoined,
+    WorkerLeaving,
     WorkerLost,
 )
 from styx.coordinator.events import Effect as CoordinatorEffect
-from styx.coordinator.events import Event as CoordinatorEvent
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, Objects
 from styx.log import Stream
@@ -68,6 +69,11 @@ from tests.protocol.storage import Storage
 DELIVERIES_MAX = 10_000
 """A run longer than this never ends."""
 CHECKED_AT_ONCE = 10
+HELD = AppendMarker | AppendNote | StoreManifest
+"""Effects that a transcript can hold back, and tells of when they are begun."""
+
+TOLD = ("storing", "noting", "loading the version")
+"""What is wanted of the store that a transcript tells of; the rest is put in order."""
 
 T = TypeVar("T")
 
@@ -108,12 +114,22 @@ class Cluster:
         interval_s = self.snapshot_interval_s
         self.coordinator = Coordinator(self.n_slots, self.workers_expected, interval_s)
         objects = Objects(self.storage.store, self._submit)
-        self._coordinator_host = CoordinatorHost(self.coordinator, self, self, objects, self, self.to_coordinator)
+        self.host(objects)
         started, damaged, _ = read_beginning(self.storage.store, self.storage.log)
         self.trace += [f"c: finds {name.rsplit('/')[-1].lstrip('0')} damaged" for name in damaged]
-        self.to_coordinator(started)
+        self.begin(started)
         for worker in sorted(self.processes):
             self.connect(worker)
+
+    def host(self, objects: Objects) -> None:
+        """Who takes the coordinator's events, and does its effects."""
+        self.protocol = CoordinatorHost(self.coordinator, self, self, objects, self, self.to_coordinator)
+        self.take: Callable[[Any], list[Any]] = self.coordinator.step
+        self.do: Callable[[Any], None] = self.protocol.do
+
+    def begin(self, started: Started) -> None:
+        """The coordinator has read its metadata."""
+        self.to_coordinator(started)
 
     def start_worker(self, worker: int) -> None:
         self.processes[worker] = Process(self, Worker(worker, app, self.n_slots, self.limits))
@@ -129,6 +145,10 @@ class Cluster:
         for link in (f"w{worker} -> c", f"c -> w{worker}"):
             self.links.take(link)
         self.to_coordinator(WorkerLost(worker))
+
+    def leave(self, worker: int) -> None:
+        """The worker is to end, and asks to be let go."""
+        self.to_coordinator(WorkerLeaving(worker))
 
     def broken(self, worker: int, peer: int) -> None:
         """The worker has lost its connection to a peer."""
@@ -162,22 +182,26 @@ class Cluster:
             self.trace.append(f"(arrives) {item.text}")
             item.deliver()
 
-    def to_coordinator(self, event: CoordinatorEvent) -> None:
-        effects = self.coordinator.step(event)
+    def to_coordinator(self, event: Any) -> None:
+        effects = self.take(event)
         for index, effect in enumerate(effects):
             if not isinstance(effect, TellWorker):
-                self._text = f"c: {narration.coordinator_effect(effect)}"
-                if not isinstance(effect, AppendMarker | AppendNote | StoreManifest):  # those can be held
+                self._text, at_once = self.says(effect)
+                if at_once:
                     self.trace.append(self._text)
             elif index == 0 or not _same_message(effects[index - 1], effect):
                 self._say_to_workers([e for e in effects[index:] if _same_message(e, effect)])
-            self._coordinator_host.do(effect)
+            self.do(effect)
+
+    def says(self, effect: CoordinatorEffect) -> tuple[str, bool]:
+        """(an effect in words, whether it is told of when it is wanted); appends and puts can be held."""
+        return f"c: {narration.coordinator_effect(effect)}", not isinstance(effect, HELD)
 
     def to_worker(self, process: Process, event: WorkerEvent) -> None:
         if not process.alive:
             return
         if isinstance(event, CoordinatorSaid):
-            self._code(process.core, event.message)
+            self.code_for(process.core, event.message)
 
         def ends(context: Context, endless: bool) -> bool:
             running = process.core.executor.running
@@ -199,7 +223,7 @@ class Cluster:
             process.checking = True
             self.links.put(f"{process.name} checks", "", partial(self._check, process))
 
-    def _code(self, core: Worker, message: ToWorker) -> None:
+    def code_for(self, core: Worker, message: ToWorker) -> None:
         """The code that a message needs is there before it."""
         if isinstance(message, Recover):
             core.run_app(self.versions.get(message.app_version, app))
@@ -284,7 +308,7 @@ class Cluster:
         self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]
     ) -> None:
         deliver = partial(self.try_store, what, run, ended, gave_up)
-        if what.startswith("storing"):
+        if what.startswith(TOLD):
             self.put("c store", self._text, deliver)
         else:
             self.links.put("c store", self._text, deliver)

@@ -1,6 +1,6 @@
 """The transcripts' commands, each a function of the cluster and the words after its name.
 
-cluster workers=N slots=N [interval=S] [wanted=N|auto] [LIMIT=N …]
+cluster workers=N slots=N [interval=S] [wanted=N|auto] [control=1] [LIMIT=N …]
                                                      new and started; interval: seconds between snapshots; wanted:
                                                      workers that share the slots, the others stand by; auto: all
 request ID KEY [once=IDEMPOTENCY_KEY]: SCRIPT        a client appends a request
@@ -25,6 +25,12 @@ snapshot / quiet snapshot                            an operator wants one; quie
 store works / store is down / store loses answers
 damage PREFIX / remove PREFIX                        the newest stored object whose name starts so
 outcome TID = N / outcome TID raises TYPE MESSAGE    the outside function ends
+operator deploy WORD [on all but W …] [below B | from B | without]
+operator check WORD … / operator rollback / operator drain W / operator scale N / operator N goes
+                                                     in a cluster with `control`, where code is handed out: a command
+                                                     of another operator each time, or the end of one; the code that
+                                                     WORD stands for cannot be run on some workers
+alive                                                every worker gives a sign of life, and the clock ticks
 state / where                                        committed entities; each worker's step
 objects                                              names in the store
 """
@@ -36,7 +42,7 @@ from collections.abc import Callable
 from typing import Any
 
 from proof.spinning import as_replied
-from styx.coordinator.events import DeployWanted, SnapshotWanted, StopWanted, Tick, WorkerLeaving, WorkersWanted
+from styx.coordinator.events import DeployWanted, SnapshotWanted, StopWanted, Tick, WorkersWanted
 from styx.log import Stream
 from styx.messages import Request
 from styx.model.bulk_load import encode_pair, load_arguments
@@ -48,6 +54,7 @@ from styx.values.codec import decode_plain, encode_strict
 from styx.worker.step import Step
 from tests.protocol import narration
 from tests.protocol.cluster import Cluster, script_request
+from tests.protocol.managed_cluster import ManagedCluster, is_told
 from tests.protocol.scripted_app import SLOT_COUNTS, app, entity, slot_digit, version
 from tests.protocol.storage import Storage
 
@@ -75,7 +82,7 @@ class Session:
             raise ValueError(f"no command {name!r}")
         command(self.cluster, rest)
         output, self.cluster.trace = self.cluster.trace, []
-        return output
+        return list(filter(is_told, output)) if isinstance(self.cluster, ManagedCluster) else output
 
     def _new_cluster(self, rest: str) -> None:
         self.finish()
@@ -85,7 +92,8 @@ class Session:
         assert slots in SLOT_COUNTS
         interval_s = options.pop("interval", NO_SNAPSHOTS_S)
         wanted = options.pop("wanted", workers)
-        self._cluster = Cluster(workers, slots, Limits(**options), interval_s, wanted)
+        kind = ManagedCluster if options.pop("control", 0) else Cluster
+        self._cluster = kind(workers, slots, Limits(**options), interval_s, wanted)
         run(self._cluster, "")
         self._cluster.trace = []
 
@@ -204,8 +212,33 @@ def scale(cluster: Cluster, rest: str) -> None:
     cluster.to_coordinator(WorkersWanted(int(rest)))
 
 
+def operator(cluster: Cluster, rest: str) -> None:
+    assert isinstance(cluster, ManagedCluster)
+    name, *words = rest.split()
+    if name in ("deploy", "check"):
+        word, *kind = words
+        without = []
+        if kind[:3] == ["on", "all", "but"]:
+            without, kind = kind[3:4], kind[4:]
+        cluster.offer(" ".join([word, *without]), kind, name == "check")
+    elif name == "rollback":
+        cluster.roll_back()
+    elif name == "drain":
+        cluster.drain(words[0])
+    elif name == "scale":
+        cluster.scale(int(words[0]))
+    else:
+        assert words == ["goes"], rest
+        cluster.operator_goes(int(name))
+
+
+def alive(cluster: Cluster, rest: str) -> None:
+    assert isinstance(cluster, ManagedCluster)
+    cluster.alive()
+
+
 def leave(cluster: Cluster, worker: int) -> None:
-    cluster.to_coordinator(WorkerLeaving(worker))
+    cluster.leave(worker)
 
 
 def stop(cluster: Cluster, rest: str) -> None:
@@ -287,6 +320,8 @@ COMMANDS: dict[str, Callable[[Cluster, str], None]] = {
     "break": break_,
     "deploy": deploy,
     "scale": scale,
+    "operator": operator,
+    "alive": alive,
     "leave": on_worker(leave),
     "stop": stop,
     "snapshot": snapshot,

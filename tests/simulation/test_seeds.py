@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from proof.simulation import random_plan, simulate
-from proof.simulation.plan import CLUSTER_FAULT_KINDS, FAULT_KINDS, PLANNED_KINDS
+from proof.simulation.plan import CLUSTER_FAULT_KINDS, CONTROL_KINDS, FAULT_KINDS, PLANNED_KINDS
 from proof.soak import compare_elsewhere, describe, run_seeds
 
 SEEDS = int(os.environ.get("STYX_SEEDS", "2000"))
@@ -100,7 +100,7 @@ def test_thousands_of_seeds(first: int) -> None:
     print(describe(tally))
     assert not tally.failures, "\n".join(tally.failures)
     if tally.seeds == TOGETHER:
-        assert tally.faults.keys() == {*FAULT_KINDS, *CLUSTER_FAULT_KINDS, *PLANNED_KINDS}, (
+        assert tally.faults.keys() == {*FAULT_KINDS, *CLUSTER_FAULT_KINDS, *PLANNED_KINDS, *CONTROL_KINDS}, (
             "every kind of fault must have happened"
         )
         assert tally.cut, "functions that run too long must have been met"
