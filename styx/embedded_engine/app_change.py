@@ -65,14 +65,15 @@ class AppChange:
     """Of one start. `store` None: in memory, where nothing is kept.
 
     `changed`: the app is another one than the last start's. `recorded_code_ran`: recorded epochs run on the code that
-    was kept. `replayed`: how many of them were not empty. `notes` are what a person should know of
-    the state, a line each.
+    was kept. `begun`: what runs now is what is to be served. `replayed`: how many of them were not empty. `notes` are
+    what a person should know of the state, a line each.
     """
 
     def __init__(self, app: App, limits: Limits, n_slots: int, store: Store | None, accept: bool) -> None:
         self.stage = Stage.NONE
         self.version = 0
         self.changed = False
+        self.begun = True
         self.recorded_code_ran = False
         self.replayed = 0
         self.notes: list[str] = []
@@ -89,14 +90,10 @@ class AppChange:
         self._slow: threading.Timer | None = None
         self._runs: dict[int, tuple[App, Limits]] = {0: (app, limits)}
 
-    @property
-    def begun(self) -> bool:
-        """What runs now is what is to be served."""
-        return self._running == self.version
-
     def begins(self, version: int, run: Callable[[App, Limits], None]) -> None:
         """A generation of this version of the app begins: `run` gets what it runs."""
         self._running = version
+        self.begun = version == self.version
         run(*self._runs[version])
 
     # Before anything is written ----------------------------------------------------------------------------

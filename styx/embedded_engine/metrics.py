@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from styx.log.base import Stream
+from styx.metrics import families
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 
 if TYPE_CHECKING:
@@ -40,27 +41,21 @@ def _transactions(engine: EmbeddedEngine) -> Iterator[_Metric]:
     counters, worker = engine.counters, engine.worker
     outcomes = ("committed", counters.committed), ("aborted", counters.aborted), ("rejected", counters.rejected)
     yield (
-        "styx_transactions_total",
+        families.TRANSACTIONS.name,
         "counter",
-        "Replies given, by outcome.",
+        families.TRANSACTIONS.text,
         [(f'{{outcome="{outcome}"}}', number) for outcome, number in outcomes],
     )
-    yield _counter(
-        "styx_calls_total", "Functions run in the execution step, the requests' own included.", worker.executor.calls
-    )
-    yield _counter("styx_lock_phase_transactions_total", "Transactions run again in a lock phase.", counters.locked)
-    yield _counter(
-        "styx_carried_transactions_total", "Transactions that left their epoch unfinished.", counters.carried
-    )
-    yield _counter("styx_epochs_total", "Epochs ended since the start, replayed ones included.", counters.epochs)
-    yield _counter("styx_poison_records_total", "Request records skipped as undecodable.", counters.poison)
+    yield _counter(*families.CALLS, worker.executor.calls)
+    yield _counter(*families.LOCKED, counters.locked)
+    yield _counter(*families.CARRIED, counters.carried)
+    yield _counter(*families.EPOCHS, counters.epochs)
+    yield _counter(*families.POISON, counters.poison)
     yield _gauge("styx_epoch_size", "Transactions in the last epoch.", counters.epoch_size)
-    yield _gauge("styx_in_flight", "Requests taken and not answered.", engine.in_flight)
+    yield _gauge(*families.IN_FLIGHT, engine.in_flight)
     yield _gauge("styx_requests_held", "Requests of embedded clients that wait for a place.", engine.held)
     yield _gauge("styx_backlog", "Requests in the log that no epoch has taken yet.", worker.backlog)
-    yield _gauge(
-        "styx_unfinished", "Transactions in an epoch, carried, or waiting for an outside call.", worker.unfinished
-    )
+    yield _gauge(*families.UNFINISHED, worker.unfinished)
 
 
 def _durability(engine: EmbeddedEngine) -> Iterator[_Metric]:

@@ -30,7 +30,7 @@ from styx.coordinator.events import (
     WorkerSaid,
 )
 from styx.coordinator.membership import SHUNNED_S
-from styx.coordinator.snapshot_clock import CHANGE_RETRY_S
+from styx.coordinator.snapshot_course import CHANGE_RETRY_S
 from styx.protocol.messages import Broken, Done, EpochStarted, Join, Loaded, LoadFailed, Recover, Resume, ToCoordinator
 from tests.coordinator.office import Office, fenced, manifest, snapshot, snapshot_fails
 

@@ -14,7 +14,7 @@ from styx.coordinator.events import (
     WorkerLeaving,
     WorkerLost,
 )
-from styx.coordinator.snapshot_clock import CHANGE_RETRY_S
+from styx.coordinator.snapshot_course import CHANGE_RETRY_S
 from styx.protocol.messages import Join, LoadFailed
 from tests.coordinator.office import Office, released, snapshot, snapshot_fails
 

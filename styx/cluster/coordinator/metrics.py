@@ -10,6 +10,7 @@ from prometheus_client.core import Metric
 
 from styx.cluster.coordinator.counters import whole_bytes
 from styx.coordinator.coordinator import Phase
+from styx.metrics import families
 from styx.metrics.exposition import Exposition, counter, counters, gauge, gauges, histogram
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _counted(process: CoordinatorProcess) -> Iterator[Metric]:
     counts = process.counters
     yield counters("styx_recoveries_total", "Recoveries, by cause.", "cause", counts.recoveries)
     yield gauge("styx_recovery_seconds", "How long the last recovery took, from its cause on.", counts.recovery_s)
-    yield counter("styx_epochs_total", "Epochs ended since the start, replayed ones included.", counts.epochs)
+    yield counter(*families.EPOCHS, counts.epochs)
     yield counter("styx_replayed_epochs_total", "Recorded epochs that recoveries had to run again.", counts.replayed)
     yield counter("styx_expelled_workers_total", "Workers given up for silence or lost connections.", counts.expelled)
     yield counter("styx_snapshots_total", "Snapshots completed since the start.", counts.snapshots_completed)

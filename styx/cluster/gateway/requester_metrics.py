@@ -8,6 +8,7 @@ from prometheus_client.core import Metric
 
 from styx.client.kafka.counters import RequestCounters
 from styx.client.kafka.requester import Requester
+from styx.metrics import families
 from styx.metrics.exposition import counter, counters, gauge, histogram
 
 
@@ -25,6 +26,6 @@ def collect(requester: Requester | None) -> Iterator[Metric]:
     ):
         yield counter(f"styx_requester_{name}_total", text, value)
     in_flight = 0 if requester is None else requester.in_flight
-    yield gauge("styx_in_flight", "Requests taken and not answered.", in_flight)
+    yield gauge(*families.IN_FLIGHT, in_flight)
     reachable = requester is not None and requester.unavailable_reason is None
-    yield gauge("styx_kafka_reachable", "1 if Kafka answers.", reachable)
+    yield gauge(*families.KAFKA_REACHABLE, reachable)

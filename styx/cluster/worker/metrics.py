@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import Metric
 
 from styx.cluster.worker.epoch_spans import Span
+from styx.metrics import families
 from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram, histograms
 
 if TYPE_CHECKING:
@@ -30,11 +31,11 @@ def exposition(process: WorkerProcess) -> Exposition:
 def _transactions(process: WorkerProcess) -> Iterator[Metric]:
     counts, watch = process.node.counters, process.node.watch
     outcomes = {"committed": counts.committed, "aborted": counts.aborted, "rejected": counts.rejected}
-    yield counters("styx_transactions_total", "Replies given, by outcome.", "outcome", outcomes)
-    yield counter("styx_calls_total", "Functions run in the execution step, the requests' own included.", watch.calls)
-    yield counter("styx_lock_phase_transactions_total", "Transactions run again in a lock phase.", watch.locked)
-    yield counter("styx_carried_transactions_total", "Transactions that left their epoch unfinished.", watch.left)
-    yield counter("styx_poison_records_total", "Request records skipped as undecodable.", counts.poison)
+    yield counters(*families.TRANSACTIONS, "outcome", outcomes)
+    yield counter(*families.CALLS, watch.calls)
+    yield counter(*families.LOCKED, watch.locked)
+    yield counter(*families.CARRIED, watch.left)
+    yield counter(*families.POISON, counts.poison)
     yield counter(
         "styx_replay_differences_total", "Replies that a replay gave otherwise than before.", counts.replay_differences
     )
@@ -55,7 +56,7 @@ def _transactions(process: WorkerProcess) -> Iterator[Metric]:
 def _epochs(process: WorkerProcess) -> Iterator[Metric]:
     watch = process.node.watch
     spans = watch.spans
-    yield counter("styx_epochs_total", "Epochs ended since the start, replayed ones included.", spans.whole.count)
+    yield counter(*families.EPOCHS, spans.whole.count)
     yield histogram("styx_epoch_transactions", "Transactions of this worker in an epoch.", watch.sizes)
     yield histogram("styx_epoch_seconds", "How long an epoch took.", spans.whole)
     by_step = {span.name.lower(): spans.by_span[span] for span in Span}
@@ -101,12 +102,11 @@ def _place(process: WorkerProcess) -> Iterator[Metric]:
     yield gauge("styx_entities", "Entities that have state here.", 0 if core is None else core.holdings()[0])
     yield gauge("styx_backlog", "Requests fetched that no epoch has taken yet.", 0 if core is None else core.backlog)
     yield gauge(
-        "styx_unfinished",
-        "Transactions in an epoch, carried, or waiting for an outside call.",
+        *families.UNFINISHED,
         0 if core is None else core.unfinished,
     )
     lag = 0 if feed is None else sum(feed.lag().values())
     yield gauge("styx_request_lag", "Request records in the log that are not yet fetched.", lag)
     undurable = 0 if generation is None else generation.appender.queued_bytes
     yield gauge("styx_log_undurable_bytes", "Bytes that wait for the log.", undurable)
-    yield gauge("styx_kafka_reachable", "1 if Kafka answers.", feed is not None and not feed.away)
+    yield gauge(*families.KAFKA_REACHABLE, feed is not None and not feed.away)

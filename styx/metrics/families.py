@@ -1,0 +1,23 @@
+"""Names and descriptions of metrics that several kinds of processes have, each with counters of its own."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Family(NamedTuple):
+    """The full name under which it is scraped, and its help text."""
+
+    name: str
+    text: str
+
+
+TRANSACTIONS: Final = Family("styx_transactions_total", "Replies given, by outcome.")
+CALLS: Final = Family("styx_calls_total", "Functions run in the execution step, the requests' own included.")
+LOCKED: Final = Family("styx_lock_phase_transactions_total", "Transactions run again in a lock phase.")
+CARRIED: Final = Family("styx_carried_transactions_total", "Transactions that left their epoch unfinished.")
+EPOCHS: Final = Family("styx_epochs_total", "Epochs ended since the start, replayed ones included.")
+POISON: Final = Family("styx_poison_records_total", "Request records skipped as undecodable.")
+UNFINISHED: Final = Family("styx_unfinished", "Transactions in an epoch, carried, or waiting for an outside call.")
+IN_FLIGHT: Final = Family("styx_in_flight", "Requests taken and not answered.")
+KAFKA_REACHABLE: Final = Family("styx_kafka_reachable", "1 if Kafka answers.")
