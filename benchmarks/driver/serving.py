@@ -34,11 +34,11 @@ async def until_serving(
     """
     began_s, told = time.monotonic(), set[str]()
     while (why := await _attempt(open_client(), workload)) is not None:
-        if time.monotonic() - began_s > wait_s:
-            raise TimeoutError(f"{workload.app.name} was not served within {wait_s:g} s: {why}")
         if why not in told:
             told.add(why)
             say(f"waiting: {why}")
+        if time.monotonic() - began_s > wait_s:
+            raise TimeoutError(f"{workload.app.name} was not served within {wait_s:g} s: {why}")
         await asyncio.sleep(PAUSE_SECONDS)
 
 
