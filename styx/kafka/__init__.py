@@ -1,4 +1,4 @@
-"""The log of a cluster: topics of one app in Kafka, written by fenced appenders, read at recovery, and fed to workers.
+"""Kafka as the log of a cluster and its clients speak it: topics of one app, a producer, a tail, fences, a reader.
 
-It uses aiokafka's client and wire formats. Payloads are opaque.
+Spoken through aiokafka's client and wire formats. Never interprets a payload.
 """

@@ -124,15 +124,20 @@ async def test_a_feed_goes_on_and_says_so_once(
 
 
 async def test_a_recovery_waits_for_the_broker(
-    kafka: RealKafka, owner_of: Callable[[str], Appender], reader: KafkaReader, topics: Topics
+    kafka: RealKafka,
+    owner_of: Callable[[str], Appender],
+    reader: KafkaReader,
+    topics: Topics,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("styx.kafka.reader.READ_SECONDS_MAX", PATIENCE_SECONDS)
     owner = owner_of("worker")
     await owner.start(topics)
     await owner.append(topics.epochs, 0, [record(0)])
     assert numbers(await read_all(reader, Stream.EPOCHS, 0)) == [0]
     await in_thread(kafka.kill)
     recovery = asyncio.gather(
-        fence(kafka.bootstrap, [f"{topics.requests}.worker"], 60), read_all(reader, Stream.EPOCHS, 0)
+        fence(kafka.bootstrap, [f"{topics.requests}.worker"], PATIENCE_SECONDS), read_all(reader, Stream.EPOCHS, 0)
     )
     await in_thread(kafka.start)
     assert numbers((await recovery)[1]) == [0]
