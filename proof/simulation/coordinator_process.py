@@ -29,7 +29,7 @@ from styx.host.control_host import ControlHost
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, Objects
 from styx.log.base import Stream
-from styx.protocol.messages import LoadFailed, ToWorker
+from styx.protocol.messages import SnapshotUnusable, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote, encode
 from styx.snapshot.manifest import Beginning, read_beginning
 
@@ -92,7 +92,7 @@ class CoordinatorProcess:
         if running and core.phase is not Phase.RUNNING:
             planned = NoteAppended | WorkerLeaving | LeaveAsked | DrainAsked | StopWanted
             self._behind_a_held_snapshot = isinstance(event, planned)
-        elif isinstance(event, WorkerSaid) and isinstance(event.message, LoadFailed):
+        elif isinstance(event, WorkerSaid) and isinstance(event.message, SnapshotUnusable):
             self._behind_a_held_snapshot = False
         if core.phase is Phase.RUNNING:
             assert core.replayed == replayed or not self._behind_a_held_snapshot, "a planned change replays epochs"

@@ -51,12 +51,12 @@ from styx.protocol.messages import (
     EpochStarted,
     Join,
     Loaded,
-    LoadFailed,
     LockReport,
     Recover,
     Resume,
     SlotsStored,
     SnapshotEnded,
+    SnapshotUnusable,
     StateChecked,
     ToCoordinator,
     ToWorker,
@@ -267,7 +267,7 @@ class Coordinator:
         addresses = {worker: self.membership.addresses[worker] for worker in sorted(members)}
         self._tell_all(Recover(self.generation, self.owners, manifest, addresses, self.app_version, self._producers))
 
-    def _load_failed(self, message: LoadFailed) -> None:
+    def _load_failed(self, message: SnapshotUnusable) -> None:
         """An older snapshot and a longer replay give the same state; without one, nothing may be served."""
         if not self.ledger.manifests:
             self.phase = Phase.REFUSED

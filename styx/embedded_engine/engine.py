@@ -26,7 +26,7 @@ from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.external_log import ExternalLog
 from styx.embedded_engine.in_flight import InFlight
-from styx.embedded_engine.intake import EngineRouter, Intake
+from styx.embedded_engine.intake import EngineRouter, RequestIntake
 from styx.embedded_engine.log_clock import LogClock
 from styx.embedded_engine.metrics import NOTHING_YET, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
@@ -213,7 +213,7 @@ class EmbeddedEngine:
         storage.log.on_failure(lambda error: self._drive.on_loop(self._fail, "the log", error))
         self._background = Background(self._fail, self._drive.on_loop, threads_max=1)
         self._requests = InFlight(loop, self.limits.in_flight_max)
-        self._intake = Intake(loop, storage.log, self._requests, self._drive, self._now_us)
+        self._intake = RequestIntake(loop, storage.log, self._requests, self._drive, self._now_us)
         router = EngineRouter(self.app, self.n_slots, self.limits, lambda: self.worker.executor.running)
         self.maker = RequestMaker(router, self.limits.request_bytes_max)
         self._external_log = ExternalLog(storage.log, self.n_slots, self._drive, self._now_us)

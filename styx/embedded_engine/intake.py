@@ -57,7 +57,7 @@ class EngineRouter(AppRouter):
         return target.key, target.slot
 
 
-class Intake:
+class RequestIntake:
     """Requests of one engine while it serves."""
 
     def __init__(

@@ -21,7 +21,7 @@ from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream
 from styx.messages import encode_reply
 from styx.model.own_generators import with_own_generators
-from styx.protocol.messages import LoadFailed, ToCoordinator
+from styx.protocol.messages import SnapshotUnusable, ToCoordinator
 from styx.reports.function_reports import FunctionReports
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
 from styx.set_aside import places as set_aside
@@ -88,7 +88,7 @@ class OwnCoordinator:
 
     def tell(self, message: ToCoordinator) -> None:
         """As `Links.tell`."""
-        if isinstance(message, LoadFailed):
+        if isinstance(message, SnapshotUnusable):
             self._counters.load_failures.append(message.reason)
         self._drive.to_coordinator(WorkerSaid(WORKER_ID, message))
 

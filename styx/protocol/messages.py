@@ -35,7 +35,7 @@ class Loaded(msgspec.Struct, array_like=True, tag=1, gc=False):
     answered: Reached = NOTHING
 
 
-class LoadFailed(msgspec.Struct, array_like=True, tag=2, gc=False):
+class SnapshotUnusable(msgspec.Struct, array_like=True, tag=2, gc=False):
     """The snapshot cannot be used: an object is missing or damaged."""
 
     generation: int
@@ -113,7 +113,9 @@ class StateChecked(msgspec.Struct, array_like=True, tag=9, gc=False):
     findings: StateFindings
 
 
-ToCoordinator = Loaded | LoadFailed | EpochStarted | Done | Conflicts | LockReport | SlotsStored | Broken | StateChecked
+ToCoordinator = (
+    Loaded | SnapshotUnusable | EpochStarted | Done | Conflicts | LockReport | SlotsStored | Broken | StateChecked
+)
 
 
 # Coordinator to worker -----------------------------------------------------------------------------------------

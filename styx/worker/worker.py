@@ -15,12 +15,12 @@ from styx.protocol.messages import (
     Commit,
     Join,
     Loaded,
-    LoadFailed,
     LockDecision,
     Recover,
     Resume,
     SlotsStored,
     SnapshotEnded,
+    SnapshotUnusable,
     ToCoordinator,
     ToWorker,
     Validate,
@@ -229,7 +229,7 @@ class Worker:
         elif isinstance(event, StateLoaded):
             self._load(event)
         elif isinstance(event, StateUnusable):
-            self._tell(LoadFailed(self.generation, event.reason))
+            self._tell(SnapshotUnusable(self.generation, event.reason))
         elif isinstance(event, SlotPartsStored):
             self._generation.stored = event
             self._tell_stored()

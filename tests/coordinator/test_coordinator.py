@@ -31,7 +31,17 @@ from styx.coordinator.events import (
 )
 from styx.coordinator.membership import SHUNNED_S
 from styx.coordinator.snapshot_course import CHANGE_RETRY_S
-from styx.protocol.messages import Broken, Done, EpochStarted, Join, Loaded, LoadFailed, Recover, Resume, ToCoordinator
+from styx.protocol.messages import (
+    Broken,
+    Done,
+    EpochStarted,
+    Join,
+    Loaded,
+    Recover,
+    Resume,
+    SnapshotUnusable,
+    ToCoordinator,
+)
 from tests.coordinator.office import Office, fenced, manifest, snapshot, snapshot_fails
 
 # Generations ---------------------------------------------------------------------------------------------------
@@ -162,7 +172,7 @@ def test_a_loss_while_the_marker_is_written_is_another_generation() -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [Loaded(1, -1), EpochStarted(1, 0), Done(1, 0, 0, [], [], [], []), LoadFailed(1, "damaged")]
+    "message", [Loaded(1, -1), EpochStarted(1, 0), Done(1, 0, 0, [], [], [], []), SnapshotUnusable(1, "damaged")]
 )
 def test_other_generations_and_strangers_are_void(message: ToCoordinator) -> None:
     office = Office().running()
@@ -239,7 +249,7 @@ def test_nothing_is_replayed_on_another_version() -> None:
     core.step(Started(1, [held, older], app_version=5, app_since=9))
     assert fenced(core, core.step(WorkerJoined(0))) == [AppendMarker(2, 9, 5)]
     core.step(MarkerAppended(2))
-    (refusal,) = core.step(WorkerSaid(0, LoadFailed(2, "damaged")))
+    (refusal,) = core.step(WorkerSaid(0, SnapshotUnusable(2, "damaged")))
     assert isinstance(refusal, Refuse)
     assert core.phase is Phase.REFUSED
 
@@ -324,7 +334,7 @@ def test_an_unusable_snapshot_is_dropped_for_the_older_one() -> None:
     office = Office(workers=1, manifests=[manifest(9), manifest(4)])
     assert office.step(WorkerJoined(0)) == [AppendMarker(1, 9)]
     assert office.marked() == [TellWorker(0, Recover(1, {0: 0, 1: 0}, manifest(9), {0: ""}))]
-    assert office.said(0, LoadFailed(1, "damaged")) == [AppendMarker(2, 4)]
+    assert office.said(0, SnapshotUnusable(1, "damaged")) == [AppendMarker(2, 4)]
     assert office.marked() == [TellWorker(0, Recover(2, {0: 0, 1: 0}, manifest(4), {0: ""}))]
     # Not before: a start that is refused in the end must have changed nothing.
     assert office.said(0, Loaded(2, -1))[0] == DeleteManifest(1, 9)
@@ -335,8 +345,8 @@ def test_two_workers_that_find_one_snapshot_damaged_drop_one_snapshot() -> None:
     for worker in (0, 1):
         office.step(WorkerJoined(worker))
     office.marked()
-    office.said(0, LoadFailed(1, "damaged"))
-    assert office.said(1, LoadFailed(1, "damaged")) == []
+    office.said(0, SnapshotUnusable(1, "damaged"))
+    assert office.said(1, SnapshotUnusable(1, "damaged")) == []
     assert [m.epoch for m in office.core.ledger.manifests] == [4]
 
 
@@ -344,7 +354,7 @@ def test_without_a_usable_snapshot_nothing_is_served_ever() -> None:
     office = Office(workers=1)
     office.step(WorkerJoined(0))
     office.marked()
-    assert office.said(0, LoadFailed(1, "the log is cut off")) == [Refuse("the log is cut off")]
+    assert office.said(0, SnapshotUnusable(1, "the log is cut off")) == [Refuse("the log is cut off")]
     for event in (WorkerJoined(1), Tick(1.0), SnapshotWanted(), MarkerAppended(1)):
         assert office.step(event) == []
     assert office.core.phase is Phase.REFUSED

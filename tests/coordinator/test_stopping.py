@@ -15,7 +15,7 @@ from styx.coordinator.events import (
     WorkerLost,
 )
 from styx.coordinator.snapshot_course import CHANGE_RETRY_S
-from styx.protocol.messages import Join, LoadFailed
+from styx.protocol.messages import Join, SnapshotUnusable
 from tests.coordinator.office import Office, released, snapshot, snapshot_fails
 
 
@@ -58,7 +58,7 @@ def test_behind_a_planned_change_whose_snapshot_is_damaged_not_everything_is_sto
     snapshot(office, 1)
     office.marked()
     assert office.core.all_stored
-    office.said(0, LoadFailed(2, "an object is damaged"))
+    office.said(0, SnapshotUnusable(2, "an object is damaged"))
     assert not office.core.all_stored
     office.step(StopWanted())
     assert office.core.phase is Phase.FENCING

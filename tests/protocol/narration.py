@@ -24,13 +24,13 @@ from styx.protocol.messages import (
     EpochStarted,
     Join,
     Loaded,
-    LoadFailed,
     LockDecision,
     LockReport,
     Recover,
     Resume,
     SlotsStored,
     SnapshotEnded,
+    SnapshotUnusable,
     StateChecked,
     ToCoordinator,
     ToWorker,
@@ -128,7 +128,7 @@ def to_coordinator(message: ToCoordinator) -> str:
     if isinstance(message, Loaded):
         until, loaded = message.replay_until, "loaded and converted" if message.converted else "loaded"
         return loaded if until < 0 else f"{loaded}, recorded up to epoch {until}{_answered(message)}"
-    if isinstance(message, LoadFailed):
+    if isinstance(message, SnapshotUnusable):
         return short_names(f"cannot load: {message.reason}")
     if isinstance(message, EpochStarted):
         return f"epoch {message.epoch} started"

@@ -22,7 +22,7 @@ from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import Effect, ReleaseLog
 from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.protocol.manifest import Manifest
-from styx.protocol.messages import LoadFailed
+from styx.protocol.messages import SnapshotUnusable
 from styx.snapshot import store as snapshot_io
 from styx.snapshot.manifest import MANIFEST_PREFIX, beginning, read_generations, read_manifests
 from styx.snapshot.part import SLOT_PREFIX
@@ -180,7 +180,7 @@ def test_what_a_refused_start_leaves_is_looked_at(monkeypatch: pytest.MonkeyPatc
         take(self, event)
         at_once(self)
 
-    def load_failed(self: Coordinator, message: LoadFailed) -> None:
+    def load_failed(self: Coordinator, message: SnapshotUnusable) -> None:
         fail(self, message)
         at_once(self)
 

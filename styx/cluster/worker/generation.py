@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from styx.cluster.identifiers import worker_producer
 from styx.cluster.worker.arrival_gate import ArrivalGate
-from styx.cluster.worker.loading import Loaded, load
+from styx.cluster.worker.loading import LoadedGeneration, load
 from styx.cluster.worker.peers import Unreachable
 from styx.cluster.worker.recovery_watch import ReplayWatch, tell_lost
 from styx.cluster.worker.reply_log import ReplyLog
@@ -244,10 +244,10 @@ class Generation:
         await self._session.peers.connect(self._session.core.id, self._recover.addresses)
         self.connected = True
 
-    async def _loaded(self, wanted: LoadState) -> Loaded:
+    async def _loaded(self, wanted: LoadState) -> LoadedGeneration:
         node, n_slots, app = self._session.node, self._session.deployment.n_slots, self._session.core.app
 
-        def run() -> Loaded:
+        def run() -> LoadedGeneration:
             loaded = load(wanted, n_slots, node.reader(), node.store)
             if isinstance(loaded.answer, StateLoaded):
                 tables = {slot: part.state.at(NEWEST) for slot, part in loaded.answer.slots.items()}

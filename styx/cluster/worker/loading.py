@@ -23,7 +23,7 @@ from styx.worker.events import LoadState, StateLoaded, StateUnusable
 from styx.worker.given_replies import GivenReplies, given_replies
 
 
-class Loaded(NamedTuple):
+class LoadedGeneration(NamedTuple):
     """The answer to `LoadState`; the ends of the epochs stream and of each replies partition after the fence."""
 
     answer: StateLoaded | StateUnusable
@@ -32,7 +32,7 @@ class Loaded(NamedTuple):
     aside: frozenset[set_aside.Place] = frozenset()
 
 
-def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> Loaded:
+def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> LoadedGeneration:
     """Answers `LoadState`. Raises `OSError` if log or store are out of reach.
 
     Reading the log takes as long as decoding the state, so they run in parallel: another thread reads the log.
@@ -68,7 +68,7 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
         if isinstance(answer, StateLoaded):
             set_aside.loaded_without(aside, answer)
             answer.outcomes = outcomes
-        return Loaded(answer, epochs_end, reading_ends.result(), aside)
+        return LoadedGeneration(answer, epochs_end, reading_ends.result(), aside)
 
 
 def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:

@@ -23,7 +23,7 @@ from styx.coordinator.events import (
     WorkersWanted,
 )
 from styx.protocol.manifest import ObjectRef, SlotPart
-from styx.protocol.messages import Broken, Conflicts, Done, Loaded, LoadFailed, SlotsStored
+from styx.protocol.messages import Broken, Conflicts, Done, Loaded, SlotsStored, SnapshotUnusable
 
 
 class Observed:
@@ -161,7 +161,7 @@ def test_a_snapshot_that_cannot_be_used() -> None:
     observed.step(WorkerLost(1))
     observed.step(MembersFenced(observed.core.generation))
     observed.step(MarkerAppended(observed.core.generation))
-    observed.step(WorkerSaid(0, LoadFailed(observed.core.generation, "damaged")))
+    observed.step(WorkerSaid(0, SnapshotUnusable(observed.core.generation, "damaged")))
     observed.recovered()
     assert counted(observed) == {"start": 1, "worker_lost": 1}, "the older snapshot belongs to the same recovery"
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from styx.cluster.worker.loading import Loaded, load
+from styx.cluster.worker.loading import LoadedGeneration, load
 from styx.kafka.reader import KafkaReader
 from styx.log import Stream
 from styx.log.memory import MemoryLog
@@ -71,7 +71,7 @@ def stored() -> tuple[LoadState, Reader, Store]:
     return LoadState(2, [1], manifest), Reader(log, 2), store
 
 
-def loaded(wanted: LoadState, reader: Reader, store: Store) -> Loaded:
+def loaded(wanted: LoadState, reader: Reader, store: Store) -> LoadedGeneration:
     return load(wanted, 2, cast(KafkaReader, reader), store)
 
 
