@@ -68,24 +68,24 @@ class Membership:
 
     @property
     def target(self) -> int:
-        """How many are to take part."""
+        """How many workers should take part."""
         return min(self._most if self.wanted is None else self.wanted, len(self.eligible))
 
     @property
     def settled(self) -> bool:
-        """As many take part as are wanted, or as there are, and none of them leaves."""
+        """As many workers take part as are wanted, or as are eligible, and none of them leaves."""
         return len(self.members) == self.target and self.members.isdisjoint(self.leaving)
 
     @property
     def changing(self) -> bool:
-        """Others are to take part; where all do, only when those that join together are there."""
+        """Other workers should take part. If all workers take part, only once the joining ones have gathered."""
         if self.settled:
             return False
         return self._gathering_since_s is None or not self.members.isdisjoint(self.leaving)
 
     @property
     def eligible(self) -> list[int]:
-        """Who may have slots."""
+        """Workers that may own slots."""
         staying = [worker for worker in self._live if worker not in self.leaving]
         return [worker for worker in staying if self.addresses[worker] not in self._shunned] or staying
 
@@ -114,13 +114,13 @@ class Membership:
         return not self.members.isdisjoint(gone)
 
     def let_go(self) -> list[int]:
-        """Those that leave and take no part; each is told once."""
+        """Workers that leave and take no part; each is returned once."""
         free = sorted(self.leaving - self.members - self._let_go)
         self._let_go.update(free)
         return free
 
     def gathered(self, now_s: float) -> bool:
-        """Whether the wait for more to join is over just now."""
+        """Whether the wait for more workers to join has just ended."""
         since_s = self._gathering_since_s
         if since_s is None or now_s - since_s < self._settle_s:
             return False
