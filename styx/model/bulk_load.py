@@ -8,12 +8,13 @@ partition key.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from styx.errors import BadArguments, BadKey, KeyExists, UnsupportedValue, ValueTooLarge, describe
+from styx.model.access import Access
 from styx.model.context import Context
 from styx.model.function_spec import LOAD_FUNCTION, FunctionSpec
 from styx.model.operator import Operator
@@ -111,11 +112,29 @@ def _checked_states(ctx: Context, keys: list[Key], pairs: list[tuple[Any, msgspe
     return states
 
 
+class BulkLoad(Access):
+    """Puts `writes`. Unless `replace`, it gives the first key that has a state, if there is one."""
+
+    __slots__ = ("replace",)
+
+    def __init__(self, operator: str, writes: dict[Key, bytes], replace: bool) -> None:
+        super().__init__(operator, writes)
+        self.replace = replace
+
+    def overlaps(self, key: Key) -> bool:
+        """As `Access.overlaps`."""
+        return key in self.writes
+
+    def result(self, read: Callable[[Key], bytes | None]) -> Key | None:
+        """As `Access.result`."""
+        return None if self.replace else next((key for key in self.writes if read(key) is not None), None)
+
+
 async def _put_all(ctx: Context, replace: bool, keys: list[Key], states: list[bytes]) -> int:
     values = dict(zip(keys, states, strict=True))
     operator = ctx.operator
     twice = None if replace or len(values) == len(keys) else _first_repeated(keys)
-    found = ctx._cell.put_all(operator, values, replace) if twice is None else twice
+    found = ctx._cell.access(BulkLoad(operator, values, replace)) if twice is None else twice
     if found is not None:
         raise KeyExists(
             f"{entity_text(operator, found)} exists already, or comes twice in one load; replace=True overwrites it"
@@ -136,4 +155,5 @@ def load_function(operator: Operator) -> FunctionSpec:
     """The load of an operator; it is in no operator's `functions`, so nothing can call it from inside a transaction."""
     function = operator.spec(LOAD_FUNCTION, _load)
     function.decode = _decode_params
+    function.client_data = True
     return function

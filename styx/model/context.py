@@ -27,6 +27,7 @@ from styx.errors import (
     UnsupportedValue,
     ValueTooLarge,
 )
+from styx.model.access import Access
 from styx.model.app import App
 from styx.model.entity_handle import EntityOfContext, entity_of
 from styx.model.function_log import FunctionLog, Line
@@ -52,8 +53,8 @@ OPEN_MAX: Final = 1_000
 class Cell:
     """One entity's state as one transaction sees it. `chain` is the reader's synchronous chain.
 
-    `put_all` writes many entities of the same operator, whose name is given, on the same slot; it is all that its
-    transaction does. Unless `replace`, it returns the first one that has a state, if there is one, and writes nothing.
+    `access` performs an access to entities of the same operator on the same slot, all of which count as touched, and
+    gives its result.
     """
 
     __slots__ = ()
@@ -64,7 +65,7 @@ class Cell:
     def write(self, chain: bytes, value: bytes | None) -> None:
         raise NotImplementedError
 
-    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
+    def access(self, access: Access) -> Any:
         raise NotImplementedError
 
 

@@ -94,8 +94,7 @@ def resolve_request(
             f"the engine failed at this request of {request.operator}, and an operator has set it aside: it was not run"
         )
     operator = app.operator(request.operator)
-    loads = name == LOAD_FUNCTION
-    if loads:
+    if name == LOAD_FUNCTION:
         function = load_function(operator)
     elif name == READ_FUNCTION:
         function = read_function(operator)
@@ -107,7 +106,7 @@ def resolve_request(
     else:
         slot = slot_of(function, key)
     # A load's pairs are values by themselves; together they are bounded by the size of a request.
-    if len(request.params) > limits.value_bytes_max and not loads:
+    if len(request.params) > limits.value_bytes_max and not function.client_data:
         raise _too_large(
             f"params of {operator.name}.{function.name}", request.params, limits.value_bytes_max, "send less"
         )

@@ -24,20 +24,21 @@ class FunctionSpec:
     """One registered function: its name, its code and its signature (resolved when the app is built).
 
     `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
-    needs them. `loads`: it is the engine's own function that loads many entities. `decode` makes (positional, keyword)
-    arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists,
-    by their first byte; they raise what msgspec raises.
+    needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone, and
+    an error in them is no abort of the app. `decode` makes (positional, keyword) arguments of an encoded argument list;
+    it raises `BadArguments`. `usual` holds decoders of short positional lists, by their first byte; they raise what
+    msgspec raises.
     """
 
     __slots__ = (
         "_decode_result",
         "_signature",
+        "client_data",
         "decode",
         "decode_state",
         "encode_state",
         "func",
         "keys",
-        "loads",
         "name",
         "operator",
         "pack_state",
@@ -59,7 +60,7 @@ class FunctionSpec:
         self.keys = keys
         self.name = name
         self.func = func
-        self.loads = name == LOAD_FUNCTION
+        self.client_data = False
         self.encode_state = encode_state
         self.decode_state = decode_state
         self.pack_state = pack_state

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from styx.errors import InTransactionError
 from styx.messages import Request
+from styx.model.access import Access
 from styx.model.app import App
 from styx.model.context import PATH_STEP_BYTES, Cell, Context, Environment, call_limit_error
 from styx.model.execution import (
@@ -180,13 +181,18 @@ class _Overlay(Cell):
     def write(self, chain: bytes, value: bytes | None) -> None:
         self._writes[self._entity] = value
 
-    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
-        for key, value in values.items():
-            cell = _Overlay(self._state, self._writes, (operator, key), self._entities)
-            if not replace and cell.read(b"") is not None:
-                return key
-            cell.write(b"", value)
-        return None
+    def access(self, access: Access) -> Any:
+        state, writes, operator = self._state, self._writes, access.operator
+
+        def read(key: Key) -> bytes | None:
+            data: Any = writes.get((operator, key), _UNWRITTEN)
+            return state.get((operator, key)) if data is _UNWRITTEN else data
+
+        result = access.result(read)
+        for key, value in access.writes.items():
+            self._entities.append((operator, key))
+            writes[operator, key] = value
+        return result
 
 
 class _Transaction(Environment):

@@ -202,8 +202,6 @@ class Executor(Endings):
     ) -> Invocation:
         """An invocation on this worker, to be started when its turn comes."""
         operator = function.operator
-        if function.loads:
-            slot.loads.append(footprint)
         cells = slot.cells[operator]
         cell = cells.get(key)
         if cell is None:

@@ -7,16 +7,14 @@ Two concurrent branches on one entity, one of them writing, *collide*. Paper sec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from styx.model.access import Access
 from styx.model.app import App
 from styx.model.context import PATH_STEP_BYTES, Cell, Environment
 from styx.model.function_log import Line, Lines
-from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall
 from styx.native.plain_stores import plain_stores
 from styx.native.transaction_limits import TransactionLimits
@@ -99,27 +97,18 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
             self.values = {self.chain: self.value} if self.written else {}
         return self.touched, self.values
 
-    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
-        """As `Cell.put_all`; all of them count as touched, found or not."""
-        self.footprint.bulk = BulkWrites(operator, values)
-        found = self.found
-        return None if replace else next((key for key in values if found(key) is not None), None)
+    def access(self, access: Access) -> Any:
+        """As `Cell.access`."""
+        footprint = self.footprint
+        if footprint.accesses is None:
+            footprint.accesses = []
+        footprint.accesses.append(access)
+        return access.result(self.found)
 
     def final_value(self) -> bytes | None:
         """What the transaction leaves here: without a collision all writers are on one line, the lowest is the last."""
         values = self.values
         return self.value if values is None else values[max(values, key=len)]
-
-
-class BulkWrites(NamedTuple):
-    """What a bulk load writes on its slot: states by key, without a cell for each of thousands of entities."""
-
-    operator: str
-    values: dict[Any, bytes]
-
-    def entities(self) -> Iterator[tuple[str, Any]]:
-        """(operator, key) of each."""
-        return zip(repeat(self.operator), self.values, strict=False)
 
 
 def _concurrent(a: bytes, b: bytes) -> bool:
@@ -133,8 +122,8 @@ class Footprint(msgspec.Struct, Environment, eq=False):
 
     `invocations` is the cached call graph of this slot. `dead`: the transaction left the epoch, whatever still arrives
     for it is void. `sent` counts the calls that left from here and, with `Limits.call_bytes`, the results of those
-    that ran here. `pending_external`: the outside call it has to wait for. `bulk`: the entities of a bulk load, which
-    has no cells that count. Of the last run here: `raised` is its first exception in serial order, `lines` what its
+    that ran here. `pending_external`: the outside call it has to wait for. `accesses` are those to many entities at
+    once, which have no cells. Of the last run here: `raised` is its first exception in serial order, `lines` what its
     functions have said.
     """
 
@@ -148,7 +137,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     sequential: bool
     externals: dict[bytes, bytes] | None
     invocations: list[Invocation] = []
-    bulk: BulkWrites | None = None
+    accesses: list[Access] | None = None
     collided: bool = False
     sent: int = 0
     dead: bool = False

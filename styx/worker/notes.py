@@ -185,7 +185,7 @@ class Notes:
 def failure_by(notes: Notes | None, invocation: Invocation, error: BaseException) -> Failure:
     """The failure of an invocation that raised `error`, noted."""
     failure = failure_at(invocation, aborted(error))
-    if notes is not None and not invocation._spec.loads:
+    if notes is not None and not invocation._spec.client_data:
         notes.raised(invocation, error, failure)
     return failure
 

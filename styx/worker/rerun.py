@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from styx.errors import CallLimitExceeded, InTransactionError
+from styx.model.access import Access
 from styx.model.context import Cell
 from styx.model.execution import encode_result, failure_of, foreign_await_error, start, unfinished
 from styx.model.function_spec import FunctionSpec
@@ -66,14 +67,19 @@ class CurrentCell(Cell):
     def write(self, chain: bytes, value: bytes | None) -> None:
         self._writes[self._entity] = value
 
-    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
-        current, found = self._current, self._found
-        for key, value in values.items():
+    def access(self, access: Access) -> Any:
+        operator, writes, current, found = access.operator, self._writes, self._current, self._found
+
+        def read(key: Key) -> bytes | None:
             entity = (operator, key)
-            if not replace and (current[entity] if entity in current else found(key)) is not None:
-                return key
-            self._writes[entity] = value
-        return None
+            if entity in writes:
+                return writes[entity]
+            return current[entity] if entity in current else found(key)
+
+        result = access.result(read)
+        for key, value in access.writes.items():
+            writes[operator, key] = value
+        return result
 
 
 class _Due(msgspec.Struct, eq=False, frozen=True):

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import msgspec
 
+from styx.model.access import Access
 from styx.model.context import CLOSED, Cell
 from styx.model.execution import encode_result, start, unfinished
-from styx.model.partitioning import Key
 from styx.native.first_step import FirstSteps
 from styx.native.plain_stores import plain_stores
 from styx.native.steps import RETURNED
@@ -57,8 +57,8 @@ class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
         self.value = value
         self.written = True
 
-    def put_all(self, operator: str, values: dict[Key, bytes], replace: bool) -> Key | None:
-        raise AssertionError("a bulk load is run again by the general way")
+    def access(self, access: Access) -> Any:
+        raise AssertionError("what touches many entities at once is run again by the general way")
 
 
 def unchanged_rerun(
@@ -74,7 +74,7 @@ def unchanged_rerun(
     It runs in `variables`, in which nothing is set yet.
     """
     invocations = footprint.invocations
-    if footprint.bulk is not None:
+    if footprint.accesses is not None:
         return None
     if len(invocations) == 1:
         cached = invocations[0]

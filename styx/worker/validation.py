@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Container
 from operator import itemgetter
 
+from styx.model.access import Access
 from styx.state.table import Changes
-from styx.worker.footprint import BulkWrites, Footprint
 from styx.worker.slot import Slot
 
 
@@ -29,36 +29,38 @@ def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
                 found.add(tid)
             if cell.written:
                 written = True
-    for load in slot.loads:
-        if load.bulk is not None and load.tid not in gone:
-            _conflicts_of_load(slot, load, load.bulk, gone, found)
+    accesses: list[tuple[int, Access]] = []
+    for tid, footprint in slot.footprints.items():
+        if footprint.accesses is not None and tid not in gone:
+            accesses.extend([(tid, access) for access in footprint.accesses])
+    if accesses:
+        _conflicts_of_accesses(slot, sorted(accesses, key=_tid), gone, found)
     return sorted(found)
 
 
 _tid = itemgetter(0)
 
 
-def _conflicts_of_load(slot: Slot, load: Footprint, bulk: BulkWrites, gone: Container[int], found: set[int]) -> None:
-    """A bulk load touches and writes all its entities, without a cell for any of them."""
-    loaded = set(bulk.entities())
+def _conflicts_of_accesses(
+    slot: Slot, accesses: list[tuple[int, Access]], gone: Container[int], found: set[int]
+) -> None:
+    """The same rule where one of two transactions, or both, touch many entities at once."""
     for operator, cells in slot.cells_by_operator():
-        for cell in cells:
-            tid = cell.footprint.tid
-            if tid in gone or (operator, cell.key) not in loaded:
+        for tid, access in accesses:
+            if access.operator != operator:
                 continue
-            # Whoever comes later is in conflict with what the earlier one wrote.
-            if tid > load.tid and cell.chain is not None:
-                found.add(tid)
-            elif tid < load.tid and cell.written:
-                found.add(load.tid)
-    for other in slot.loads:
-        if (
-            other.tid > load.tid
-            and other.bulk is not None
-            and other.tid not in gone
-            and not loaded.isdisjoint(other.bulk.entities())
-        ):
-            found.add(other.tid)
+            for cell in cells:
+                other = cell.footprint.tid
+                if other in gone:
+                    continue
+                if other > tid and cell.chain is not None and cell.key in access.writes:
+                    found.add(other)
+                elif other < tid and cell.written and access.overlaps(cell.key):
+                    found.add(tid)
+    for index, (tid, access) in enumerate(accesses):
+        for other, later in accesses[index + 1 :]:
+            if other != tid and later.operator == access.operator and any(map(later.overlaps, access.writes)):
+                found.add(other)
 
 
 def commit(slot: Slot, left: Collection[int]) -> None:
@@ -67,9 +69,10 @@ def commit(slot: Slot, left: Collection[int]) -> None:
     No two of them write one entity, so that their order does not matter.
     """
     writes: defaultdict[str, Changes] = defaultdict(dict)
-    for load in slot.loads:
-        if load.bulk is not None and load.tid not in left:
-            writes[load.bulk.operator].update(load.bulk.values)
+    for tid, footprint in slot.footprints.items():
+        if footprint.accesses is not None and tid not in left:
+            for access in footprint.accesses:
+                writes[access.operator].update(access.writes)
     for operator, cells in slot.cells_by_operator():
         written = writes[operator]
         for cell in cells:

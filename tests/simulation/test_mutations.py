@@ -16,6 +16,7 @@ from proof.simulation.plan import Fault
 from styx.coordinator import barrier, coordinator
 from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.model import context
+from styx.model.bulk_load import BulkLoad
 from styx.model.function_spec import READ_FUNCTION
 from styx.model.waiting import suspend
 from styx.protocol.manifest import SlotPart
@@ -311,25 +312,30 @@ def a_recovery_forgets_idempotency_keys_in_another_order(patch: pytest.MonkeyPat
 
 
 def loads_are_not_validated(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(footprint.BulkWrites, "entities", lambda self: iter(()))
+    patch.setattr(validation, "_conflicts_of_accesses", lambda *arguments: None)
+
+
+def an_access_overlaps_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(BulkLoad, "overlaps", lambda self, key: False)
 
 
 def loads_see_no_conflict(patch: pytest.MonkeyPatch) -> None:
     original = validation.conflicts
 
     def conflicts(slot: Slot, gone: Any) -> list[int]:
-        return [t for t in original(slot, gone) if slot.footprints[t].bulk is None]
+        return [t for t in original(slot, gone) if slot.footprints[t].accesses is None]
 
     patch.setattr(validation, "conflicts", conflicts)
 
 
 def a_load_run_again_does_not_look_at_the_state(patch: pytest.MonkeyPatch) -> None:
-    original = rerun.CurrentCell.put_all
+    original = rerun.CurrentCell.access
 
-    def put_all(self: rerun.CurrentCell, operator: str, values: Any, replace: bool) -> Any:
-        return original(self, operator, values, True)
+    def access(self: rerun.CurrentCell, access: BulkLoad) -> Any:
+        access.replace = True
+        return original(self, access)
 
-    patch.setattr(rerun.CurrentCell, "put_all", put_all)
+    patch.setattr(rerun.CurrentCell, "access", access)
 
 
 def loads_are_in_no_snapshot(patch: pytest.MonkeyPatch) -> None:
@@ -337,11 +343,11 @@ def loads_are_in_no_snapshot(patch: pytest.MonkeyPatch) -> None:
 
     def commit(slot: Slot, left: Any) -> None:
         original(slot, left)
-        for load in slot.loads:
-            if load.bulk is not None and load.tid not in left:
-                changes = slot.state.table(load.bulk.operator)._changes
-                for key in load.bulk.values:
-                    del changes[key]
+        for tid, each in slot.footprints.items():
+            for access in each.accesses or () if tid not in left else ():
+                changes = slot.state.table(access.operator)._changes
+                for key in access.writes:
+                    changes.pop(key, None)
 
     patch.setattr(validation, "commit", commit)
 
@@ -412,6 +418,7 @@ MUTATIONS: list[Mutation] = [
     a_doomed_function_still_calls,
     a_recovery_forgets_idempotency_keys_in_another_order,
     loads_are_not_validated,
+    an_access_overlaps_nothing,
     loads_see_no_conflict,
     a_load_run_again_does_not_look_at_the_state,
     loads_are_in_no_snapshot,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from styx.model.access import Access
+from styx.model.bulk_load import BulkLoad
 from styx.worker.slot import Slot
 from styx.worker.validation import commit, conflicts
 from tests.worker.execution import OPERATOR, Execution
@@ -84,3 +88,61 @@ def test_commit_applies_what_the_transaction_leaves() -> None:
     slot.state.delta_stored()
     commit(slot, ())
     assert slot.state.take_delta() == {OPERATOR: {"a0": b"\x06", "b0": None}}, "writes only, and below over above"
+
+
+# Accesses to many entities at once -----------------------------------------------------------------------------
+
+
+class Range(Access):
+    """A scan of the keys below `end`: it writes nothing."""
+
+    def __init__(self, end: str) -> None:
+        super().__init__(OPERATOR, {})
+        self._end = end
+
+    def overlaps(self, key: Any) -> bool:
+        return bool(key < self._end)
+
+
+def accessing(scripts: dict[int, tuple[str, str]], accesses: dict[int, Access]) -> Slot:
+    """Scripted transactions, of which some make such an access as well."""
+    execution = Execution(1)
+    execution.run({**scripts, **dict.fromkeys(accesses, ("z0", "get"))})
+    for tid, access in accesses.items():
+        execution.footprint(tid).accesses = [access]
+    return execution.slots[0]
+
+
+def load(*keys: str) -> Access:
+    return BulkLoad(OPERATOR, dict.fromkeys(keys, b"\x01"), replace=True)
+
+
+@pytest.mark.parametrize(
+    ("script", "access", "before", "after"),
+    [
+        ("get", load("a0", "b0"), False, True),  # the load behind a reader; the reader behind the load
+        ("put 1", load("a0", "b0"), True, True),
+        ("put 1", load("b0"), False, False),
+        ("get", Range("b0"), False, False),
+        ("put 1", Range("b0"), True, False),  # a scan behind a writer of its range
+        ("delete", Range("b0"), True, False),
+        ("put 1", Range("a0"), False, False),
+    ],
+)
+def test_an_access_conflicts_with_what_a_lower_one_wrote(
+    script: str, access: Access, before: bool, after: bool
+) -> None:
+    assert conflicts(accessing({1: ("a0", script)}, {2: access}), ()) == ([2] if before else [])
+    assert conflicts(accessing({2: ("a0", script)}, {1: access}), ()) == ([2] if after else [])
+
+
+def test_accesses_conflict_with_each_other_where_the_lower_one_writes() -> None:
+    assert conflicts(accessing({}, {1: load("a0"), 2: Range("b0"), 3: load("a0", "c0")}), ()) == [2, 3]
+    assert conflicts(accessing({}, {1: Range("b0"), 2: load("a0"), 3: Range("a0")}), ()) == []
+    assert conflicts(accessing({}, {1: load("a0"), 2: Range("b0")}), (1,)) == []
+
+
+def test_what_an_access_writes_is_committed() -> None:
+    slot = accessing({}, {1: load("a0"), 2: load("b0")})
+    commit(slot, (2,))
+    assert slot.state.entities(0) == {(OPERATOR, "a0"): b"\x01"}

@@ -53,9 +53,9 @@ def _written(epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) ->
         found.clear()
         for operator, cells in slot.cells_by_operator():
             found.update((operator, cell.key) for cell in cells if cell.written)
-        for load in slot.loads:
-            if load.bulk is not None:
-                found.update(load.bulk.entities())
+        for footprint in slot.footprints.values():
+            for access in footprint.accesses or ():
+                found.update((access.operator, key) for key in access.writes)
         if locks is not None:
             found.update(locks.written(index))
         readers = {operator: slot.state.table(operator).reader(epoch) for operator, _ in found}
