@@ -94,7 +94,9 @@ class Operators:
         world, core = self._world, coordinator.core
         assert coordinator.plane.rollout.version == core.app_version, "a rollout has ended, and another version runs"
         if not ended.done:
-            world.versions.never.add(ended.version)
+            # A note whose put has failed may be there all the same: a coordinator that starts then goes by it.
+            if versions.ran_name(ended.version) not in world.store.objects.list(versions.RAN_PREFIX):
+                world.versions.never.add(ended.version)
         elif ended.version in world.versions.marks:
             self.confirmed.append(ended.version)
         elif world.coordinator is coordinator:

@@ -233,7 +233,9 @@ class Rollout:
         if under_way is None or under_way.stage is not Stage.NOTING or under_way.version != event.version:
             return []  # of a version that a marker speaks for
         if event.problem:
-            return self._ended(under_way, False, event.problem)
+            # The note may be there all the same, and then a coordinator that starts anew goes by it.
+            unsure = f"{event.problem}; it may run all the same once the coordinator is started anew: deploy it again"
+            return self._ended(under_way, False, unsure)
         return self._wanted(under_way)
 
     def _wanted(self, under_way: UnderWay) -> list[Said]:
