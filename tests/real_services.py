@@ -117,6 +117,14 @@ def other_kafka(kafka: RealKafka) -> Iterator[RealKafka]:
     yield from _running(RealKafka)
 
 
+@pytest.fixture(scope="module")
+def kafka_of_its_own() -> Iterator[RealKafka]:
+    """A broker for a module that kills it, in place of `kafka`: one with everybody's topics takes minutes to come back
+    on a busy machine, and whoever comes later would meet none if it did not.
+    """
+    yield from _running(RealKafka)
+
+
 @pytest.fixture(scope="session")
 def minio() -> Iterator[RealMinio]:
     yield from _running(RealMinio)

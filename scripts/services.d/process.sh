@@ -1,7 +1,7 @@
 # One server as a background process, found again by its PID file. Never ends a process by its name, and never one that
 # only happens to have the recorded PID. Sourced by scripts/services; a service is a folder of $data.
 
-READY_SECONDS=300 # from the start to the first answer, on a busy machine
+READY_SECONDS=540 # from the start to the first answer, on a busy machine
 STOP_SECONDS=60   # for a clean end; SIGKILL after that
 
 say() { echo "services: $*" >&2; }

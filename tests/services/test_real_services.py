@@ -41,7 +41,8 @@ async def _read(bootstrap: str, topic: str, count: int) -> list[bytes]:
         await consumer.stop()
 
 
-async def test_kafka_keeps_the_records_of_a_transaction_over_a_kill(kafka: RealKafka) -> None:
+async def test_kafka_keeps_the_records_of_a_transaction_over_a_kill(kafka_of_its_own: RealKafka) -> None:
+    kafka = kafka_of_its_own
     topic = f"real-services-{uuid.uuid4().hex}"
     admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap)
     await admin.start()

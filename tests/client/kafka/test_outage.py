@@ -22,6 +22,11 @@ OUTLASTING_SECONDS = 10.0
 """Several times as long as it takes to notice that the broker is away."""
 
 
+@pytest.fixture(scope="module")
+def kafka(kafka_of_its_own: RealKafka) -> RealKafka:
+    return kafka_of_its_own
+
+
 class Load:
     """Senders that go on until `stop`; what came of each request is counted."""
 

@@ -23,6 +23,11 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 CLIENTS = 50
 
 
+@pytest.fixture(scope="module")
+def kafka(kafka_of_its_own: RealKafka) -> RealKafka:
+    return kafka_of_its_own
+
+
 def made(name: str, version: int) -> App:
     """Version 2 of the app has another function, and an operator for all of whose keys there is one partition."""
     shelf = Operator("shelf", n_partitions=1 if version == 2 else None)

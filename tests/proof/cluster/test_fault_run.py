@@ -21,6 +21,11 @@ RATE = 60.0
 """Requests a second: what two busy cores bear beside starting processes."""
 
 
+@pytest.fixture(scope="module")
+def kafka(kafka_of_its_own: RealKafka) -> RealKafka:
+    return kafka_of_its_own
+
+
 def test_every_fault(options: ClusterOptions, kafka: RealKafka, minio: RealMinio) -> None:
     async def run() -> None:
         async with ClusterUnderTest(options) as cluster:

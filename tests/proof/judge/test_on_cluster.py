@@ -24,6 +24,11 @@ from tests.real_services import RealKafka, RealMinio
 OVERLOOKING = "tests.proof.judge.overlooking_worker"
 
 
+@pytest.fixture(scope="module")
+def kafka(kafka_of_its_own: RealKafka) -> RealKafka:
+    return kafka_of_its_own
+
+
 def recorded_on(
     kafka: RealKafka, minio: RealMinio, folder: Path, plan: Plan, **options: Any
 ) -> tuple[list[Recorded], list[Struck]]:
