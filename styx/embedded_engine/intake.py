@@ -48,7 +48,8 @@ class EngineRouter(AppRouter):
         try:
             if declared is None or declared.key_space.partition_key is None:
                 return super().place(operator, key, function)
-            request = Request("", declared.name, key, function, NO_ARGUMENTS)
+            sent = list(key) if isinstance(key, tuple) else key  # as in a request that was decoded
+            request = Request("", declared.name, sent, function, NO_ARGUMENTS)
             target = resolve_request(self._app, request, self._limits, self._n_slots, self._placing.slot_of)
         except FunctionTooLong as error:
             raise RequestRejected(UNPLACED, str(error)) from None
