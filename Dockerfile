@@ -43,7 +43,7 @@ COPY benchmarks benchmarks
 RUN set -eu; \
     cp -R examples proof benchmarks /packages/; \
     /opt/styx/bin/python -m compileall -q --invalidation-mode checked-hash -s /stage "$(readlink /packages)"; \
-    form="$(PYTHONPATH=/packages /opt/styx/bin/python -c 'import styx.compiled as c; print(c.describe(c.FORM))')"; \
+    form="$(PYTHONPATH=/packages /opt/styx/bin/python -c 'import styx.native.form as c; print(c.describe(c.FORM))')"; \
     echo "the engine's form: $form"; \
     [ "$form" = compiled ]
 

@@ -26,10 +26,10 @@ from styx.cluster.coordinator.process import CoordinatorProcess
 from styx.cluster.gateway.process import GatewayProcess
 from styx.cluster.options import CoordinatorOptions, ProcessOptions
 from styx.cluster.worker.process import WorkerProcess
-from styx.compiled import FORM, PLAIN_VARIABLE
 from styx.gateway.app import Gateway
 from styx.kafka.address import parse_kafka_url
 from styx.model.limits import Limits
+from styx.native.form import FORM, PLAIN_VARIABLE
 from styx.store.memory import MemoryStore
 from styx.transport import Security
 

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from styx.compiled import FORM
+from styx.native.form import FORM
 
 plain_form = pytest.mark.skipif(bool(FORM.extensions), reason="compiled code does not look at what a test replaces")

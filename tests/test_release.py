@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from styx import __version__
-from styx.compiled import FORM
+from styx.native.form import FORM
 
 ROOT = Path(__file__).parents[1]
-REPORT = "from styx import __version__; from styx.compiled import FORM, describe; print(__version__, describe(FORM))"
+REPORT = "from styx import __version__; from styx.native.form import FORM, describe; print(__version__, describe(FORM))"
 
 
 def _build(kind: str, into: Path, **environment: str) -> Path:

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from styx.compiled import FORM, name
+from styx.native.form import FORM, name
 
 _PACKAGES: Final = ("msgspec", "msgpack", "uvloop", "aiokafka", "aiohttp", "minio", "asyncpg")
 _GIT_SECONDS_MAX: Final = 5.0

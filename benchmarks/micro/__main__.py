@@ -19,8 +19,8 @@ from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.bare_loop import bare_loop
 from benchmarks.reference.cpu_time import cpu_seconds
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
-from styx.compiled import FORM, describe, name
 from styx.messages import decode_reply
+from styx.native.form import FORM, describe, name
 from styx.values.codec import encode_strict
 
 

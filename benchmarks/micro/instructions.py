@@ -19,7 +19,7 @@ from typing import Final
 from benchmarks.micro.bank import account, app
 from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
-from styx.compiled import FORM, describe
+from styx.native.form import FORM, describe
 from styx.values.codec import encode_strict
 
 WORKLOADS: Final = {"uniform": 10_000, "hot": 100}

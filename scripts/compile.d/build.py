@@ -25,7 +25,7 @@ from dependencies import dependencies  # type: ignore[import-not-found]  # noqa:
 from native_form import native_form  # type: ignore[import-not-found]  # noqa: E402
 
 # Not as the package's module, which would import what is to be built.
-_spec = spec_from_file_location("compiled", ROOT / "styx" / "compiled.py")
+_spec = spec_from_file_location("form", ROOT / "styx" / "native" / "form.py")
 assert _spec is not None
 assert _spec.loader is not None
 compiled = module_from_spec(_spec)
@@ -39,8 +39,7 @@ MODULES: Final = (
     "model/function_spec",
     "model/key_space",
     "model/made_call",
-    "native/first_step",
-    "native/transaction_limits",
+    "native/compiled",
     "sequencer/sequencer",
     "sequencer/tid",
     "state/slot_state",

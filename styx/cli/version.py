@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 
-from styx.compiled import FORM, describe
+from styx.native.form import FORM, describe
 from styx.version import __version__
 
 

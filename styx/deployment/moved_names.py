@@ -16,12 +16,20 @@ _ROOMS: Final = {
         "user_frames waiting"
     ),
     "styx.values": "codec custom_types declared_types reading round_trip sets settled_types steady_text",
-    "styx.native": "plain_stores transaction_limits",
     "styx.process": "allocator extras fsync garbage ports runtime",
     "styx.embedded_engine": "data_directory",
 }
 """What release 0.1.0 had directly in `styx`, by the folder that it is in now."""
-MOVED: Final = {f"styx.{name}": f"{room}.{name}" for room, names in _ROOMS.items() for name in names.split()}
+_RENAMED: Final = {
+    "styx.compiled": "styx.native.form",
+    "styx.plain_stores": "styx.native.interpreted",
+    "styx.transaction_limits": "styx.native.compiled",
+}
+"""The same for modules that have another name there."""
+MOVED: Final = {
+    **{f"styx.{name}": f"{room}.{name}" for room, names in _ROOMS.items() for name in names.split()},
+    **_RENAMED,
+}
 """The present name of each module that has moved, by its earlier one."""
 
 

@@ -38,7 +38,7 @@ from styx.model.operator import Operator
 from styx.model.partitioning import Key
 from styx.model.signature import NO_ARGUMENTS
 from styx.model.waiting import DONE, ExternalCall, SyncCall, call, call_external, forgotten, function_text
-from styx.native.transaction_limits import TransactionLimits, calls_more
+from styx.native.compiled import TransactionLimits, calls_more
 from styx.values.codec import encode_any, is_scalar, shown
 from styx.values.reading import Reading
 

@@ -34,7 +34,7 @@ from styx.model.function_spec import LOAD_FUNCTION, READ_FUNCTION, FunctionSpec
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
-from styx.native.transaction_limits import TransactionLimits
+from styx.native.compiled import TransactionLimits
 from styx.values.codec import encode_any, is_scalar
 
 ErrorTriple = tuple[str, str, str]

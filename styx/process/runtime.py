@@ -9,7 +9,7 @@ import platform
 import sys
 from typing import Final
 
-from styx.compiled import FORM, name
+from styx.native.form import FORM, name
 
 RUNTIME: Final = f"{platform.python_implementation()} {sys.version_info[0]}.{sys.version_info[1]}, {name(FORM)} form"
 """For example `CPython 3.11, compiled form`."""

@@ -36,7 +36,7 @@ from styx.model.made_call import MadeCall
 from styx.model.own_generators import with_own_generators
 from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
-from styx.native.transaction_limits import calls_more, transaction_limits
+from styx.native.compiled import calls_more, transaction_limits
 from styx.schema.state_reading import Misfit, StateReader, entity_name
 
 Entity = tuple[str, Key]

@@ -16,7 +16,7 @@ from styx.model.context import call_limit_error
 from styx.model.execution import encode_result, failure_of
 from styx.model.limits import Limits
 from styx.model.made_call import MadeCall
-from styx.native.transaction_limits import calls_more
+from styx.native.compiled import calls_more
 from styx.protocol.frames import Ack, Failure, Result
 from styx.worker.ack_share import split
 from styx.worker.external_calls import EXTERNAL_CODE

@@ -20,9 +20,8 @@ from styx.model.function_spec import FunctionSpec
 from styx.model.limits import Limits
 from styx.model.made_call import MadeCall
 from styx.model.waiting import ExternalCall, SyncCall
-from styx.native.first_step import FirstSteps
-from styx.native.steps import RETURNED, Steps
-from styx.native.transaction_limits import calls_more
+from styx.native.compiled import FirstSteps, calls_more
+from styx.native.interpreted import RETURNED, Steps
 from styx.protocol.frames import Ack, Call, Drop, Result
 from styx.worker.blame import blame_invocation
 from styx.worker.endings import Endings

@@ -10,7 +10,7 @@ from typing import Final
 
 from styx.model.execution import aborted, external_limit_error
 from styx.model.waiting import ExternalCall
-from styx.native.transaction_limits import TransactionLimits
+from styx.native.compiled import TransactionLimits
 from styx.protocol.frames import ExternalDone, ExternalOutcome, Failure, decode_outcome
 from styx.sequencer.external_record import ExternalRecord
 from styx.worker.events import AppendExternal, RunExternal

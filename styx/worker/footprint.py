@@ -16,8 +16,8 @@ from styx.model.app import App
 from styx.model.context import PATH_STEP_BYTES, Cell, Environment
 from styx.model.function_log import Line, Lines
 from styx.model.waiting import ExternalCall
-from styx.native.plain_stores import plain_stores
-from styx.native.transaction_limits import TransactionLimits
+from styx.native.compiled import TransactionLimits
+from styx.native.interpreted import plain_stores
 from styx.state.table import Reader
 
 if TYPE_CHECKING:

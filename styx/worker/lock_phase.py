@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.native.first_step import FirstSteps
+from styx.native.compiled import FirstSteps
 from styx.protocol.frames import Failure
 from styx.state.table import Changes
 from styx.worker.footprint import Footprint

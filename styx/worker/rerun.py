@@ -22,7 +22,7 @@ from styx.model.function_spec import FunctionSpec
 from styx.model.made_call import MadeCall
 from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
-from styx.native.transaction_limits import calls_more
+from styx.native.compiled import calls_more
 from styx.protocol.frames import Failure, decode_outcome
 from styx.state.table import Reader
 from styx.worker.footprint import Footprint

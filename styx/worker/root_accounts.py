@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.made_call import MadeCall
-from styx.native.transaction_limits import transaction_limits
+from styx.native.compiled import transaction_limits
 from styx.protocol.frames import Ack, Drop
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon

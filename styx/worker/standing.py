@@ -13,7 +13,7 @@ from styx.model.app import App
 from styx.model.function_spec import FunctionSpec
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
-from styx.native.transaction_limits import transaction_limits
+from styx.native.compiled import transaction_limits
 from styx.state.table import Table
 from styx.worker.footprint import EntityCell, Footprint
 from styx.worker.invocation import Invocation

@@ -17,9 +17,8 @@ import msgspec
 from styx.model.access import Access
 from styx.model.context import CLOSED, Cell
 from styx.model.execution import encode_result, start, unfinished
-from styx.native.first_step import FirstSteps
-from styx.native.plain_stores import plain_stores
-from styx.native.steps import RETURNED
+from styx.native.compiled import FirstSteps
+from styx.native.interpreted import RETURNED, plain_stores
 from styx.state.table import Reader
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, abandon

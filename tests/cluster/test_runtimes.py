@@ -19,7 +19,7 @@ import pytest
 import styx
 from proof.cluster import ClusterOptions, ClusterUnderTest
 from styx.client.base import Client
-from styx.compiled import FORM
+from styx.native.form import FORM
 from styx.process.runtime import RUNTIME
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka

@@ -77,7 +77,7 @@ def test_only_tmp_is_written(image: str) -> None:
 
 
 def test_the_hot_modules_are_compiled(image: str) -> None:
-    program = "import styx.compiled as c; print(c.describe(c.FORM))"
+    program = "import styx.native.form as c; print(c.describe(c.FORM))"
     assert output(image, "-c", program, entrypoint="python") == "compiled"
 
 

@@ -26,7 +26,7 @@ from styx.model.execution import (
     unfinished,
 )
 from styx.model.made_call import MadeCall
-from styx.native.transaction_limits import transaction_limits
+from styx.native.compiled import transaction_limits
 
 node = Operator("node", key_type=(int, int), partition_key=lambda key: key[0])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import styx.compiled
+import styx
 from tests.compile_scripts import script
 
 native_form = script("native_form").native_form
@@ -173,7 +173,7 @@ def test_what_would_be_lost_is_refused(source: str, told: str) -> None:
 
 def test_the_modules_that_are_compiled_can_be_written_so() -> None:
     build: Any = script("build")
-    package = Path(styx.compiled.__file__).parent
+    package = Path(styx.__file__).parent
     sources = {module: (package / f"{module}.py").read_text() for module in build.MODULES}
     changed = native_form(sources)
     assert changed.keys() == sources.keys()

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from proof.way import Way, ways_in_cluster
-from styx.compiled import PLAIN_VARIABLE
+from styx.native.form import PLAIN_VARIABLE
 from tests.plain_form import plain_form
 from tests.real_services import RealKafka
 

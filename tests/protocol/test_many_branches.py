@@ -8,7 +8,7 @@ import pytest
 
 from styx import App, Context, Operator
 from styx.model.limits import Limits
-from styx.native.transaction_limits import transaction_limits
+from styx.native.compiled import transaction_limits
 from styx.state.table import Table
 from styx.worker.footprint import EntityCell, Footprint
 from tests.protocol.deployment import Deployment

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from styx.model.limits import Limits
-from styx.native.transaction_limits import transaction_limits
+from styx.native.compiled import transaction_limits
 from styx.state.table import Table
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
 from tests.protocol.scripted_app import app

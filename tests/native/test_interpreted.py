@@ -9,8 +9,8 @@ import pytest
 
 from styx import App, Operator
 from styx.model.limits import Limits
-from styx.native.plain_stores import plain_stores
-from styx.native.transaction_limits import transaction_limits
+from styx.native.compiled import transaction_limits
+from styx.native.interpreted import plain_stores
 from styx.state.table import Table
 from styx.worker.footprint import EntityCell, Footprint
 from styx.worker.invocation import Invocation

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 
 PLAIN_VARIABLE: Final = "STYX_PLAIN"
 """Environment variable: anything but nothing and 0 chooses the plain form."""
-_PACKAGE: Final = Path(__file__).parent
+_PACKAGE: Final = Path(__file__).parents[1]
 DIRECTORY: Final = _PACKAGE / "_compiled"
 MANIFEST: Final = "manifest.json"
 """In the directory: the digests of the sources, by module, and the extensions' sizes in bytes, by name, that of the
