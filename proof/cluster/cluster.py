@@ -30,7 +30,7 @@ from styx.kafka.topics import topics_of
 from styx.model.app import App
 from styx.process.ports import free_port
 from styx.store.base import Store
-from styx.store.open_store import open_store
+from styx.store.stores import open_store
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport import Security
 

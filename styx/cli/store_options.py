@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from cyclopts import Parameter
 
 from styx.store.stores import STORES, USAGE, StoreKind, StoreOption, kind_of
-from styx.store.url import parse_store_url
+from styx.store.stores import parse_store_url
 
 if TYPE_CHECKING:
     from styx.store.base import Store, StoreReader
@@ -85,13 +85,13 @@ class StorePlace:
 
     def open(self, environment: Mapping[str, str] = os.environ) -> Store:
         """Raises `ConfigurationError` and `OSError`."""
-        from styx.store.open_store import open_store
+        from styx.store.stores import open_store
 
         return open_store(self.url, **self.settings(environment))
 
     def open_to_read(self, environment: Mapping[str, str] = os.environ) -> StoreReader:
         """Changes nothing there. Raises `ConfigurationError` and `OSError`."""
-        from styx.store.open_store import open_reader
+        from styx.store.stores import open_reader
 
         return open_reader(self.url, **self.settings(environment))
 

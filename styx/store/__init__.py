@@ -1,9 +1,9 @@
-"""The object store: the protocol, and its implementations in memory, in a directory and on S3."""
+"""The object store: its interface, and stores in memory, in a directory, on S3, Google Cloud Storage and Azure."""
 
 from styx.store.base import NotFound, Store, StoreCorrupt, StoreReader
 from styx.store.directory import DirectoryStore
 from styx.store.memory import MemoryStore
-from styx.store.open_store import open_reader, open_store
+from styx.store.stores import open_reader, open_store
 
 __all__ = [
     "DirectoryStore",

@@ -1,8 +1,8 @@
-"""The object store: named blobs, each put whole or not at all (§7).
+"""The interface of an object store: named blobs, each put whole or not at all (§7).
 
-Snapshots, manifests and the coordinator's metadata live here. The store never interprets an object and keeps
-no checksum of its own: whoever writes an object puts one inside, and raises `StoreCorrupt` when it does not
-match.
+It keeps snapshots, manifests, the versions of the app and the deployment's claim. A store never interprets an object
+and keeps no checksum: the writer of an object puts a checksum inside, and its reader raises `StoreCorrupt` when it does
+not match.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class StoreRefused(ConfigurationError, OSError):
 
 
 class StoreReader(Protocol):
-    """What can be read of a store. Names, errors and threads as with `Store`."""
+    """The reading half of a store. Names, errors and threads are as with `Store`."""
 
     def get(self, name: str) -> bytes:
         """The object's content. Raises `NotFound`."""
         ...
 
     def get_range(self, name: str, start: int, size: int) -> bytes:
-        """`size` bytes of the object's content from `start` on; less where it ends before. Raises `NotFound`."""
+        """`size` bytes of the object's content from `start` on, fewer if it ends before. Raises `NotFound`."""
         ...
 
     def list(self, prefix: str) -> list[str]:
@@ -77,8 +77,9 @@ class Store(StoreReader, Protocol):
     def put_new(self, name: str, data: bytes) -> bool:
         """Stores an object unless there is one of this name: of several callers at once, one does.
 
-        False if another is there. If it has the same content, True: it may be this caller's, from an attempt whose
-        answer was lost. Callers that compete must therefore store different contents. Atomic, and durable.
+        False if there is one with another content. True if there is one with the same content: it may be this caller's,
+        from an attempt whose answer was lost. So callers that compete must store different contents. Atomic, and
+        durable.
         """
         ...
 
@@ -88,7 +89,7 @@ class Store(StoreReader, Protocol):
 
 
 def check_name(name: str) -> None:
-    """Raises `ValueError` that says what is wrong with the name."""
+    """Raises `ValueError`, which says what is wrong, for a name that no object can have."""
     problem = _problem(name)
     if problem is not None:
         raise ValueError(f"{name!r} cannot name an object: {problem}. Use parts like 'snapshots/42/slot-3'.")

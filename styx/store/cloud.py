@@ -1,15 +1,19 @@
-"""An object store through `obstore`: what such stores have in common.
+"""Stores on Google Cloud Storage and Azure Blob Storage, through `obstore`: one object of the service for each.
 
-A put of an object below `PART_BYTES` is one request; a larger one is sent in parts, which the service joins at the end,
-so that the object is there whole or not at all. A service that is away is given up after seconds: whoever calls tries
+An object below `PART_BYTES` is one request. A larger object is sent in parts, which the service joins at the end, so
+that the object is there whole or not at all. A service that does not answer is given up after seconds: the caller tries
 again.
+
+Without a key, Google's login is that of the machine: GOOGLE_APPLICATION_CREDENTIALS, `gcloud`'s, or the service account
+of a pod or a machine on Google Cloud. Without a key or a SAS token, Azure's login is that of the machine:
+AZURE_CLIENT_ID and the like, the workload identity of a pod, or the managed identity of a machine on Azure.
 """
 
 from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -17,12 +21,14 @@ from urllib.parse import unquote
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import AzureStore, GCSStore
 
 from styx.errors import ConfigurationError
 from styx.store.base import NotFound, StoreRefused, StoreUnreachable, can_begin_a_name, check_name, is_name
+from styx.store.stores import StoreUrl
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, ObjectStore, RetryConfig
+    from obstore.store import AzureConfig, ClientConfig, GCSConfig, ObjectStore, RetryConfig
 
 CONNECT_TIMEOUT_S: Final = 2.0
 """How long an attempt waits for a connection."""
@@ -41,35 +47,24 @@ PARTS_AT_ONCE: Final = 2
 """Parts of one object under way at a time: `PART_BYTES` of memory each, beside the object itself."""
 
 _UNSENDABLE: Final = re.compile(r"[\x00-\x1f\x7f%\\]")
-"""What object names of some services cannot have: sent as percent and two digits."""
-
+"""Characters that the names of some services cannot have: sent as percent and two digits."""
 _STATUS: Final = re.compile(r"status code: (\d{3})")
-"""In obstore's words, the answer of the service. Its classes of errors tell less of a request for a list."""
+"""The answer of the service in the text of obstore's error. The error's class tells less, for a request for a list."""
 _REFUSALS: Final = ("401", "403", "404")
-"""What no later attempt answers better."""
-
-
-def connection(plain: bool) -> tuple[ClientConfig, RetryConfig]:
-    """How obstore is to speak to a service; `plain`: HTTP without TLS is allowed."""
-    client: ClientConfig = {
-        "connect_timeout": timedelta(seconds=CONNECT_TIMEOUT_S),
-        "read_timeout": timedelta(seconds=READ_TIMEOUT_S),
-        "timeout": timedelta(seconds=REQUEST_TIMEOUT_S),
-        "allow_http": plain,
-    }
-    pause = timedelta(seconds=BACKOFF_S)
-    retries: RetryConfig = {
-        "max_retries": ATTEMPTS_MAX - 1,
-        "backoff": {"init_backoff": pause, "max_backoff": 2 * pause, "base": 2},
-    }
-    return client, retries
+"""Answers that a later attempt would get again."""
+_GCS_ACCESS: Final = "let this login get, create, delete and list objects: roles/storage.objectAdmin on the bucket"
+_GCS_NO_LOGIN: Final = '{"disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}'
+"""For a server that asks for no login. obstore's `skip_signature` concerns reads only."""
+_AZURE_ACCESS: Final = (
+    "let this login read, write, delete and list blobs: Storage Blob Data Contributor on the container"
+)
 
 
 class CloudStore:
-    """A `Store` under `prefix` of what `store` holds. `where` names it in errors, and `access` says in them what to
-    allow its user.
+    """A `Store` of the objects of `store` whose names begin with `prefix`. Errors name the place by `where`, and the
+    rights that its login needs by `access`.
 
-    Opening it lists one object. Raises `ConfigurationError` when the place, the login or its rights are wrong, and
+    The constructor lists one object. Raises `ConfigurationError` when the place, the login or its rights are wrong, and
     `OSError` when the service is out of reach.
     """
 
@@ -178,6 +173,53 @@ class CloudStore:
             ) from None
 
 
+def open_gcs(url: StoreUrl, options: Mapping[str, str], to_read: bool) -> CloudStore:
+    """The store at `gs://BUCKET/PREFIX`. Raises `ConfigurationError` and `OSError`."""
+    bucket, prefix = url.bucket_and_prefix()
+    endpoint, key = options.get("endpoint", ""), options.get("service_account_key", "")
+    config: GCSConfig = {}
+    if endpoint:
+        config["base_url"] = endpoint.rstrip("/")
+    if key or endpoint:
+        config["service_account_key"] = key or _GCS_NO_LOGIN
+    where = f"the bucket {bucket!r} of Google Cloud Storage" + (f" at {endpoint}" if endpoint else "")
+    return CloudStore(_service(GCSStore, bucket, config, endpoint, where), prefix, where, _GCS_ACCESS)
+
+
+def open_azure(url: StoreUrl, options: Mapping[str, str], to_read: bool) -> CloudStore:
+    """The store at `az://CONTAINER/PREFIX`. Raises `ConfigurationError` and `OSError`."""
+    container, prefix = url.bucket_and_prefix()
+    account, endpoint = options["account"], options.get("endpoint", "")
+    config: AzureConfig = {"account_name": account}
+    if endpoint:
+        config["endpoint"] = endpoint.rstrip("/")
+    if "account_key" in options:
+        config["account_key"] = options["account_key"]
+    if "sas_token" in options:
+        config["sas_key"] = options["sas_token"]
+    where = f"the container {container!r} of the Azure storage account {account!r}"
+    return CloudStore(_service(AzureStore, container, config, endpoint, where), prefix, where, _AZURE_ACCESS)
+
+
+def _service(make: Callable[..., ObjectStore], bucket: str, config: object, endpoint: str, where: str) -> ObjectStore:
+    """obstore's side of a bucket. Raises `ConfigurationError` for an option that obstore cannot use."""
+    client: ClientConfig = {
+        "connect_timeout": timedelta(seconds=CONNECT_TIMEOUT_S),
+        "read_timeout": timedelta(seconds=READ_TIMEOUT_S),
+        "timeout": timedelta(seconds=REQUEST_TIMEOUT_S),
+        "allow_http": endpoint.startswith("http://"),
+    }
+    pause = timedelta(seconds=BACKOFF_S)
+    retries: RetryConfig = {
+        "max_retries": ATTEMPTS_MAX - 1,
+        "backoff": {"init_backoff": pause, "max_backoff": 2 * pause, "base": 2},
+    }
+    try:
+        return make(bucket, config=config, client_options=client, retry_config=retries)
+    except (BaseError, ValueError) as error:
+        raise ConfigurationError(f"there cannot be {where}: {_words(error)}") from None
+
+
 def _sent(name: str) -> str:
     return _UNSENDABLE.sub(lambda found: f"%{ord(found[0]):02X}", name)
 
@@ -185,8 +227,3 @@ def _sent(name: str) -> str:
 def _words(error: Exception) -> str:
     """The first line of what obstore says; the rest is the structure of its error."""
     return str(error).partition("\n")[0].rstrip(".")
-
-
-def misconfigured(where: str, error: Exception) -> ConfigurationError:
-    """Of what obstore says when it is given an option that it cannot use."""
-    return ConfigurationError(f"there cannot be {where}: {_words(error)}")

@@ -1,7 +1,7 @@
-"""The object store in a local directory: one file per object.
+"""The store in a local directory: one file for each object.
 
-An object is written under a temporary name, synced, renamed or linked, and its directory synced: it is there whole or
-not at all, whatever happens. Never shows a half-written object, and never reaches outside its directory.
+An object is written under a temporary name and synced; then the file is renamed or linked, and its directory synced. So
+an object is there whole or not at all, also after a power cut. Names cannot lead out of the directory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from uuid import uuid4
 from styx.errors import ConfigurationError
 from styx.process.fsync import fsync_directory, fsync_file, make_directory
 from styx.store.base import NotFound, can_begin_a_name, check_name
-from styx.store.url import StoreUrl
+from styx.store.stores import StoreUrl
 
 ATTEMPTS_MAX: Final = 10
 """How often a temporary file or a folder is created again when another process removes it just then."""
@@ -29,11 +29,11 @@ _UNFINISHED: Final = ".unfinished"
 
 
 class DirectoryStore:
-    """A `Store` in the directory `path`, created if it is missing. Processes of one machine may share it. Opening it
-    removes what writers that died left unfinished.
+    """A `Store` in the directory `path`, created if it is missing. Processes of one machine may share it. The
+    constructor removes unfinished files of writers that died.
 
-    `to_read`: nothing is created or removed, and it can only be read. Raises `OSError` when the directory cannot be
-    created, written or, to be read, found.
+    `to_read`: the store can only be read, and nothing is created or removed. Raises `OSError` for a directory that
+    cannot be created or written, or, with `to_read`, found.
     """
 
     def __init__(self, path: str | os.PathLike[str], to_read: bool = False) -> None:
@@ -165,7 +165,7 @@ def open_at(url: StoreUrl, options: Mapping[str, str], to_read: bool) -> Directo
 
 
 def _lasting_file(folder: Path) -> tuple[Path, BinaryIO]:
-    """A new file that `_remove_unless_in_use` leaves alone while it is open."""
+    """A new file, locked: `_remove_unless_in_use` does not remove it while it is open."""
     for _ in range(ATTEMPTS_MAX):
         path = folder / uuid4().hex
         file = path.open("xb")

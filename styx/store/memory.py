@@ -1,4 +1,4 @@
-"""The object store in memory, for engines without a data directory and for tests. Never outlives the process."""
+"""The store in memory, for engines without a data directory and for tests: it ends with its process."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The object store on S3 or a server that speaks its protocol, such as MinIO: one object of the bucket for each.
+"""The store on S3, or on a server that speaks its protocol, such as MinIO: one object of the bucket for each.
 
-An object is sent as one PUT, which the server does whole or not at all. One from `MULTIPART_BYTES_MIN` on is sent in
-parts, which the server joins at the end: it is there whole from then on, and not at all before. Never waits long for a
-server that is away: whoever calls tries again.
+An object below `MULTIPART_BYTES_MIN` is sent as one PUT, which the server does whole or not at all. A larger object is
+sent in parts, which the server joins at the end, so that the object is there whole or not at all. A server that does
+not answer is given up after seconds: the caller tries again.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from urllib3 import PoolManager, Retry, Timeout
 from urllib3.exceptions import HTTPError
 
 from styx.errors import ConfigurationError
-from styx.store.base import NotFound, StoreUnreachable, can_begin_a_name, check_name, is_name
-from styx.store.s3_errors import described, status_of
-from styx.store.url import StoreUrl, split_url
+from styx.store.base import NotFound, StoreRefused, StoreUnreachable, can_begin_a_name, check_name, is_name
+from styx.store.stores import StoreUrl, split_url
 
 CONNECT_TIMEOUT_S: Final = 2.0
 """How long an attempt waits for a connection."""
@@ -43,7 +42,7 @@ CONNECTIONS_MAX: Final = 8
 PUT_BYTES_MAX: Final = 5 * 1024**3
 """The largest object that S3 takes in one PUT, as a conditional one is sent whatever its size."""
 MULTIPART_BYTES_MIN: Final = 64 * 1024**2
-"""The smallest object that is sent in parts: below, the requests more cost more than two connections save."""
+"""The smallest object that is sent in parts. Below, the further requests cost more than two connections save."""
 PART_BYTES: Final = 16 * 1024**2
 """Each part but the last; S3 allows none below 5 MiB."""
 PARTS_AT_ONCE: Final = 2
@@ -64,15 +63,37 @@ _UNCONDITIONAL: Final = (
     "Use a server that knows it, such as MinIO or AWS"
 )
 
+_KEYS: Final = "check the access key and the secret key"
+_REGION: Final = "the bucket is in another region: give its region, and the endpoint of that region"
+_REFUSALS: Final[dict[str, str]] = {
+    "AccessDenied": (
+        "these keys may not do this: let them get, put, list and delete objects, and ask for the bucket's location"
+    ),
+    "AccountProblem": "the account is blocked: ask whoever runs the store",
+    "AllAccessDisabled": "the bucket is closed: ask whoever runs the store",
+    "AuthorizationHeaderMalformed": _REGION,
+    "ExpiredToken": "the keys have expired: give new ones",
+    "IllegalLocationConstraintException": _REGION,
+    "InvalidAccessKeyId": f"the server does not know the access key: {_KEYS}",
+    "InvalidBucketName": "the server refuses the bucket's name: 3 to 63 small letters, digits, dots and hyphens",
+    "NoSuchBucket": "there is no such bucket: create it, or let the keys create buckets and start again",
+    "PermanentRedirect": _REGION,
+    "RequestTimeTooSkewed": (
+        "the clocks of this machine and of the server are more than 15 minutes apart: set both by a time service"
+    ),
+    "SignatureDoesNotMatch": f"the secret key does not fit the access key: {_KEYS}",
+}
+"""Advice, by code, for the errors that a later attempt would get again."""
+
 _log = getLogger(__name__)
 
 
 class S3Store:
     """A `Store` under `prefix` in `bucket` at `endpoint`, `HOST` or `HOST:PORT`, over TLS if `secure`.
 
-    Opening it creates the bucket if it is missing, unless it is only `to_read`. Raises `ConfigurationError` when the
-    bucket, the keys or their rights are wrong, and `OSError` when the server is out of reach. Not to be carried through
-    a fork.
+    The constructor creates a missing bucket, unless the store is only `to_read`. Raises `ConfigurationError` when the
+    bucket, the keys or their rights are wrong, and `OSError` when the server is out of reach. A store must not be used
+    in a forked process.
     """
 
     def __init__(
@@ -200,7 +221,7 @@ class S3Store:
                 self._send(key, data, _ONLY_IF_NEW)
                 return True
             except S3Error as error:
-                if status_of(error) == 412:
+                if _status_of(error) == 412:
                     return False
                 if error.code != "ConditionalRequestConflict":
                     raise
@@ -215,7 +236,7 @@ class S3Store:
                 try:
                     self._knows_condition = self._send_if_new(probe, b"") and not self._send_if_new(probe, b"")
                 except (S3Error, InvalidResponseError) as error:
-                    if status_of(error) != 501:
+                    if _status_of(error) != 501:
                         raise
                     self._knows_condition = False
                 self._client.remove_object(self._bucket, probe)
@@ -246,7 +267,7 @@ class S3Store:
             yield
         # The library raises the last two for an answer that is not S3's.
         except (MinioException, HTTPError, ParseError, ValueError) as error:
-            raise described(error, action, self._where) from error
+            raise _error(error, action, self._where) from error
 
 
 def open_at(url: StoreUrl, options: Mapping[str, str], to_read: bool) -> S3Store:
@@ -290,3 +311,25 @@ def _connections(secure: bool) -> PoolManager:
         retries=retries,
         ssl_context=context,
     )
+
+
+def _error(error: Exception, action: str, where: str) -> StoreUnreachable | StoreRefused:
+    """The error to raise for `error`: refused, or to be tried again later. `action` is such as "put 'a/b' in", `where`
+    the bucket and its server.
+    """
+    failed = f"cannot {action} {where}"
+    if isinstance(error, S3Error):
+        code = error.code or ""
+        if code in _REFUSALS or _status_of(error) == 403:
+            return StoreRefused(f"{failed}: {_REFUSALS.get(code, _REFUSALS['AccessDenied'])} ({code}: {error.message})")
+        return StoreUnreachable(f"{failed}: the server answered {code}: {error.message}. It may be overloaded or full")
+    if isinstance(error, HTTPError):
+        return StoreUnreachable(f"{failed}: {error}. Is the server running, and reachable from here?")
+    return StoreUnreachable(f"{failed}: {error}. Is this the address of an S3 server, and is the server healthy?")
+
+
+def _status_of(error: MinioException) -> int | None:
+    """The HTTP status that the server answered with; None if `error` does not tell."""
+    if isinstance(error, S3Error):
+        return error.response.status
+    return error._code if isinstance(error, InvalidResponseError) else getattr(error, "status_code", None)
