@@ -1,4 +1,4 @@
-"""A backup's index: the app and snapshot of the backup, and each of its objects with size and digest. Pure encoding.
+"""A backup's index: its app, its snapshot, and each of its objects with size and digest.
 
 A place for backups has an index for each backup, `backups/NAME`, and the backup's objects under `data/NAME/`, by their
 names in the store. The index is written last: without it there is no backup.
@@ -21,7 +21,7 @@ _DIGEST_BYTES: Final = 16
 
 
 class Damaged(EngineFailed):
-    """Something that a backup is made of, or made from, is not what was stored."""
+    """An object of a backup, or of the store that it is taken from, is not as it was stored."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -33,9 +33,8 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Index(msgspec.Struct, frozen=True, kw_only=True):
-    """`taken_at` is when the backup began, in UTC; its snapshot, whose object is `manifest`, is a little older.
-
-    `styx` is the version that wrote it.
+    """`taken_at` is the time at which the backup began, in UTC. Its snapshot, whose object is `manifest`, is a little
+    older. `styx` is the version that wrote the index.
     """
 
     format: int = FORMAT
@@ -55,7 +54,7 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def backup_name(taken_at: datetime) -> str:
-    """Sorts by time, which is in UTC."""
+    """The name of a backup that began at this time in UTC. Names sort by time."""
     return f"{taken_at:%Y%m%dT%H%M%S}.{taken_at.microsecond // 1000:03d}Z"
 
 
@@ -80,13 +79,13 @@ def is_whole(entry: Entry, data: bytes) -> bool:
 
 
 def encode_index(index: Index) -> bytes:
-    """A line of JSON, and a line with its digest."""
+    """The index as bytes: a line of JSON, and a line with its digest."""
     body = msgspec.json.encode(index)
     return b"%s\n%s\n" % (body, _digest(body).encode())
 
 
 def decode_index(backup: str, data: bytes) -> Index:
-    """Raises `Damaged`."""
+    """The index of this backup. Raises `Damaged`, also for one of another version of styx."""
     body, _, digest = data.rstrip(b"\n").rpartition(b"\n")
     if _digest(body).encode() != digest:
         raise Damaged(f"the index of backup {backup} is damaged: its checksum does not match. Take another backup")

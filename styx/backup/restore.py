@@ -3,6 +3,15 @@
 Everything is verified before anything is written. The store's claim says that a restore is under way until the restore
 is complete, so that no coordinator begins on a part of it. An interrupted restore can be run again. The backup is never
 changed.
+
+The restored snapshot has the same state. Offsets belong to the log of the old cluster; in the new log everything begins
+at 0. Epochs, generation, version of the app and unfinished transactions stay, so that a coordinator begins its next
+generation on the snapshot as after any restart: `beginning` finds no marker, and takes both numbers from the manifest.
+
+The TID counters go up, beyond every TID that the old cluster can have given since: TIDs determine `ctx.uuid()` and the
+idempotency keys of outside calls, so no TID may be given to two transactions. Unfinished transactions keep their TIDs.
+An outside call that one of them waits for is made again, with its old key, because its outcome may stand only in the
+old log.
 """
 
 from __future__ import annotations
@@ -10,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from msgspec.structs import replace
 
-from styx.backup.copying import for_each, persistently
 from styx.backup.index import Damaged, Entry, Index, is_whole, object_name
-from styx.backup.restored import restored_manifest
+from styx.backup.places import for_each, persistently
 from styx.deployment.claim import NAME as CLAIM_NAME
 from styx.deployment.claim import Claim, decode_claim, encode_claim, read_claim
 from styx.deployment.package_format import PackageHeader, PackageRefused, seal, unseal
@@ -24,16 +33,21 @@ from styx.deployment.versions import note_running, version_name
 from styx.errors import ConfigurationError
 from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import existing_topics, topics_of
-from styx.protocol.manifest import Manifest
+from styx.protocol.manifest import Manifest, SlotManifest
 from styx.snapshot.manifest import decode_manifest, encode_manifest, manifest_name
 from styx.snapshot.part import SLOT_PREFIX, ObjectCorrupt, check_object
 from styx.snapshot.spans import parts_of
 from styx.store.base import NotFound, Store, StoreReader
 
+COUNTERS_SKIPPED: Final = 2**32
+"""TIDs of each slot that a restore skips at least, also when the clock is wrong."""
+COUNTERS_PER_SECOND: Final = 10_000
+"""Above the requests of a slot per second, on average over a cluster's life."""
+
 
 @dataclass(frozen=True)
 class Backup:
-    """A backup whose every object was found whole; `packages` are the versions of the app, with their payloads."""
+    """A verified backup. `packages` are the versions of the app by number, with their payloads."""
 
     name: str
     index: Index
@@ -43,13 +57,13 @@ class Backup:
 
 
 def app_of(store: StoreReader) -> str:
-    """The app whose data is in the store; empty if there is none, or a part of it that a restore has left."""
+    """The app whose data is in the store. Empty if there is none, or only a part of it, of an interrupted restore."""
     claim = persistently(lambda: read_claim(store))
     return "" if claim is None or claim.restoring else claim.app
 
 
 def check_store(store: Store, backup: str) -> None:
-    """Raises `ConfigurationError` unless it is empty, or has what an interrupted restore of this backup left."""
+    """Raises `ConfigurationError` unless the store is empty, or an interrupted restore of this backup began there."""
     claim = persistently(lambda: read_claim(store))
     if claim is not None and claim.restoring == backup:
         return
@@ -67,7 +81,9 @@ def check_store(store: Store, backup: str) -> None:
 
 
 async def check_log(address: KafkaAddress, app: str) -> None:
-    """Raises `ConfigurationError` if the app has topics, which the restored state would not fit, and `OSError`."""
+    """Raises `ConfigurationError` if the app has topics there: their records would not fit the restored state. Raises
+    `OSError` for a Kafka out of reach.
+    """
     there = await existing_topics(address, topics_of(app))
     if there:
         raise ConfigurationError(
@@ -78,7 +94,9 @@ async def check_log(address: KafkaAddress, app: str) -> None:
 
 
 def verify(place: StoreReader, name: str, index: Index, secret: bytes) -> Backup:
-    """Reads all of the backup, whose cluster had `secret`. Raises `Damaged`, `ConfigurationError` and `OSError`."""
+    """Reads and checks all objects of a backup; `secret` is that of its cluster. Raises `Damaged`,
+    `ConfigurationError` and `OSError`.
+    """
     entries = {entry.name: entry for entry in index.objects}
     manifest = decode_manifest(_whole(place, name, _entry(entries, index.manifest)))
     if manifest is None:
@@ -167,3 +185,24 @@ def _package(number: int, package: bytes, secret: bytes) -> tuple[PackageHeader,
             f"version {number} of the app cannot be used: {error}. If the cluster of the backup had another secret, "
             "give it with --from-secret-file"
         ) from None
+
+
+def restored_manifest(manifest: Manifest, now_s: float) -> Manifest:
+    """The manifest for an empty log; `now_s` is the time in seconds since 1970."""
+    return replace(
+        manifest, counter=counter_at(manifest.counter, now_s), slots=[_restored(slot) for slot in manifest.slots]
+    )
+
+
+def counter_at(counter: int, now_s: float) -> int:
+    """A TID counter above that of any cluster that began on this snapshot, at a restart or a restore before now.
+
+    Every restore sets the counters by the clock, and until the next restore no counter runs ahead of the clock.
+    """
+    return max(counter + COUNTERS_SKIPPED, int(now_s * COUNTERS_PER_SECOND))
+
+
+def _restored(slot: SlotManifest) -> SlotManifest:
+    pending = [replace(transaction, offset=0) for transaction in slot.part.pending]
+    part = replace(slot.part, next_offset=0, epochs_offset=0, replies={}, pending=pending, passed_over=None)
+    return replace(slot, part=part)

@@ -14,7 +14,6 @@ from functools import partial
 from threading import Lock
 from typing import Final
 
-from styx.backup.copying import for_each, persistently
 from styx.backup.index import (
     Damaged,
     Entry,
@@ -25,7 +24,7 @@ from styx.backup.index import (
     index_name,
     object_name,
 )
-from styx.backup.places import check_place
+from styx.backup.places import check_place, for_each, persistently
 from styx.deployment.claim import NAME as CLAIM_NAME
 from styx.deployment.claim import Claim, encode_claim, read_claim
 from styx.deployment.package_format import PackageRefused, unseal
@@ -39,12 +38,12 @@ from styx.store.base import NotFound, Store, StoreReader
 from styx.version import __version__
 
 FRUITLESS_MAX: Final = 10
-"""How many snapshots in a row may be deleted under the backup without less being left to copy than ever before."""
+"""Snapshots in a row that may be deleted during the backup while the bytes left to copy reach no new minimum."""
 
 
 @dataclass(frozen=True)
 class Taken:
-    """`pending`: requests that the snapshot has, but not their replies; a restored cluster finishes them."""
+    """A backup that was taken. `pending` counts the unfinished requests in it, which a restored cluster finishes."""
 
     name: str
     index: Index
@@ -58,7 +57,7 @@ def take_backup(
     secret: bytes | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Taken:
-    """Copies the newest snapshot, the app that it ran on and the deployment's claim; `tell` gets what is worth knowing.
+    """Copies the newest snapshot, its app and the deployment's claim; `tell` gets lines about the progress.
 
     With the cluster's `secret` the app's signature is checked too. Raises `Damaged`, `ConfigurationError` if one of the
     stores is not what it should be, and `OSError` if one is out of reach.
@@ -92,7 +91,7 @@ def take_backup(
 
 
 def versions_needed(store: StoreReader, version: int) -> list[int]:
-    """Numbers of the app's versions that are needed to run this one, and to go back from it."""
+    """Numbers of the app's versions that a cluster on `version` needs: this one, and the one before for a rollback."""
     before = persistently(lambda: version_before(store, version))
     return [before, version] if before else [version]
 
@@ -107,13 +106,13 @@ class _Backup:
         self._lock = Lock()
 
     def put(self, name: str, data: bytes) -> None:
-        """An object of the backup; any thread."""
+        """Stores an object of the backup; any thread."""
         persistently(lambda: self._target.put(object_name(self.name, name), data))
         with self._lock:
             self.entries[name] = entry_of(name, data)
 
     def copy_snapshot(self) -> Manifest:
-        """Copies the objects of the newest snapshot, whichever that is when it is done."""
+        """Copies the objects of the snapshot that is the newest at the end of the copying."""
         least: int | None = None
         fruitless = 0
         manifest = self._newest()

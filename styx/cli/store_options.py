@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from cyclopts import Parameter
 
-from styx.store.stores import STORES, USAGE, StoreKind, StoreOption, kind_of
-from styx.store.stores import parse_store_url
+from styx.store.stores import STORES, USAGE, StoreKind, StoreOption, kind_of, parse_store_url
 
 if TYPE_CHECKING:
     from styx.store.base import Store, StoreReader

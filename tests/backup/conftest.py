@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.backup.copying.FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("styx.backup.places.FIRST_PAUSE_SECONDS", 0.0)

@@ -1,4 +1,4 @@
-"""Restoring: into what, of what, and what a coordinator finds when one was interrupted."""
+"""Restoring: into which store, from which backup, with which manifest; and the coordinator that begins on it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,29 @@ from msgspec.structs import replace
 
 from styx.backup.index import Damaged, encode_index, entry_of, index_name, object_name
 from styx.backup.places import read_index
-from styx.backup.restore import Backup, check_store, restore, verify
-from styx.backup.restored import restored_manifest
+from styx.backup.restore import (
+    COUNTERS_PER_SECOND,
+    COUNTERS_SKIPPED,
+    Backup,
+    check_store,
+    counter_at,
+    restore,
+    restored_manifest,
+    verify,
+)
 from styx.backup.take import take_backup
+from styx.coordinator.coordinator import Coordinator
+from styx.coordinator.events import AppendMarker, MarkerAppended, MembersFenced, TellWorker, Tick, WorkerJoined
 from styx.deployment.claim import Claim, claim, read_claim
 from styx.deployment.package_format import unseal
 from styx.deployment.versions import load_version, load_version_before, versions
 from styx.errors import ConfigurationError
 from styx.model.limits import Limits
-from styx.snapshot.manifest import MANIFEST_PREFIX, read_manifests
+from styx.protocol.messages import Recover
+from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, LogEntry, SlotBatch, replay_plan
+from styx.snapshot.manifest import MANIFEST_PREFIX, Generations, beginning, read_manifests
 from styx.store import MemoryStore
-from tests.backup.snapshots import SECRET, SLOTS, Cluster, Reader, flipped, tables
+from tests.backup.snapshots import PENDING, SECRET, SLOTS, Cluster, Reader, flipped, tables
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -211,3 +223,60 @@ def test_it_is_verified_again_while_it_is_copied(place: MemoryStore) -> None:
         restore(Reader(place), backup, store, SECRET, NOW_S)
     with pytest.raises(ConfigurationError, match="run it again"):
         claim(store, WANTED)
+
+
+def test_offsets_begin_anew_and_all_else_stays() -> None:
+    made = Cluster().snapshot(41, {"ada": b"1"})
+    restored = restored_manifest(made, NOW_S)
+    assert (restored.generation, restored.epoch, restored.app_version) == (4, 41, 3)
+    for before, after in zip(made.slots, restored.slots, strict=True):
+        assert after.objects == before.objects
+        part = after.part
+        assert (part.next_offset, part.epochs_offset, part.replies) == (0, 0, {})
+        assert (part.slot, part.stored, part.whole) == (before.part.slot, before.part.stored, before.part.whole)
+    (pending,) = restored.slots[0].part.pending
+    for field in ("tid", "timestamp_us", "payload", "sequential", "parked", "externals", "repeats"):
+        assert getattr(pending, field) == getattr(PENDING, field), field
+
+
+def test_no_transaction_id_is_given_again() -> None:
+    first = counter_at(5_000, NOW_S)
+    assert first == NOW_S * COUNTERS_PER_SECOND
+    # The cluster goes on for a day, fast, and both it and the restored one are then restored.
+    assert counter_at(5_000, NOW_S + 86_400) > first + 86_400 * (COUNTERS_PER_SECOND - 1)
+    # A clock that is wrong.
+    assert counter_at(first, 0.0) == first + COUNTERS_SKIPPED
+    # TIDs stay below the largest integer that a program with doubles only has, with 128 slots for 80 years.
+    assert counter_at(0, NOW_S + 80 * 365 * 86_400) * 128 < 2**53
+
+
+def test_a_coordinator_begins_its_next_generation_on_it() -> None:
+    manifest = restored_manifest(Cluster().snapshot(41, {"ada": b"1"}), NOW_S)
+    started = beginning([manifest], [], Generations([], 0))
+    assert (started.generation, started.manifests, started.app_version, started.unusable) == (4, [manifest], 3, [])
+    core = Coordinator(SLOTS)
+    core.step(started)
+    core.step(WorkerJoined(1))
+    assert core.step(MembersFenced(5)) == [AppendMarker(5, 41, 3)]
+    (told,) = core.step(MarkerAppended(5))
+    assert isinstance(told, TellWorker)
+    assert isinstance(told.message, Recover)
+    assert told.message.manifest == manifest
+    assert (core.epoch, core.step(Tick(1.0))) == (41, [])
+
+
+def test_the_next_coordinator_begins_on_it_too_before_there_is_another_snapshot() -> None:
+    manifest = restored_manifest(Cluster().snapshot(41, {"ada": b"1"}), NOW_S)
+    marker = GenerationMarker(5, 41, 3)
+    started = beginning([manifest], [], Generations([(0, marker)], 5))
+    assert (started.generation, started.manifests, started.app_version, started.unusable) == (5, [manifest], 3, [])
+    core = Coordinator(SLOTS)
+    core.step(started)
+    core.step(WorkerJoined(1))
+    assert core.step(MembersFenced(6)) == [AppendMarker(6, 41, 3)]
+    records: list[LogEntry] = [
+        marker,
+        EpochRecord(5, 42, manifest.counter, [SlotBatch(slot, 0, 1, 1) for slot in range(SLOTS)]),
+    ]
+    (plan,) = replay_plan(records, SLOTS, manifest.epoch, manifest.generation, 6)
+    assert (plan.epoch, plan.counter) == (42, manifest.counter)

@@ -52,7 +52,7 @@ def test_a_backup_has_what_the_snapshot_needs_and_nothing_else(cluster: Cluster)
 
 
 def test_it_goes_on_with_the_next_snapshot_when_objects_go(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.backup.copying.COPIES_AT_ONCE", 1)
+    monkeypatch.setattr("styx.backup.places.COPIES_AT_ONCE", 1)
     place, epoch, reads = MemoryStore(), 4, 0
 
     def snapshots(name: str) -> None:
@@ -85,7 +85,7 @@ def tables_of_backup(place: StoreReader, name: str, manifest: object) -> object:
 
 
 def test_it_gives_up_when_snapshots_are_faster(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.backup.copying.COPIES_AT_ONCE", 1)
+    monkeypatch.setattr("styx.backup.places.COPIES_AT_ONCE", 1)
     epoch, reads = 4, 0
 
     def snapshots(name: str) -> None:
