@@ -25,7 +25,7 @@ from styx.gateway.arguments import ArgumentReader
 from styx.gateway.body import IncomingBody
 from styx.gateway.endpoint import RequestEndpoint
 from styx.gateway.status import result_json
-from styx.kafka.fetch import Chunk
+from styx.kafka.wire import Chunk
 from styx.messages import Request, decode_request, encode_request
 from styx.protocol.manifest import PendingTransaction
 from styx.state.slot_state import SlotState

@@ -14,7 +14,7 @@ from styx.cli.cluster_process import run_process, until_told
 from styx.cluster.identifiers import worker_producer
 from styx.cluster.worker.reply_log import QUEUED_BYTES_MAX, ReplyLog
 from styx.kafka.appender import Appender
-from styx.kafka.feed import RequestFeed
+from styx.kafka.tail import RequestFeed
 from styx.kafka.topics import topics_of
 from styx.log.base import Record
 from styx.messages import ReplyRecord, decode_request

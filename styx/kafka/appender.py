@@ -1,28 +1,27 @@
-"""Appends to the log in Kafka: never blocks, keeps the order of each partition, and says what is durable (§7).
+"""The appender: appends to the log in Kafka, in the order of each partition, with a future for each append (§7).
 
-Whatever was queued for a partition leaves as one batch as soon as the last one is acknowledged by all replicas; a lone
-append leaves at once. Never goes on after a batch whose fate is unknown.
+It never blocks. A lone append leaves at once; appends that come while a partition's batch is under way gather for the
+next batch. A batch that the broker refuses for good ends the appender, since the batch may be in the log all the same.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from styx.errors import EngineFailed
 from styx.kafka.address import KafkaAddress
-from styx.kafka.appends import RECORD_BYTES_MAX, Append, Appends, NewRecord, fail, size_of
 from styx.kafka.errors import AppendFailed, Fenced, RecordTooLarge, fences, name_of
-from styx.kafka.lane import Lane
-from styx.kafka.producer import Producer
+from styx.kafka.producer import Add, Lane, Producer
 from styx.kafka.session import KafkaSession
 from styx.kafka.transaction import ProducerIdentity, Transaction, initialize
 from styx.log.base import LogClosed, LogOverloaded
 
 QUEUED_BYTES_MAX: Final = 4096 * 1024 * 1024
-"""Appended but not yet acknowledged; `append` beyond it raises. Who appends holds back its input long before."""
+"""Appended but not yet acknowledged; `append` beyond it raises. Workers hold back their input long before."""
 APPEND_SECONDS_MAX: Final = 300.0
 """How long a partition may make no progress, Kafka being away say, before the appender gives up."""
 COMMIT_SECONDS: Final = 30.0
@@ -32,16 +31,93 @@ STOP_SECONDS_MAX: Final = 5.0
 START_SECONDS_MAX: Final = 60.0
 """How long `start` waits for Kafka to be ready."""
 WATCH_SECONDS: Final = 1.0
-"""How often age is looked at."""
+"""How often the appender looks for a stuck partition and a due commit."""
+
+RECORD_BYTES_MAX: Final = 8 * 1024 * 1024 - 4096
+"""Key, value and headers of one record: a topic's limit for a batch, without the batch's frame."""
+
+NewRecord: TypeAlias = tuple[bytes | None, bytes, list[tuple[str, bytes | None]]]
+"""Key, value, headers."""
+
+_FRAME_BYTES: Final = 32
+"""About the size of a record without contents."""
 
 _log = logging.getLogger(__name__)
 
 
-class Appender:
-    """For one event loop. `on_failure` is called at most once, on the loop; afterwards the appender is of no use.
+def size_of(record: NewRecord) -> int:
+    """Bytes of a record, its frame included, for limits."""
+    key, value, headers = record
+    size = _FRAME_BYTES + len(value) if key is None else _FRAME_BYTES + len(value) + len(key)
+    for name, content in headers:
+        size += len(name) + len(content or b"")
+    return size
 
-    With a transactional id, records stand in a transaction. With an `identity` as well, which a fence of the id gave,
-    the appender fences nobody and is fenced by the next fence.
+
+class Append:
+    """Records of `n_bytes` that belong to one future. `taken` of them are in batches; `up_to` is the number of records
+    of the last batch up to the end of the append.
+    """
+
+    __slots__ = ("future", "n_bytes", "records", "taken", "up_to")
+
+    def __init__(self, records: Sequence[NewRecord], n_bytes: int, future: asyncio.Future[int]) -> None:
+        self.records = records
+        self.n_bytes = n_bytes
+        self.future = future
+        self.taken = 0
+        self.up_to = 0
+
+
+class Appends:
+    """Appends to one partition: those that wait, and those that end in the batch under way. A `Queue` of a lane."""
+
+    __slots__ = ("_ending", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: deque[Append] = deque()
+        self._ending: list[Append] = []
+
+    def fill(self, add: Add, now_ms: int) -> int:
+        """As `Queue.fill`; an append may be spread over batches."""
+        count, waiting, ending = 0, self.waiting, self._ending
+        while waiting:
+            append = waiting[0]
+            records = append.records
+            for index in range(append.taken, len(records)):
+                record = records[index]
+                if add(count, now_ms, record[0], record[1], record[2]) is None:
+                    append.taken = index
+                    return count
+                count += 1
+            append.up_to = count
+            ending.append(append)
+            waiting.popleft()
+        return count
+
+    def acknowledged(self, first_offset: int) -> int:
+        """Resolves the appends that end in the batch; returns their bytes."""
+        ending, self._ending = self._ending, []
+        n_bytes = 0
+        for append in ending:
+            n_bytes += append.n_bytes
+            if not append.future.done():
+                append.future.set_result(first_offset + append.up_to)
+        return n_bytes
+
+    def fail(self, error: BaseException) -> None:
+        """Fails all appends, in order."""
+        failing, self._ending = [*self._ending, *self.waiting], []
+        self.waiting.clear()
+        for append in failing:
+            fail(append.future, error)
+
+
+class Appender:
+    """For one event loop. `on_failure` is called at most once, on the loop, and ends the appender.
+
+    With a transactional id, records belong to a transaction. An `identity`, from a fence of the id, makes the appender
+    the id's owner without fencing anybody, until the next fence.
     """
 
     def __init__(
@@ -74,7 +150,7 @@ class Appender:
         """Appended but not yet acknowledged, for back-pressure."""
 
     async def start(self, topics: Sequence[str] = ()) -> None:
-        """Connects; with a transactional id alone it fences its former owner. Appending to `topics` takes no look-up.
+        """Connects; with a transactional id alone it fences the id's former owner. `topics` need no look-up later.
 
         Raises `ConnectionError`, `TimeoutError`, `ConfigurationError` and `AppendFailed`.
         """
@@ -97,11 +173,11 @@ class Appender:
         self._timer = self._loop.call_later(WATCH_SECONDS, self._watch)
 
     def append(self, topic: str, partition: int, records: Sequence[NewRecord]) -> asyncio.Future[int]:
-        """Queues records, which are not to be changed any more; the future gives the offset behind the last of them,
-        once they are durable.
+        """Queues records, which must not change any more. The future gives the offset behind the last record, once all
+        are durable.
 
-        It fails with `RecordTooLarge`, or with what ended the appender. Raises `LogOverloaded`, and `ValueError`
-        without records.
+        It fails with `RecordTooLarge`, or with the error that ended the appender. Raises `LogOverloaded`, and
+        `ValueError` without records.
         """
         future: asyncio.Future[int] = self._loop.create_future()
         if not records:
@@ -148,7 +224,7 @@ class Appender:
             await self._closing
 
     def abort(self) -> None:
-        """Drops everything queued, whose futures fail, and disconnects. What is on its way may still be appended."""
+        """Drops the queue, whose futures fail, and disconnects. A batch under way may still be appended."""
         self._end(LogClosed("The appender was closed."))
 
     def _end(self, error: BaseException) -> bool:
@@ -171,7 +247,7 @@ class Appender:
 
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, EngineFailed):
-            # Whatever it is, nobody else would learn of it.
+            # An unforeseen error ends a task, and is reported here only.
             failure = AppendFailed(f"Appending failed: {type(error).__name__}: {error}")
             failure.__cause__ = error
             error = failure
@@ -211,3 +287,10 @@ class Appender:
         raise AppendFailed(
             f"{self._session} refuses records for {lane.topic}, partition {lane.partition}: {name_of(code)}"
         )
+
+
+def fail(future: asyncio.Future[int], error: BaseException) -> None:
+    """Fails a future; asyncio does not complain if only `on_failure` is listened to."""
+    if not future.done():
+        future.set_exception(error)
+        future.exception()

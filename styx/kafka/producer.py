@@ -1,49 +1,145 @@
-"""Sends what is queued in lanes: one exchange at a time with each broker, acknowledged by all replicas.
+"""The producer: sends records that are queued by partition into Kafka, acknowledged by all replicas.
 
-All that is queued in one turn of the event loop leaves together; what comes while an exchange is under way, or within
-its pause, gathers for the next one. A batch is repeated for as long as Kafka is away. One that the broker refuses for
-good is its owner's to judge: it may have been written all the same, and leaves a gap in the sequence numbers, which
-makes the broker refuse all later ones of the same identity.
+Each partition has a lane, and each lane has one batch under way at once. The batch keeps its bytes and its sequence
+numbers until its outcome is known, so that the broker recognises a repetition; then the lane builds the next one. So
+records are neither doubled, nor lost, nor reordered. A batch is repeated for as long as Kafka is away. If the broker
+refuses a batch for good, the producer's owner decides: the batch may have been written all the same. It leaves a gap in
+the sequence numbers, and the broker refuses all later batches of the same identity.
 
-Built on aiokafka's client and not on its producer, which cannot be stopped while Kafka is away.
+A broker gets one exchange at a time. Records that were queued in one turn of the event loop leave together; records
+that come while an exchange is under way, or within the pause after it, gather for the next exchange.
+
+aiokafka's own producer is not used, since it cannot be stopped while Kafka is away.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sized
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from styx.kafka.errors import NO_ERROR, AppendFailed, name_of, passes
-from styx.kafka.lane import Lane, Queue
-from styx.kafka.pacing import Pacing
 from styx.kafka.session import REQUEST_SECONDS, RETRY_SECONDS, KafkaSession
 from styx.kafka.transaction import ProducerIdentity, Transaction, initialize
 from styx.kafka.wire import Produce
 
+BATCH_BYTES_MAX: Final = 256 * 1024
+"""One batch, unless a single record is larger."""
 EXCHANGE_BYTES_MAX: Final = 512 * 1024
 """No more batches are built for an exchange that has this much, so that building one takes milliseconds."""
+PAUSE_SHARE: Final = 1 / 4
+"""The time between two exchanges, as a share of the time that the fastest of the last replies took."""
+PAUSE_SECONDS_MAX: Final = 0.05
+"""Between two exchanges."""
+EXCHANGE_BYTES_PAUSED: Final = 256 * 1024
+"""An exchange of more bytes is followed by the next one at once: it is large enough already."""
+
+Add: TypeAlias = Callable[[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]], Any]
+"""Adds a record to a batch. Takes its number in the batch, its time in ms, key, value and headers; gives None if the
+batch is full.
+"""
 
 _ALL_REPLICAS: Final = -1
+_FORMAT: Final = 2
+_NOT_COMPRESSED: Final = 0
+_SEQUENCES: Final = 2**31
 _NO_ANSWER: Final[tuple[int | None, int]] = (None, -1)
 
 _log = logging.getLogger(__name__)
 
+
+class Pacing:
+    """When the next exchange with a broker may begin: at once, unless replies take long anyway.
+
+    The costs of an exchange for client, broker and workers hardly depend on its number of records. Under load replies
+    take long, since requests queue. Then requests gather during a small part of that time, in a pause between two
+    exchanges. All of them get cheaper, and a lone request never waits.
+
+    Times are the event loop's, in seconds. `pause_s` is the present time between two exchanges.
+    """
+
+    def __init__(self) -> None:
+        self.pause_s = 0.0
+        self._next_s: dict[int | None, float] = {}
+
+    def replied_after(self, seconds: float) -> None:
+        """Takes the time from a request to its reply, of the fastest of the last replies."""
+        self.pause_s = min(seconds * PAUSE_SHARE, PAUSE_SECONDS_MAX)
+
+    def exchanged(self, node: int | None, now_s: float, n_bytes: int) -> None:
+        """An exchange of `n_bytes` with a broker begins."""
+        self._next_s[node] = now_s if n_bytes > EXCHANGE_BYTES_PAUSED else now_s + self.pause_s
+
+    def wait_s(self, node: int | None, now_s: float) -> float:
+        """The time until the next exchange with this broker may begin; 0 or less for at once."""
+        return self._next_s.get(node, now_s) - now_s
+
+
+class Queue(Protocol):
+    """A lane's records, with their owner's bookkeeping: those that wait, and those in the batch under way."""
+
+    @property
+    def waiting(self) -> Sized:
+        """Records that are in no batch yet."""
+
+    def fill(self, add: Add, now_ms: int, /) -> int:
+        """Moves records that wait into a batch, in order, until it is full; returns the number of records."""
+
+
 Q = TypeVar("Q", bound=Queue)
 
 
+class Lane(Generic[Q]):
+    """One partition's queue and the batch that is under way, None without one.
+
+    `engaged` is the producer's mark for a lane with something to send. `since_s` is the time of the last progress: a
+    batch was built or acknowledged, or the first record was queued.
+    """
+
+    __slots__ = ("_identity", "_sequence", "batch", "engaged", "partition", "queue", "since_s", "topic")
+
+    def __init__(self, topic: str, partition: int, queue: Q) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.queue = queue
+        self.batch: bytearray | None = None
+        self.engaged = False
+        self.since_s = 0.0
+        self._identity: ProducerIdentity | None = None
+        self._sequence = 0
+
+    def build(self, identity: ProducerIdentity, transactional: bool) -> bytearray | None:
+        """Makes `batch` of the records that wait, up to `BATCH_BYTES_MAX`; None if none does.
+
+        Sequence numbers begin anew with each identity.
+        """
+        if identity is not self._identity:
+            self._identity, self._sequence = identity, 0
+        builder = DefaultRecordBatchBuilder(
+            _FORMAT, _NOT_COMPRESSED, int(transactional), *identity, self._sequence, BATCH_BYTES_MAX
+        )
+        count = self.queue.fill(builder.append, int(time.time() * 1000))
+        if count:
+            self._sequence = (self._sequence + count) % _SEQUENCES
+            self.batch = builder.build()
+        return self.batch
+
+
 class Producer(Generic[Q]):
-    """For one event loop; `session` is opened, and `identity` set, before anything is queued.
+    """For one event loop. The owner opens `session`, and sets `identity`, before the first record is queued.
 
-    `acknowledged` gets a lane whose batch Kafka has, and the offset of its first record. `refused` gets one whose batch
-    is refused for good, with the broker's code; it says whether Kafka has the batch all the same, and may raise.
-    `failed` is told of an error that ends an exchange for good; then, the producer is to be stopped. `repeated` says in
-    the log what is sent again.
+    `acknowledged` gets a lane whose batch Kafka has, and the offset of its first record. `refused` gets a lane whose
+    batch the broker refuses for good, and the broker's code; it returns whether Kafka has the batch all the same, and
+    may raise. `failed` gets an error that ends an exchange for good; the owner then stops the producer. `repeated` is
+    the part of log messages about records that are sent again.
 
-    With a `transaction`, all records stand in it. An `identity` that its owner sets to None is replaced by a new one.
+    With a `transaction`, all records belong to it. If the owner sets `identity` to None, the producer gets a new one.
     """
 
     def __init__(
@@ -74,10 +170,10 @@ class Producer(Generic[Q]):
         self._troubles: set[str] = set()
 
     def engage(self, lane: Lane[Q]) -> None:
-        """Something was queued in a lane that was not engaged."""
+        """Sends from a lane that was not engaged, and has records now."""
         lane.engaged = True
         self._ready[lane] = None
-        # An exchange that is under way looks for more when it has ended.
+        # An exchange that is under way looks for more at its end.
         exchanges = self._exchanges
         if self._dispatching is None and (
             not exchanges or self._session.leader(lane.topic, lane.partition) not in exchanges
@@ -86,15 +182,15 @@ class Producer(Generic[Q]):
 
     @property
     def oldest(self) -> Lane[Q] | None:
-        """The lane whose batch is under way longest, None if none is."""
+        """The lane whose batch has been under way for longest, None without one."""
         return next(iter(self._under_way), None)
 
     def stuck(self) -> Lane[Q] | None:
-        """The lane that has got no further for longest, None if nothing is queued."""
+        """The lane without progress for longest, None if nothing is queued."""
         return min([*self._under_way, *self._ready], key=lambda lane: lane.since_s, default=None)
 
     def stood_still(self, seconds: float) -> None:
-        """The loop has not heard meanwhile what Kafka answered: nobody has waited for that."""
+        """Leaves out a time in which the loop stood still, and could not hear Kafka's answers."""
         now_s = self._loop.time()
         for lane in {*self._under_way, *self._ready}:
             lane.since_s = min(now_s, lane.since_s + seconds)
@@ -105,17 +201,17 @@ class Producer(Generic[Q]):
         self._dispatch_soon()
 
     def trouble(self, text: str, level: int = logging.INFO, repeated: str = "") -> None:
-        """Tells of it once until Kafka takes something again: there are ten attempts a second, and no end of them."""
+        """Logs a text once until Kafka takes a batch again: there may be ten attempts a second for hours."""
         if text not in self._troubles:
             self._troubles.add(text)
             _log.log(level, "%s; %s", text, repeated or self._repeated)
 
     def stop(self) -> None:
-        """Sends nothing more, and takes no notice of what is still answered."""
+        """Sends nothing more, and ignores later answers."""
         self._stopped = True
 
     async def close(self, patience_s: float = 0.0) -> None:
-        """Stops; waits so long for what is under way, and gives it up then."""
+        """Stops; waits up to `patience_s` for exchanges under way, and then gives them up."""
         self.stop()
         tasks = [*self._exchanges.values()] if self._committing is None else [self._committing]
         if tasks and patience_s:
@@ -136,7 +232,7 @@ class Producer(Generic[Q]):
         if self._commit_due:
             if self._exchanges:
                 return
-            # What failed is repeated first, and newer batches with it.
+            # Batches that failed are repeated first, and newer ones leave with them.
             if not self._under_way:
                 self._committing = self._start(self._commit(), self._committed)
                 return
@@ -172,7 +268,7 @@ class Producer(Generic[Q]):
         self._commit_due = False
 
     async def _exchange(self, node: int | None) -> None:
-        """Sends to one broker for as long as there is anything and it takes it; else ends after a pause."""
+        """Sends to one broker until nothing is left; ends after a pause if the broker does not take a batch."""
         try:
             while not self._stopped:
                 identity = self.identity or await self._identified()
@@ -203,7 +299,7 @@ class Producer(Generic[Q]):
         return self.identity
 
     def _load(self, node: int | None, identity: ProducerIdentity) -> list[Lane[Q]]:
-        """Those whose batches go into the next exchange. Others stay ready, and come first the next time."""
+        """The lanes of the next exchange. The others stay ready, and come first the next time."""
         leader, transactional, now_s = self._session.leader, self.transaction is not None, self._loop.time()
         taken, n_bytes = [], 0
         for lane in [*self._ready]:
@@ -231,7 +327,7 @@ class Producer(Generic[Q]):
         return taken
 
     async def _produce(self, node: int | None, lanes: list[Lane[Q]]) -> bool:
-        """False if the next exchange had better wait a little. Raises `ConnectionError`, and what `refused` raises."""
+        """One exchange; False if the next one should follow a pause. Raises `ConnectionError`, and as `refused`."""
         try:
             if node is None:
                 raise ConnectionError(f"{self._session}: {lanes[0].topic} has partitions without a leader")

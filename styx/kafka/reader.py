@@ -17,10 +17,10 @@ from typing import Any, Final, TypeVar
 
 from styx.kafka.address import KafkaAddress
 from styx.kafka.errors import OFFSET_OUT_OF_RANGE
-from styx.kafka.fetch import Chunk, Damaged, fetch
 from styx.kafka.offsets import END, FIRST, check, grouped, list_offsets
 from styx.kafka.session import RETRY_SECONDS, KafkaSession
 from styx.kafka.topics import TID_HEADER, Topics
+from styx.kafka.wire import Chunk, Damaged, chunks_of, fetch_request
 from styx.log.base import LogCorrupt, LogTruncated, Record, Stream
 
 READ_SECONDS_MAX: Final = 60.0
@@ -200,28 +200,24 @@ class KafkaReader:
     async def _fetch(self, topic: str, positions: dict[int, int]) -> dict[int, Chunk]:
         async def ask(session: KafkaSession) -> dict[int, Chunk]:
             by_leader = grouped(session, {(topic, partition): offset for partition, offset in positions.items()})
-            answers = await asyncio.gather(
-                *(self._fetch_from(session, node, topic, dict(topics[topic])) for node, topics in by_leader.items())
+            requests = (
+                fetch_request(
+                    topic,
+                    dict(topics[topic]),
+                    wait_ms=_WAIT_MS,
+                    bytes_max=FETCH_BYTES_MAX,
+                    partition_bytes_max=FETCH_BYTES_MAX,
+                )
+                for topics in by_leader.values()
             )
-            chunks = {partition: chunk for answer in answers for partition, chunk in answer.items()}
+            answers = await asyncio.gather(*map(session.send, by_leader, requests))
+            chunks = {partition: chunk for answer in answers for partition, chunk in chunks_of(answer).items()}
             for partition, chunk in chunks.items():
                 if chunk.code != OFFSET_OUT_OF_RANGE:
                     check(session, topic, partition, chunk.code)
             return chunks
 
         return await self._persistently(ask)
-
-    async def _fetch_from(
-        self, session: KafkaSession, node: int, topic: str, positions: dict[int, int]
-    ) -> dict[int, Chunk]:
-        return await fetch(
-            lambda request: session.send(node, request),
-            topic,
-            positions,
-            wait_ms=_WAIT_MS,
-            bytes_max=FETCH_BYTES_MAX,
-            partition_bytes_max=FETCH_BYTES_MAX,
-        )
 
     async def _persistently(self, ask: Callable[[KafkaSession], Awaitable[T]]) -> T:
         deadline = asyncio.get_running_loop().time() + READ_SECONDS_MAX

@@ -1,17 +1,19 @@
 """A connection to Kafka: aiokafka's client, with leaders, coordinators and requests, and errors as `OSError`.
 
-Everything of the log goes through it, so that one place knows the client. Nothing is repeated here: the caller knows
-whether a repetition is safe.
+All traffic of the log and its clients goes through it, and no other module knows aiokafka's client. It repeats nothing:
+the caller knows whether a repetition is safe.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+import logging
+import time
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final, TypeVar
 
 from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
-from aiokafka.conn import create_conn
+from aiokafka.conn import CloseReason, create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
     KafkaConnectionError,
@@ -23,7 +25,7 @@ from aiokafka.structs import TopicPartition
 
 from styx.errors import ConfigurationError
 from styx.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, KafkaAddress
-from styx.kafka.mended_client import mended
+from styx.transport.socket_options import set_socket_options
 
 REQUEST_SECONDS: Final = 15.0
 """One exchange with a broker; then its connection is given up."""
@@ -33,10 +35,80 @@ RETRY_SECONDS: Final = 0.1
 CLOSE_SECONDS_MAX: Final = 2.0
 """How long closing waits for a connection that is being made."""
 
+CONNECT_SECONDS: Final = 5.0
+"""How long connecting may take, a login included; then the other brokers are asked who leads."""
+REPEAT_SECONDS: Final = 30.0
+"""How long the same message is held back after it was shown."""
+
+_LOGGERS: Final = ("aiokafka", "aiokafka.conn", "aiokafka.producer.sender", "aiokafka.consumer.fetcher")
 _UNKNOWN_LEADER: Final = -1
 _NOT_LET_IN: Final = (AuthenticationFailedError, SaslAuthenticationFailed, UnsupportedSaslMechanismError)
 
 T = TypeVar("T")
+
+
+class Repeated(logging.Filter):
+    """Holds back messages that were shown a short while ago, whatever their arguments.
+
+    Remembers one time for each message text of the source.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._shown: dict[tuple[int, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        key = record.levelno, str(record.msg)
+        now = self._clock()
+        if now - self._shown.get(key, -REPEAT_SECONDS) < REPEAT_SECONDS:
+            return False
+        self._shown[key] = now
+        return True
+
+
+_repeated: Final = Repeated()
+
+
+class MendedClient(AIOKafkaClient):  # type: ignore[misc] # aiokafka has no types
+    """aiokafka's client, with corrections for connections that end: it would hang, wait for minutes, or fill the log.
+
+    - aiokafka writes to a connection that is closed, if it has not noticed yet. uvloop raises `RuntimeError` there,
+      where asyncio only warns, and aiokafka expects `OSError`: the task that looks up leaders would end, and its
+      callers would wait for good (aio-libs/aiokafka#1038). Here a connection that the kernel has closed is none.
+    - aiokafka waits for a broker that vanished without a word, after a power cut say, as long as for a slow broker, and
+      as long again to connect, while others wait. Here the kernel's keepalive ends such a connection, and connecting
+      takes at most `CONNECT_SECONDS`. A broker that is only slow is still waited for.
+    - aiokafka logs each attempt to connect, dozens a second while a broker is away. Here a text is held back for
+      `REPEAT_SECONDS`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(_repeated)
+
+    async def _get_conn(self, node_id: Any, *, group: ConnectionGroup = ConnectionGroup.DEFAULT, **options: Any) -> Any:
+        known = self._conns.get((node_id, group))
+        if known is not None and known.connected():
+            connection = known
+        else:
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    connection = await super()._get_conn(node_id, group=group, **options)
+            except TimeoutError:
+                # As for every other broker that cannot be reached.
+                self.force_metadata_update()
+                return None
+        writer = None if connection is None else connection._writer
+        if writer is None:
+            return connection
+        if writer.transport.is_closing():
+            connection.close(reason=CloseReason.CONNECTION_BROKEN)
+            return None
+        if connection is not known:
+            set_socket_options(writer.transport.get_extra_info("socket"))
+        return connection
 
 
 class KafkaSession:
@@ -44,13 +116,11 @@ class KafkaSession:
 
     def __init__(self, address: KafkaAddress | str) -> None:
         self.address = KafkaAddress(address) if isinstance(address, str) else address
-        self._client = mended(
-            AIOKafkaClient(
-                **self.address.options(),
-                client_id="styx",
-                request_timeout_ms=int(REQUEST_SECONDS * 1000),
-                retry_backoff_ms=int(RETRY_SECONDS * 1000),
-            )
+        self._client = MendedClient(
+            **self.address.options(),
+            client_id="styx",
+            request_timeout_ms=int(REQUEST_SECONDS * 1000),
+            retry_backoff_ms=int(RETRY_SECONDS * 1000),
         )
         self._connecting: set[asyncio.Task[Any]] = set()
 
@@ -96,17 +166,25 @@ class KafkaSession:
         node: int | None = self._client.cluster.leader_for_partition(TopicPartition(topic, partition))
         return None if node == _UNKNOWN_LEADER else node
 
-    async def send(self, node: int, request: Any) -> Any:
-        """The broker's answer. Raises `ConnectionError`; it may have acted on the request all the same."""
-        return await self._send(node, request, ConnectionGroup.DEFAULT)
+    async def send(self, node: int, request: Any, *, apart: bool = False) -> Any:
+        """The broker's answer. `apart` takes a second connection, whose requests do not wait for those on the first.
+
+        Raises `ConnectionError`; the broker may have acted on the request all the same.
+        """
+        group = ConnectionGroup.COORDINATION if apart else ConnectionGroup.DEFAULT
+        try:
+            connection = self._client._conns.get((node, group))
+            connected = connection is not None and connection.connected()
+            # As a rule it is: then there is nothing to wait for, and no task to be made for it.
+            if not connected and not await self._to_its_end(self._client.ready(node, group=group)):
+                raise ConnectionError(f"{self}, broker {node} cannot be reached")
+            return await self._client.send(node, request, group=group)
+        except KafkaError as error:
+            raise ConnectionError(f"{self}, broker {node}: {error}") from None
 
     async def send_anywhere(self, request: Any) -> Any:
         """As `send`, to any broker."""
         return await self.send(self._any_broker(), request)
-
-    async def send_coordinator(self, node: int, request: Any) -> Any:
-        """As `send`, on a connection of its own: a request there does not wait for those on the other one."""
-        return await self._send(node, request, ConnectionGroup.COORDINATION)
 
     async def transaction_coordinator(self, transactional_id: str) -> int | None:
         """The broker in charge of it, None while there is none.
@@ -143,17 +221,6 @@ class KafkaSession:
             except (OSError, KafkaError):
                 continue
             await connection.close()
-
-    async def _send(self, node: int, request: Any, group: ConnectionGroup) -> Any:
-        try:
-            connection = self._client._conns.get((node, group))
-            connected = connection is not None and connection.connected()
-            # As a rule it is: then there is nothing to wait for, and no task to be made for it.
-            if not connected and not await self._to_its_end(self._client.ready(node, group=group)):
-                raise ConnectionError(f"{self}, broker {node} cannot be reached")
-            return await self._client.send(node, request, group=group)
-        except KafkaError as error:
-            raise ConnectionError(f"{self}, broker {node}: {error}") from None
 
     async def _to_its_end(self, connecting: Coroutine[Any, Any, T]) -> T:
         """aiokafka loses sight of a connection if it is cancelled while it makes it; so only the waiting is."""

@@ -2,6 +2,8 @@
 
 No record of an assignment is delivered after the next assignment, and none of a partition while it is paused. The tail
 waits for an unreachable broker, for as long as it takes. Offsets are stored nowhere.
+
+A worker reads its requests with a tail (`RequestFeed`, §5.1): a slot is a partition of the requests topic.
 """
 
 from __future__ import annotations
@@ -13,34 +15,41 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from styx.errors import EngineFailed
+from styx.kafka.address import KafkaAddress
 from styx.kafka.errors import OFFSET_OUT_OF_RANGE
-from styx.kafka.fetch import Chunk, fetch
 from styx.kafka.offsets import END, FIRST, check, list_offsets
 from styx.kafka.session import RETRY_SECONDS, KafkaSession
+from styx.kafka.wire import Chunk, Damaged, chunks_of, fetch_request
+from styx.log.base import LogCorrupt, LogTruncated, Record, Stream
 
 FETCH_BYTES_MAX: Final = 1024 * 1024
-"""One answer, unless a single record is larger: so that taking it apart holds up the loop for milliseconds."""
+"""One answer, unless a single record is larger, so that decoding it holds up the loop for milliseconds."""
+SLOT_BYTES_MAX: Final = 256 * 1024
+"""One slot's part of an answer for a `RequestFeed`."""
 WAIT_MS: Final = 500
-"""How long a broker holds a request while there is nothing new; it answers at once when there is."""
+"""How long a broker holds a fetch without new records; it answers at once when a record comes."""
 WAIT_PAUSED_MS: Final = 10
-"""The same while a partition is paused: one that is resumed meanwhile is part of the next request only."""
+"""The same while a partition is paused, since a partition that is resumed takes part in the next fetch only."""
 PAUSE_SECONDS_MIN: Final = 0.001
-"""A shorter pause between two requests would cost more than it saves."""
+"""A shorter pause between two fetches would cost more than it saves."""
 AWAY_SECONDS_MAX: Final = 1.0
 """Between two attempts to reach a broker that is away, at most."""
 
+Deliver = Callable[[dict[int, list[Record]]], None]
+
 _NOBODY: Final = -1
-"""Stands for the leader of partitions that have none now."""
+"""The leader of partitions without a leader."""
 
 _log = logging.getLogger(__name__)
 
 
 class Tail(ABC):
-    """For one event loop; `session` is open before anything is assigned. `what` names the records in the log.
+    """For one event loop; `session` is open before the first assignment. `what` names the records in log messages.
 
-    `partition_bytes_max` is one partition's part of an answer. `pause_s` says, after a delivery, how long nothing needs
-    to be fetched. What `passing` names is waited for, like a broker that is away; any other error ends reading, and
-    `_failed` is told, once.
+    `partition_bytes_max` is one partition's part of an answer. `pause_s` gives, after a delivery, the seconds without
+    need for a fetch. After an error of `passing` the tail waits, as for a broker that is away; any other error ends
+    reading, and `_failed` is told, once.
     """
 
     def __init__(
@@ -67,28 +76,28 @@ class Tail(ABC):
         self._second_connection = False
         self._away_since_s: dict[int, float] = {}
         self._turn_s = 0.0
-        """When a fetch began last."""
+        """The start of the last fetch."""
 
     @abstractmethod
     async def _take(self, chunks: dict[int, Chunk]) -> None:
-        """Takes what came of partitions at their positions, and moves these."""
+        """Takes chunks of partitions at their positions, and moves the positions."""
 
     @abstractmethod
     def _outside(self, partition: int, first: int, end: int) -> None:
-        """A partition reaches from `first` to `end`, without its position: moves that, or raises."""
+        """Handles a position outside of its partition, which reaches from `first` to `end`: moves it, or raises."""
 
     @abstractmethod
     def _failed(self, error: BaseException) -> None:
-        """Nothing is read any more."""
+        """Learns of the error that ended reading."""
 
     def assign(self, offsets: Mapping[int, int]) -> None:
-        """From now on these partitions, each from its offset, none paused; nothing else is delivered any more."""
+        """Reads these partitions from now on, each from its offset, none paused, and no others."""
         self._positions = dict(offsets)
         self._ends = {}
         self._paused.clear()
         self._give_up()
-        # The broker holds the request that was just given up, and would answer the next one on its connection later.
-        # The second connection comes first, so that what is sent on the other one does not wait for a fetch.
+        # The broker still holds the fetch that was just given up, and answers requests of one connection in order.
+        # The second connection comes first, since other requests are sent on the first one.
         self._second_connection = not self._second_connection
         self._poll_all()
 
@@ -101,16 +110,16 @@ class Tail(ABC):
         self._poll_all()
 
     def lag(self) -> dict[int, int]:
-        """By partition: offsets between what was delivered and its end, as it was last heard of."""
+        """By partition: the offsets from the last delivery to the partition's end, as last known."""
         return {each: max(0, self._ends.get(each, offset) - offset) for each, offset in self._positions.items()}
 
     @property
     def away(self) -> bool:
-        """A broker that it reads from does not answer, and is waited for."""
+        """Whether a broker that it reads from does not answer now."""
         return bool(self._away_since_s)
 
     async def stop(self) -> None:
-        """Delivers nothing any more."""
+        """Stops reading; no delivery follows."""
         self._positions = {}
         self._give_up()
         await asyncio.gather(*self._polls.values(), return_exceptions=True)
@@ -140,7 +149,7 @@ class Tail(ABC):
         return _NOBODY if leader is None else leader
 
     async def _poll(self, leader: int) -> None:
-        """Fetches from one broker for as long as it has anything to ask it."""
+        """Fetches from one broker until it leads no partition to read."""
         while wanted := self._wanted(leader):
             self._turn_s = self._loop.time()
             try:
@@ -163,18 +172,17 @@ class Tail(ABC):
         session = self._session
         if leader == _NOBODY:
             raise ConnectionError(f"{session}: {self._topic} has partitions without a leader")
-        send = session.send_coordinator if self._second_connection else session.send
-        chunks = await fetch(
-            lambda request: send(leader, request),
+        request = fetch_request(
             self._topic,
             wanted,
             wait_ms=WAIT_PAUSED_MS if self._paused else WAIT_MS,
             bytes_max=FETCH_BYTES_MAX,
             partition_bytes_max=self._partition_bytes_max,
         )
+        answer = await session.send(leader, request, apart=self._second_connection)
         refused, came = [], {}
-        for partition, chunk in chunks.items():
-            # Meanwhile: paused, or fetched from the next leader already.
+        for partition, chunk in chunks_of(answer).items():
+            # Meanwhile paused, or fetched from the next leader.
             if partition in self._paused or self._positions[partition] != wanted[partition]:
                 continue
             if chunk.code:
@@ -193,12 +201,12 @@ class Tail(ABC):
         self._answers(leader)
 
     def _move(self, partition: int, offset: int) -> None:
-        """Puts a position at the end of the dictionary: who had no room in this answer comes first in the next one."""
+        """Puts a position at the end: partitions that had no room in this answer come first in the next one."""
         del self._positions[partition]
         self._positions[partition] = offset
 
     async def _look_for(self, partition: int, offset: int) -> None:
-        """The offset may be there after all: a new leader may not have known it yet. Raises `ConnectionError` then."""
+        """Looks again, since a new leader may not know the offset yet. Raises `ConnectionError` in that case."""
         key = self._topic, partition
         first = (await list_offsets(self._session, [key], FIRST))[key]
         end = (await list_offsets(self._session, [key], END))[key]
@@ -215,7 +223,76 @@ class Tail(ABC):
         await self._session.refresh()
 
     def _answers(self, leader: int) -> None:
-        """Its partitions had no leader, perhaps, before they had this one."""
+        # The leader's partitions may have had no leader before.
         since_s = [self._away_since_s.pop(each) for each in (leader, _NOBODY) if each in self._away_since_s]
         if since_s and not self._away_since_s:
             _log.warning("%s answers again after %.1f s", self._session, self._loop.time() - min(since_s))
+
+
+class RequestFeed(Tail):
+    """A worker's requests, without a gap, for one event loop: it calls `deliver` and, at most once, `on_failure` there.
+
+    `pause_s` gives, after a delivery, the seconds for which the worker needs no more requests: a fetch for each arrival
+    would keep both sides busy with small answers.
+    """
+
+    def __init__(
+        self,
+        address: KafkaAddress | str,
+        topic: str,
+        *,
+        deliver: Deliver,
+        on_failure: Callable[[BaseException], None],
+        pause_s: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        session = KafkaSession(address)
+        super().__init__(session, topic, "requests", partition_bytes_max=SLOT_BYTES_MAX, pause_s=pause_s)
+        self._deliver = deliver
+        self._on_failure = on_failure
+
+    async def start(self) -> None:
+        """Connects. Raises `ConnectionError` and `ConfigurationError`."""
+        try:
+            await self._session.open([self._topic])
+        except BaseException:
+            await self._session.close()
+            raise
+
+    async def stop(self) -> None:
+        """Stops reading, and disconnects."""
+        await super().stop()
+        await self._session.close()
+
+    async def _take(self, chunks: dict[int, Chunk]) -> None:
+        arrived = {slot: arrivals for slot, chunk in chunks.items() if (arrivals := self._arrivals(slot, chunk))}
+        if arrived:
+            self._deliver(arrived)
+
+    def _arrivals(self, slot: int, chunk: Chunk) -> list[Record]:
+        position = self._positions[slot]
+        try:
+            arrivals = [
+                Record(record.offset, record.timestamp * 1000, record.value or b"")
+                for record in chunk.records(position)
+            ]
+        except Damaged as damage:
+            raise self._corrupt(slot, str(damage)) from None
+        self._move(slot, chunk.next_offset(position))
+        return arrivals
+
+    def _outside(self, slot: int, first: int, end: int) -> None:
+        offset = self._positions[slot]
+        if offset < first:
+            raise LogTruncated(f"{self._topic}, partition {slot} begins at offset {first}, not {offset}.")
+        raise self._corrupt(slot, f"it ends at offset {end}, but records before offset {offset} are known")
+
+    def _corrupt(self, slot: int, problem: str) -> LogCorrupt:
+        offset = self._positions[slot]
+        return LogCorrupt(problem, file=self._topic, stream=Stream.REQUESTS, partition=slot, offset=offset)
+
+    def _failed(self, error: BaseException) -> None:
+        if not isinstance(error, (EngineFailed, LogTruncated)):
+            failure = EngineFailed(f"Reading requests failed: {type(error).__name__}: {error}")
+            failure.__cause__ = error
+            error = failure
+        self._on_failure(error)

@@ -140,7 +140,7 @@ class Coordinator:
                 if self._node is None:
                     self._node = await self._session.transaction_coordinator(self._transactional_id)
                 if self._node is not None:
-                    return await self._session.send_coordinator(self._node, request)
+                    return await self._session.send(self._node, request, apart=True)
             except ConnectionError:
                 self._node = None
             await asyncio.sleep(RETRY_SECONDS)

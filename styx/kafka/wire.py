@@ -1,19 +1,24 @@
-"""Fetch and produce requests, written and read as the bytes they are on the wire.
+"""Kafka's wire format: produce and fetch requests, their replies, and the records that a fetch brings.
 
-aiokafka interprets a schema for each field of each request, which costs several times as much as the rest of an
-exchange. One version of each is known here, from Kafka 2.1 on; a broker without that version gets aiokafka's own
-requests. Records are opaque.
+Requests are written, and replies read, as bytes: aiokafka interprets a schema for each field of each request, which
+costs several times as much as the rest of an exchange. One version of each request is known here, from Kafka 2.1 on; a
+broker without that version gets aiokafka's own requests.
+
+Records come as soon as they are replicated, whether their transaction is committed or not. Control records are left
+out, and leave gaps in the offsets. So are strangers' records, where only the engine appends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from struct import Struct
 from typing import Any, Final, NamedTuple, TypeVar
 
+from aiokafka.errors import CorruptRecordException
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.protocol.produce import ProduceRequest
+from aiokafka.record.memory_records import MemoryRecords
 
 P = TypeVar("P")
 
@@ -28,6 +33,7 @@ _ANSWERED_PARTITION: Final = Struct(">ihqqqi")  # partition, error, end, stable 
 _ABORTED_BYTES: Final = 16
 _PRODUCE: Final = Struct(">hii")  # replicas that acknowledge, timeout, topics
 _PRODUCED_PARTITION: Final = Struct(">ihqqq")  # partition, error, offset, time, log's start
+_READ_UNCOMMITTED: Final = 0
 _SHORT: Final = Struct(">h")
 _INT: Final = Struct(">i")
 _TWO_INTS: Final = Struct(">ii")
@@ -38,7 +44,7 @@ class _Header(NamedTuple):
 
 
 class _Bytes:
-    """Something that aiokafka encodes."""
+    """Encoded bytes, for aiokafka's connection, which calls `encode`."""
 
     __slots__ = ("_data",)
 
@@ -136,7 +142,7 @@ def _counted(text: str) -> bytes:
 
 
 def _topics(data: bytes, at: int, count: int, read: Callable[[bytes, int], tuple[P, int]]) -> list[tuple[str, list[P]]]:
-    """By name, what `read` makes of each partition from some place on; it also tells the place behind."""
+    """By name, each partition's fields. `read` takes the data and a place; it gives the fields and the place behind."""
     topics = []
     for _ in range(count):
         (length,) = _SHORT.unpack_from(data, at)
@@ -164,3 +170,108 @@ def _fetched_partition(data: bytes, at: int) -> tuple[tuple[int, int, int, bytes
 def _produced_partition(data: bytes, at: int) -> tuple[tuple[int, int, int], int]:
     partition, code, offset, _, _ = _PRODUCED_PARTITION.unpack_from(data, at)
     return (partition, code, offset), at + _PRODUCED_PARTITION.size
+
+
+class Damaged(Exception):
+    """A batch does not fit its checksum, or cannot be decoded."""
+
+
+class Unreadable(NamedTuple):
+    """Stands for a stranger's record that cannot be decoded, or has the offset of another record."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+class Chunk(NamedTuple):
+    """Fetched bytes of one partition. `end` is the offset behind its last record; `code` is 0 or the broker's error."""
+
+    code: int
+    end: int
+    data: bytes
+
+    def next_offset(self, position: int) -> int:
+        """The offset of the next fetch, behind all records and control records of the chunk."""
+        batches = MemoryRecords(self.data)
+        while batches.has_next():
+            position = max(position, batches.next_batch().next_offset)
+        return position
+
+    def records(self, position: int, stranger: Callable[[int], None] | None = None) -> Iterator[Any]:
+        """aiokafka's records from `position` on, verified, each offset once. Raises `Damaged`.
+
+        With `stranger`, only records of transactions, which all records of the engine are; `stranger` gets the offset
+        of each other record, and none of these is decoded. Without it, anybody may have appended. Brokers check neither
+        headers nor offsets within a batch, so the rest of a batch from its first disordered record on is `Unreadable`.
+        """
+        for batch in self._batches():
+            following, end = batch.base_offset, batch.next_offset
+            if stranger is not None and not batch.is_transactional:
+                for offset in range(max(position, following), end):
+                    stranger(offset)
+                continue
+            try:
+                for record in batch:
+                    offset = record.offset
+                    if not following <= offset < end:
+                        raise Damaged(f"the batch at offset {batch.base_offset} has a record at offset {offset}")
+                    following = offset + 1
+                    # A batch comes whole, whatever the offset asked for.
+                    if offset >= position:
+                        yield record
+            except Exception as error:  # noqa: BLE001 - whatever its bytes make of aiokafka's reader
+                if stranger is not None:
+                    raise Damaged(str(error)) from None
+                for offset in range(max(position, following), end):
+                    yield Unreadable(offset, batch.max_timestamp)
+
+    def behind_damage(self, position: int) -> int:
+        """The offset behind the damaged batch at `position`; the next offset if the batch's length is not credible."""
+        try:
+            batches = MemoryRecords(self.data)
+            while batches.has_next():
+                batch = batches.next_batch()
+                behind: int = batch.next_offset
+                if behind > position and batch.is_control_batch and batch.validate_crc():
+                    position = behind
+                elif behind > position:
+                    return behind if behind <= self.end else position + 1
+        except Exception:  # noqa: BLE001 - whatever a damaged batch makes of its reader
+            return position + 1
+        return position + 1
+
+    def _batches(self) -> Iterator[Any]:
+        """Whole batches, verified, without control batches. Raises `Damaged`."""
+        batches = MemoryRecords(self.data)
+        try:
+            while batches.has_next():
+                batch = batches.next_batch()
+                if not batch.validate_crc():
+                    raise Damaged(f"the checksum of the batch at offset {batch.base_offset} is wrong")
+                if not batch.is_control_batch:
+                    yield batch
+        except CorruptRecordException as error:
+            raise Damaged(str(error)) from None
+
+
+def fetch_request(
+    topic: str, positions: Mapping[int, int], *, wait_ms: int, bytes_max: int, partition_bytes_max: int
+) -> Fetch:
+    """Asks for the records of partitions from their positions on; a broker looks at the first of `positions` first.
+
+    The broker waits up to `wait_ms` for a first record.
+    """
+    wanted = [(partition, offset, partition_bytes_max) for partition, offset in positions.items()]
+    return Fetch(wait_ms, 1, bytes_max, _READ_UNCOMMITTED, [(topic, wanted)])
+
+
+def chunks_of(answer: Any) -> dict[int, Chunk]:
+    """The chunk of each partition in the reply to a `fetch_request`."""
+    return {
+        entry[0]: Chunk(code=entry[1], end=entry[2], data=entry[-1] or b"")
+        for _, partitions in answer.topics
+        for entry in partitions
+    }

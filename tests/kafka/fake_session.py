@@ -44,7 +44,7 @@ class FakeSession:
     async def send_anywhere(self, request: Any) -> Any:
         return SimpleNamespace(error_code=0, producer_id=7, producer_epoch=0)
 
-    async def send(self, node: int, request: Any) -> Any:
+    async def send(self, node: int, request: Any, *, apart: bool = False) -> Any:
         sent = [(topic, partition, bytes(data)) for topic, entries in request._topics for partition, data in entries]
         self.requests.append(sent)
         code = self.codes.popleft() if self.codes else 0

@@ -131,10 +131,9 @@ def _put_to_sleep(appender: Appender) -> asyncio.Event:
     awake = asyncio.Event()
     session = appender._session
 
-    async def late(send: Callable[[int, Any], Awaitable[Any]], node: int, request: Any) -> Any:
+    async def late(send: Callable[..., Awaitable[Any]], node: int, request: Any, **options: Any) -> Any:
         await awake.wait()
-        return await send(node, request)
+        return await send(node, request, **options)
 
     session.send = partial(late, session.send)  # type: ignore[method-assign]
-    session.send_coordinator = partial(late, session.send_coordinator)  # type: ignore[method-assign]
     return awake

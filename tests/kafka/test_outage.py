@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from styx.kafka.appender import Appender
-from styx.kafka.feed import RequestFeed
 from styx.kafka.reader import KafkaReader
+from styx.kafka.tail import RequestFeed
 from styx.kafka.topics import Topics
 from styx.kafka.transaction import fence
 from styx.log.base import Record, Stream

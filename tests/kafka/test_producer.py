@@ -1,4 +1,4 @@
-"""When a producer commits its transaction, and what it sends meanwhile; who sends what another broker leads."""
+"""What goes into a partition's next batch; when exchanges and commits begin, and what they wait for."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any, cast
 
 import pytest
 from aiokafka.protocol.transaction import AddPartitionsToTxnRequest, EndTxnRequest
+from aiokafka.record.memory_records import MemoryRecords
 
+from styx.client.kafka.sender import Requests
 from styx.kafka import producer as producer_module
-from styx.kafka.appends import Append, Appends
-from styx.kafka.lane import Lane
-from styx.kafka.producer import Producer
+from styx.kafka.appender import Append, Appends
+from styx.kafka.producer import EXCHANGE_BYTES_PAUSED, PAUSE_SECONDS_MAX, PAUSE_SHARE, Lane, Pacing, Producer
 from styx.kafka.session import KafkaSession
 from styx.kafka.transaction import ProducerIdentity, Transaction
-from tests.client.kafka.fake_session import FakeSession, turns
+from tests.client.kafka.fake_session import FakeSession, future_of, turns, waiter
+from tests.kafka.blocking import record
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +39,9 @@ class Coordinated(FakeSession):
     async def transaction_coordinator(self, transactional_id: str) -> int:
         return 5
 
-    async def send_coordinator(self, node: int, request: Any) -> Any:
+    async def send(self, node: int, request: Any, *, apart: bool = False) -> Any:
+        if not apart:
+            return await super().send(node, request)
         if isinstance(request, EndTxnRequest):
             self.told.append("commit")
             await self.committed.wait()
@@ -185,3 +189,120 @@ async def test_a_producer_that_has_stopped_takes_no_notice_of_an_answer(session:
     session.exchanges[0].acknowledge()
     await turns()
     assert not future.done()
+
+
+def requests() -> Lane[Requests]:
+    return Lane("requests", 0, Requests())
+
+
+def built(lane: Lane[Requests], identity: ProducerIdentity = IDENTITY) -> list[bytes]:
+    batch = lane.build(identity, False)
+    assert batch is lane.batch
+    return [] if batch is None else [record.value for record in MemoryRecords(bytes(batch)).next_batch()]
+
+
+def acknowledge(lane: Lane[Requests]) -> None:
+    lane.batch = None
+    lane.queue.sent = []
+
+
+async def test_a_full_batch_leaves_the_rest_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producer_module, "BATCH_BYTES_MAX", 200)
+    lane = requests()
+    large = waiter(bytes(300))
+    lane.queue.waiting += [waiter(b"a" * 50), waiter(b"b" * 50), waiter(b"c" * 50), large]
+    assert built(lane) == [b"a" * 50, b"b" * 50]
+    acknowledge(lane)
+    assert built(lane) == [b"c" * 50]
+    acknowledge(lane)
+    # One that is larger than a batch has one for itself.
+    assert built(lane) == [large.payload]
+    acknowledge(lane)
+    assert not lane.queue.waiting
+
+
+async def test_nobody_waits_for_it_any_more() -> None:
+    lane = requests()
+    cancelled, wanted = waiter(b"cancelled"), waiter(b"wanted")
+    lane.queue.waiting += [cancelled, wanted]
+    future_of(cancelled).cancel()
+    assert built(lane) == [b"wanted"]
+    acknowledge(lane)
+    lane.queue.waiting.append(cancelled)
+    assert built(lane) == []
+    assert lane.batch is None
+
+
+async def test_what_may_be_repeated_comes_first() -> None:
+    lane = requests()
+    lane.queue.waiting += [waiter(b"a", repeatable=True), waiter(b"b"), waiter(b"c", repeatable=True)]
+    built(lane)
+    lane.queue.waiting.append(waiter(b"d"))
+    lane.queue.lost()
+    lane.batch = None
+    assert built(lane, ProducerIdentity(8, 0)) == [b"a", b"c", b"d"]
+
+
+async def test_sequence_numbers_begin_anew_with_each_identity() -> None:
+    lane = requests()
+    numbers = []
+    for identity in (IDENTITY, IDENTITY, ProducerIdentity(8, 0), ProducerIdentity(8, 0)):
+        lane.queue.waiting += [waiter(b"a"), waiter(b"b")]
+        batch = MemoryRecords(bytes(lane.build(identity, False) or b"")).next_batch()
+        numbers.append((batch.producer_id, batch.base_sequence))
+        acknowledge(lane)
+    assert numbers == [(7, 0), (7, 2), (8, 0), (8, 0)], "another object is another identity"
+
+
+async def test_an_append_that_is_spread_over_batches_ends_with_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producer_module, "BATCH_BYTES_MAX", 200)
+    lane = Lane("epochs", 0, Appends())
+    future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    lane.queue.waiting.append(Append([record(number) for number in range(20)], 700, future))
+    offset = released = batches = 0
+    while lane.queue.waiting:
+        assert not future.done()
+        batch = MemoryRecords(bytes(lane.build(IDENTITY, True) or b"")).next_batch()
+        assert batch.is_transactional
+        released += lane.queue.acknowledged(offset)
+        offset, batches = offset + len(list(batch)), batches + 1
+    assert (future.result(), released) == (20, 700)
+    assert batches > 2
+
+
+def test_nothing_waits_before_there_is_a_reply() -> None:
+    pacing = Pacing()
+    pacing.exchanged(0, 10.0, 100)
+    assert pacing.wait_s(0, 10.0) <= 0
+
+
+def test_the_pause_is_a_share_of_what_replies_take() -> None:
+    pacing = Pacing()
+    pacing.replied_after(0.1)
+    assert pacing.wait_s(0, 10.0) <= 0
+    pacing.exchanged(0, 10.0, 100)
+    assert abs(pacing.wait_s(0, 10.0) - 0.1 * PAUSE_SHARE) < 1e-9
+    assert pacing.wait_s(0, 10.1) <= 0
+    assert pacing.wait_s(1, 10.0) <= 0  # another broker
+
+
+def test_who_sends_one_request_after_the_other_never_waits() -> None:
+    pacing, now_s = Pacing(), 10.0
+    for _ in range(5):
+        assert pacing.wait_s(0, now_s) <= 0
+        pacing.exchanged(0, now_s, 100)
+        now_s += 0.005
+        pacing.replied_after(0.005)
+
+
+def test_the_pause_has_an_end() -> None:
+    pacing = Pacing()
+    pacing.replied_after(60.0)
+    assert pacing.pause_s == PAUSE_SECONDS_MAX
+
+
+def test_a_large_exchange_is_followed_by_the_next_one_at_once() -> None:
+    pacing = Pacing()
+    pacing.replied_after(1.0)
+    pacing.exchanged(0, 10.0, EXCHANGE_BYTES_PAUSED + 1)
+    assert pacing.wait_s(0, 10.0) <= 0

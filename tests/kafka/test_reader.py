@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from styx.kafka.appender import Appender
-from styx.kafka.fetch import Chunk, Damaged
 from styx.kafka.offsets import LogEnds
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import Topics
+from styx.kafka.wire import Chunk, Damaged
 from styx.log.base import LogCorrupt, LogTruncated, Stream
 from tests.kafka.blocking import in_thread, numbers, read_all, record, records
 from tests.kafka.conftest import N_SLOTS
@@ -52,7 +52,7 @@ async def test_many_fetches_give_every_record_once(
     appender: Appender, reader: KafkaReader, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("styx.kafka.reader.FETCH_BYTES_MAX", 2000)
-    monkeypatch.setattr("styx.kafka.lane.BATCH_BYTES_MAX", 700)
+    monkeypatch.setattr("styx.kafka.producer.BATCH_BYTES_MAX", 700)
     for partition in (0, 1):
         await appender.append(topics.replies, partition, records(range(1000)))
     assert numbers(await read_all(reader, Stream.REPLIES, 0, 3)) == list(range(3, 1000))

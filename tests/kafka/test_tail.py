@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -10,14 +12,17 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from styx.errors import EngineFailed
 from styx.kafka import tail as tail_module
-from styx.kafka.fetch import Chunk
 from styx.kafka.session import KafkaSession
-from styx.kafka.tail import Tail
+from styx.kafka.tail import RequestFeed, Tail
+from styx.kafka.wire import Chunk
+from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_session import FakeSession, turns
 
 pytestmark = pytest.mark.anyio
 
 NOT_ALLOWED = 29
+N_SLOTS = 3
+ROUNDS = 4
 
 
 def batch(first: int) -> bytes:
@@ -35,13 +40,9 @@ class Looked(FakeSession):
         super().__init__()
         self.connections: list[str] = []
 
-    async def send(self, node: int, request: Any) -> Any:
-        self.connections.append("first")
-        return await super().send_coordinator(node, request)
-
-    async def send_coordinator(self, node: int, request: Any) -> Any:
-        self.connections.append("second")
-        return await super().send_coordinator(node, request)
+    async def send(self, node: int, request: Any, *, apart: bool = False) -> Any:
+        self.connections.append("second" if apart else "first")
+        return await super().send(node, request)
 
     def leader(self, topic: str, partition: int) -> int | None:
         self.looks += 1
@@ -126,3 +127,45 @@ async def test_nothing_is_delivered_after_a_failure(session: Looked, tail: Taken
     assert tail.taken == []
     assert not tail.lag()
     assert session.fetched.qsize() == 1, "the other fetch was given up"
+
+
+class Crowded:
+    """A broker with so much of every slot that an answer has room only for the one that is asked for first."""
+
+    def __init__(self) -> None:
+        self.first: list[int] = []
+        self.enough = asyncio.Event()
+
+    async def open(self, topics: object = ()) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    def leader(self, topic: str, partition: int) -> int:
+        return 1
+
+    async def send(self, node: int, request: Any, *, apart: bool = False) -> Any:
+        ((topic, wanted),) = request._topics
+        self.first.append(wanted[0][0])
+        if len(self.first) == ROUNDS * N_SLOTS:
+            self.enough.set()
+            await asyncio.Event().wait()
+        came = wanted[0][0]
+        entries = [(slot, 0, 1_000, batch(offset) if slot == came else b"") for slot, offset, _ in wanted]
+        return SimpleNamespace(topics=[(topic, entries)])
+
+
+async def test_slots_take_turns_at_coming_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = Crowded()
+    monkeypatch.setattr("styx.kafka.tail.KafkaSession", lambda address: broker)
+    failures: list[BaseException] = []
+    feed = RequestFeed("nowhere:1", "requests", deliver=lambda arrived: None, on_failure=failures.append)
+    await feed.start()
+    feed.assign(dict.fromkeys(range(N_SLOTS), 0))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await broker.enough.wait()
+    assert broker.first == ROUNDS * list(range(N_SLOTS))
+    assert feed.lag() == dict.fromkeys(range(N_SLOTS), 1_000 - ROUNDS) | {N_SLOTS - 1: 1_000 - ROUNDS + 1}
+    assert not failures
+    await feed.stop()

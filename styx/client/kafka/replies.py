@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Any, Final
 
 from styx.errors import EngineFailed, NotSent
-from styx.kafka.fetch import Chunk
 from styx.kafka.offsets import END, list_offsets
 from styx.kafka.session import RETRY_SECONDS, KafkaSession
 from styx.kafka.tail import FETCH_BYTES_MAX, Tail
+from styx.kafka.wire import Chunk
 
 REPLIES_BATCH_MAX: Final = 1_000
 """Replies handled between two turns of the event loop."""

@@ -13,9 +13,7 @@ from typing import Final
 
 from styx.client.kafka.waiters import Waiter
 from styx.kafka.errors import name_of
-from styx.kafka.lane import Add, Lane
-from styx.kafka.pacing import Pacing
-from styx.kafka.producer import Producer
+from styx.kafka.producer import Add, Lane, Pacing, Producer
 from styx.kafka.session import KafkaSession
 from styx.kafka.transaction import initialize
 

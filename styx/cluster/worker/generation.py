@@ -22,7 +22,7 @@ from styx.host.outside import OutsideFunctions
 from styx.host.ports import LogEnds
 from styx.kafka.appender import Appender
 from styx.kafka.errors import Fenced
-from styx.kafka.feed import RequestFeed
+from styx.kafka.tail import RequestFeed
 from styx.kafka.transaction import ProducerIdentity
 from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EPOCHS_PARTITION

@@ -65,7 +65,9 @@ class FakeSession:
         code = self.refusals.popleft() if self.refusals else 0
         return SimpleNamespace(error_code=code, producer_id=self.identities, producer_epoch=0)
 
-    async def send(self, node: int, request: Any) -> Any:
+    async def send(self, node: int, request: Any, *, apart: bool = False) -> Any:
+        if isinstance(request, FetchRequest):
+            return await self._fetch(node, request)
         if isinstance(request, OffsetRequest):
             ((topic, [(partition, which)]),) = request._topics
             offset = self.first if which == -2 else self.end
@@ -76,8 +78,7 @@ class FakeSession:
         codes = await exchange.answer
         return SimpleNamespace(topics=[("requests", [(slot, code, 0, -1, 0) for slot, code in codes.items()])])
 
-    async def send_coordinator(self, node: int, request: Any) -> Any:
-        assert isinstance(request, FetchRequest)
+    async def _fetch(self, node: int, request: FetchRequest) -> Any:
         ((topic, [(partition, offset, _)]),) = request._topics
         self.fetches.put_nowait((node, offset))
         answer = await self.fetched.get()

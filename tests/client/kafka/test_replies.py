@@ -12,8 +12,8 @@ from styx.client.kafka import replies as replies_module
 from styx.client.kafka.replies import ReplyReader
 from styx.errors import NotSent
 from styx.kafka import tail as tail_module
-from styx.kafka.fetch import Chunk
 from styx.kafka.session import KafkaSession
+from styx.kafka.wire import Chunk
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_session import FakeSession, turns
 

@@ -9,7 +9,7 @@ import pytest
 from styx.client.kafka import sender as sender_module
 from styx.client.kafka.sender import RequestSender
 from styx.kafka import producer as producer_module
-from styx.kafka.pacing import PAUSE_SECONDS_MAX
+from styx.kafka.producer import PAUSE_SECONDS_MAX
 from styx.kafka.session import KafkaSession
 from tests.client.kafka.fake_session import FakeSession, turns, waiter
 

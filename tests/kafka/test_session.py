@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 import uvloop
-from aiokafka.client import AIOKafkaClient, ConnectionGroup
+from aiokafka.client import ConnectionGroup
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.structs import BrokerMetadata
 
-from styx.kafka import mended_client
-from styx.kafka.mended_client import REPEAT_SECONDS, Repeated, mended
-from styx.kafka.session import KafkaSession
+from styx.kafka import session as session_module
+from styx.kafka.session import REPEAT_SECONDS, KafkaSession, MendedClient, Repeated
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.real_services import RealKafka
 
@@ -32,8 +31,7 @@ def test_a_look_up_over_a_closed_connection_has_an_end() -> None:
 async def _look_up_over_a_closed_connection() -> None:
     server = await asyncio.start_server(_silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    client = AIOKafkaClient(bootstrap_servers=f"127.0.0.1:{port}", request_timeout_ms=1_000)
-    mended(client)
+    client = MendedClient(bootstrap_servers=f"127.0.0.1:{port}", request_timeout_ms=1_000)
     connection = await _connected(client, port)
     connection._writer.transport.abort()
     await asyncio.sleep(0)
@@ -52,7 +50,7 @@ async def _look_up_over_a_closed_connection() -> None:
     assert looking_up.cancelled(), "the look-up went on until it was told to end"
 
 
-async def _connected(client: AIOKafkaClient, port: int) -> Any:
+async def _connected(client: MendedClient, port: int) -> Any:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     connection = AIOKafkaConnection("127.0.0.1", port, on_close=client._on_connection_closed)
     connection._reader, connection._writer, connection._versions = reader, writer, {3: (0, 5)}
@@ -69,7 +67,7 @@ async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 @pytest.mark.anyio
 async def test_connecting_to_a_broker_that_says_nothing_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mended_client, "CONNECT_SECONDS", 0.05)
+    monkeypatch.setattr(session_module, "CONNECT_SECONDS", 0.05)
     told = asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -79,9 +77,8 @@ async def test_connecting_to_a_broker_that_says_nothing_has_an_end(monkeypatch: 
 
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    client = AIOKafkaClient(bootstrap_servers=f"127.0.0.1:{port}", request_timeout_ms=60_000)
+    client = MendedClient(bootstrap_servers=f"127.0.0.1:{port}", request_timeout_ms=60_000)
     client.cluster._brokers = {1: BrokerMetadata(1, "127.0.0.1", port, None)}
-    mended(client)
     async with asyncio.timeout(PATIENCE_SECONDS):
         assert not await client.ready(1)
         # Nor is the connection left open.
