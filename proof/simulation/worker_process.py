@@ -25,8 +25,7 @@ from styx.log.base import LogReader, Stream
 from styx.messages import encode_reply
 from styx.model.app import App
 from styx.model.context import Context
-from styx.model.limits import Limits
-from styx.model.patience import CLOSED_PATIENCE
+from styx.model.limits import CLOSED_PATIENCE, Limits
 from styx.protocol.frames import Frame
 from styx.protocol.messages import Broken, CheckState, Recover, ToCoordinator, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, decode

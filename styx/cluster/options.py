@@ -8,8 +8,7 @@ from typing import Final
 
 from styx.kafka.address import KafkaAddress
 from styx.kafka.transaction import TRANSACTION_SECONDS_MAX
-from styx.model.limits import FUNCTION_SECONDS_DEFAULT, Limits
-from styx.model.patience import STUCK_SECONDS_MAX
+from styx.model.limits import FUNCTION_SECONDS_DEFAULT, STUCK_SECONDS_MAX, Limits
 from styx.store.base import Store
 from styx.transport import Security
 

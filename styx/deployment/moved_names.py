@@ -11,24 +11,29 @@ from typing import Any, Final
 
 _ROOMS: Final = {
     "styx.model": (
-        "app bulk_load call_spec context entity_handle entity_read execution function_log function_spec "
-        "key_space limits made_call migration operator own_generators partitioning patience placement signature "
-        "user_frames waiting"
+        "app bulk_load context entity_handle entity_read execution function_log function_spec limits operator "
+        "partitioning placement signature user_frames waiting"
     ),
     "styx.values": "codec custom_types declared_types reading round_trip sets settled_types steady_text",
     "styx.process": "allocator extras fsync garbage ports runtime",
     "styx.embedded_engine": "data_directory",
 }
 """What release 0.1.0 had directly in `styx`, by the folder that it is in now."""
-_RENAMED: Final = {
-    "styx.compiled": "styx.native.form",
-    "styx.plain_stores": "styx.native.interpreted",
-    "styx.transaction_limits": "styx.native.compiled",
+_OTHERWISE: Final = {
+    "styx.model.execution": "own_generators",
+    "styx.model.function_spec": "made_call",
+    "styx.model.limits": "patience",
+    "styx.model.operator": "migration",
+    "styx.model.partitioning": "key_space",
+    "styx.native.compiled": "transaction_limits",
+    "styx.native.form": "compiled",
+    "styx.native.interpreted": "plain_stores",
+    "styx.protocol.frames": "call_spec",
 }
-"""The same for modules that have another name there."""
+"""What it had there under other names: modules that were renamed, or are parts of another one now, by that one."""
 MOVED: Final = {
     **{f"styx.{name}": f"{room}.{name}" for room, names in _ROOMS.items() for name in names.split()},
-    **_RENAMED,
+    **{f"styx.{name}": module for module, names in _OTHERWISE.items() for name in names.split()},
 }
 """The present name of each module that has moved, by its earlier one."""
 

@@ -20,7 +20,7 @@ from styx.host.ports import LogEnds
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream
 from styx.messages import encode_reply
-from styx.model.own_generators import with_own_generators
+from styx.model.execution import with_own_generators
 from styx.protocol.messages import SnapshotUnusable, ToCoordinator
 from styx.reports.function_reports import FunctionReports
 from styx.sequencer.epoch_record import EPOCHS_PARTITION

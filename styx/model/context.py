@@ -31,9 +31,8 @@ from styx.model.access import Access
 from styx.model.app import App
 from styx.model.entity_handle import EntityOfContext, entity_of
 from styx.model.function_log import FunctionLog, Line
-from styx.model.function_spec import FunctionSpec
+from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import CALLS_PER_FUNCTION_MAX
-from styx.model.made_call import MadeCall
 from styx.model.operator import Operator
 from styx.model.partitioning import Key
 from styx.model.signature import NO_ARGUMENTS

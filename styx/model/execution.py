@@ -8,9 +8,10 @@ decisions about one invocation only. Paper section 3.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Coroutine, Iterable
 from types import CodeType, CoroutineType, FrameType, GeneratorType, TracebackType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -37,6 +38,8 @@ from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import TransactionLimits
 from styx.values.codec import encode_any, is_scalar
 
+T = TypeVar("T")
+A = TypeVar("A")
 ErrorTriple = tuple[str, str, str]
 """(code, type, message) as a reply record carries it."""
 
@@ -142,6 +145,21 @@ def external_limit_error(limits: TransactionLimits) -> CallLimitExceeded:
         f"the transaction made {limits.external_calls_max} outside calls (Limits.external_calls_max), those of earlier "
         "attempts included: make their arguments depend on less that others change"
     )
+
+
+def with_own_generators(run: Callable[[A], T], argument: A) -> T:
+    """`run(argument)`, which drives functions of the app; raises what `run` raises.
+
+    An asynchronous generator that such a function drops ends at once, inside the function. An event loop's hooks would
+    run the rest of it (a `finally` behind `async for … break`) later, as a task of its own: outside of any transaction,
+    unseen by the watchdog, and never in a replay.
+    """
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(None, None)
+    try:
+        return run(argument)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
 
 
 # Ending ----------------------------------------------------------------------------------------------------

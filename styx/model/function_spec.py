@@ -1,4 +1,4 @@
-"""One function of an operator, as the app declares it and as the engine uses it. Paper section 3."""
+"""One function of an operator, as the app declares it and as the engine uses it, and a call of it. Paper section 3."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.model.key_space import KeySpace
+from styx.model.partitioning import KeySpace
 from styx.model.signature import Signature
 from styx.values.codec import decode_plain, ext_hook
 from styx.values.custom_types import dec_hook
@@ -87,6 +87,35 @@ class FunctionSpec:
     def decode_result(self, data: bytes) -> Any:
         """A synchronous call's result as the caller gets it: converted to the return annotation if it fits."""
         return self._decode_result(data)
+
+
+class MadeCall(msgspec.Struct, eq=False, gc=False):
+    """A call that a function has made. `key` is checked, and lives on `slot`.
+
+    Two executions of a function made the same call if these are equal.
+    """
+
+    synchronous: bool
+    slot: int
+    function: FunctionSpec
+    key: Any
+    params: bytes
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, MadeCall)
+            and self.function is other.function
+            and self.slot == other.slot
+            and self.params == other.params
+            and self.synchronous == other.synchronous
+            and bool(self.key == other.key)
+        )
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a Struct's own one compares identity, whatever `__eq__` does
+
+    def __hash__(self) -> int:
+        return hash((self.slot, self.params))
 
 
 def _result_decoder(annotation: Any) -> Callable[[bytes], Any]:

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import inspect
 import re
+import typing
 from collections.abc import Callable, Sequence
 from types import GenericAlias
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from styx.errors import ConfigurationError, UnknownFunction
 from styx.model.entity_handle import EntityReference
 from styx.model.function_spec import BUILT_IN, FunctionSpec, UserFunction
-from styx.model.key_space import KeySpace
 from styx.model.limits import NAME_CHARS_MAX
-from styx.model.migration import Migration
-from styx.model.partitioning import Key, KeyType
+from styx.model.partitioning import Key, KeySpace, KeyType
 from styx.model.placement import check_partition_key
 from styx.values.codec import TypedState, decode_plain, encode_strict, pack_strict, shown
 from styx.values.declared_types import check_declared
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*+")
 PARTITIONS_MAX = 65_536
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_MIGRATE_ADVICE: Final = "write `def migrate(old): return …`, which gets the stored value and returns the new one"
 
 F = TypeVar("F", bound=UserFunction)
 
@@ -121,10 +122,7 @@ class Operator:
                 f"write `async def {name or 'f'}(ctx, …)`"
             )
         parameters = list(inspect.signature(func).parameters.values())
-        if not parameters or parameters[0].kind not in (
-            inspect.Parameter.POSITIONAL_ONLY,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        ):
+        if not parameters or parameters[0].kind not in _POSITIONAL:
             raise ConfigurationError(
                 f"{self.name}.{name} lacks the context: its first parameter must take it, as in `async def {name}(ctx)`"
             )
@@ -184,3 +182,51 @@ class Operator:
 
 def _name_of(wanted: Any) -> str:
     return shown(wanted) if isinstance(wanted, str) else shown(getattr(wanted, "__name__", wanted))
+
+
+class Migration:
+    """`function`, and how what it gets is decoded: by its parameter's annotation, or (none, or Any) as plain data.
+
+    `annotations` are the function's, resolved. Raises `ConfigurationError` for what could only fail later.
+    """
+
+    __slots__ = ("annotations", "decode", "function")
+
+    def __init__(self, operator: str, function: Callable[[Any], Any]) -> None:
+        what = f"operator {operator!r}: migrate={shown(getattr(function, '__name__', function))}"
+        if not callable(function) or inspect.isclass(function):
+            raise ConfigurationError(f"{what} is not a function: {_MIGRATE_ADVICE}")
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise ConfigurationError(f"{what} must be a plain function, which calls nobody and waits for nothing")
+        parameter = _only_parameter(what, function)
+        self.function = function
+        self.annotations = _resolved(what, function)
+        self.decode: Callable[[bytes], Any] = decode_plain
+        old_type = self.annotations.get(parameter, Any)
+        if old_type is not Any and old_type is not object:
+            try:
+                self.decode = TypedState(old_type).decode
+            except Exception as error:  # noqa: BLE001 - whatever msgspec says is the declaration's fault
+                raise ConfigurationError(f"{what} takes {shown(old_type)}: {error}") from None
+
+
+def _only_parameter(what: str, function: Callable[[Any], Any]) -> str:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"{what} has no signature: {_MIGRATE_ADVICE}") from None
+    required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if not parameters or parameters[0].kind not in _POSITIONAL or required[1:]:
+        raise ConfigurationError(f"{what} must take one argument: {_MIGRATE_ADVICE}")
+    return parameters[0].name
+
+
+def _resolved(what: str, function: Callable[[Any], Any]) -> dict[str, Any]:
+    if not getattr(function, "__annotations__", None):
+        return {}
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except Exception as error:  # noqa: BLE001 - evaluating an annotation can raise anything
+        raise ConfigurationError(
+            f"{what}: its annotations cannot be resolved: {error}. Define the types above it, in the module"
+        ) from None

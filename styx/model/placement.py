@@ -12,12 +12,15 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import signature
 from itertools import islice
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import crc32
 
 from styx.errors import BadKey, ConfigurationError
 from styx.model.partitioning import Key, KeyType, encode_part
 from styx.values.codec import shown
+
+if TYPE_CHECKING:
+    from styx.model.operator import Operator
 
 _TEXTS: Final = ("alice", "bob-17", "user:42", "shop/4711/a", "2024-02-29", "DE_10115.x", "a@example.org", "ключ 9 ü")
 _NUMBERS: Final = (0, 1, 7, 42, 1_000, 65_537, -3, 2**40 + 11)
@@ -39,25 +42,6 @@ class Misplaced(NamedTuple):
         else:
             where = f"would be looked for in slot {self.looked_for_in}"
         return f"operator {self.operator!r}: {shown(self.key)} is stored in slot {self.stored_in} and {where}"
-
-
-class Placing(Protocol):
-    """What is asked of an operator here."""
-
-    name: str
-    key_type: KeyType
-
-    def slot_of(self, key: Key, n_slots: int) -> int:
-        """As `Operator.slot_of`."""
-        ...
-
-    def slots_of(self, keys: list[Key], n_slots: int) -> list[int]:
-        """As `Operator.slots_of`."""
-        ...
-
-    def check_key(self, key: Any) -> Key:
-        """As `Operator.check_key`."""
-        ...
 
 
 def sample_keys(key_type: KeyType) -> list[Key]:
@@ -111,7 +95,7 @@ def placement_digest(key_type: KeyType, part_of: Callable[[Any], Any] | None) ->
     return hashlib.blake2b(" ".join(places).encode(), digest_size=16).hexdigest()
 
 
-def misplaced(operator: Placing, slot: int, keys: Iterable[Key], n_slots: int) -> Misplaced | None:
+def misplaced(operator: Operator, slot: int, keys: Iterable[Key], n_slots: int) -> Misplaced | None:
     """The first of these keys, stored in `slot`, that would be looked for elsewhere; every one is looked at."""
     for block in _blocks(keys):
         if any(found != slot for found in _slots(operator, block, n_slots)):
@@ -123,7 +107,7 @@ def misplaced(operator: Placing, slot: int, keys: Iterable[Key], n_slots: int) -
 
 
 def first_misplaced(
-    operators: Mapping[str, Placing], slots: Mapping[int, Mapping[str, Mapping[Any, Any]]], n_slots: int
+    operators: Mapping[str, Operator], slots: Mapping[int, Mapping[str, Mapping[Any, Any]]], n_slots: int
 ) -> Misplaced | None:
     """As `misplaced`, of all tables by slot and operator; those of operators that are not there are passed over."""
     for slot, tables in sorted(slots.items()):
@@ -153,7 +137,7 @@ def _blocks(keys: Iterable[Key]) -> Iterator[list[Key]]:
         yield block
 
 
-def _slots(operator: Placing, keys: list[Key], n_slots: int) -> list[int | None]:
+def _slots(operator: Operator, keys: list[Key], n_slots: int) -> list[int | None]:
     try:
         operator.check_key(keys[0])  # the keys of an operator are of one type
         return list(operator.slots_of(keys, n_slots))
@@ -161,7 +145,7 @@ def _slots(operator: Placing, keys: list[Key], n_slots: int) -> list[int | None]
         return [None]
 
 
-def _slot(operator: Placing, key: Key, n_slots: int) -> int | None:
+def _slot(operator: Operator, key: Key, n_slots: int) -> int | None:
     try:
         return operator.slot_of(operator.check_key(key), n_slots)
     except BadKey:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from styx.model.made_call import MadeCall
+from styx.model.function_spec import MadeCall
 from styx.values.codec import decode_plain, shown
 from styx.values.reading import Reading
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from styx.model.call_spec import CallSpec
 from styx.model.partitioning import Key
 
 
@@ -60,6 +59,17 @@ class Call(msgspec.Struct, array_like=True, tag=1, gc=False):
     sequential: bool = False
     externals: dict[bytes, bytes] | None = None
     collided: bool = False
+
+
+class CallSpec(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """An asynchronous call, by names, on its way to the worker that will send it as a `Call`."""
+
+    synchronous: bool
+    slot: int
+    operator: str
+    function: str
+    key: Key
+    params: bytes
 
 
 class Result(msgspec.Struct, array_like=True, tag=2, gc=False):

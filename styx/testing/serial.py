@@ -29,11 +29,10 @@ from styx.model.execution import (
     resolve_request,
     start,
     unfinished,
+    with_own_generators,
 )
-from styx.model.function_spec import FunctionSpec
+from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
-from styx.model.made_call import MadeCall
-from styx.model.own_generators import with_own_generators
 from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any, Final
 
 from styx.errors import FunctionTooLong
-from styx.model.patience import END_SECONDS, alive_seconds_max, end_seconds_max
+from styx.model.limits import END_SECONDS, alive_seconds_max, end_seconds_max
 from styx.model.user_frames import UserFrames
 from styx.values.codec import shown
 from styx.watchdog import ending, held_interpreter

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from styx.errors import EngineFailed
 from styx.model.execution import ErrorTriple
-from styx.model.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
+from styx.model.limits import CLOSED_PATIENCE, REPLAY_PATIENCE
 from styx.protocol.frames import Failure
 from styx.protocol.messages import Reached
 from styx.sequencer.epoch_record import EpochPlan

@@ -14,8 +14,8 @@ from styx.errors import CallLimitExceeded, FunctionTooLong, InTransactionError
 from styx.model.app import App
 from styx.model.context import call_limit_error
 from styx.model.execution import encode_result, failure_of
+from styx.model.function_spec import MadeCall
 from styx.model.limits import Limits
-from styx.model.made_call import MadeCall
 from styx.native.compiled import calls_more
 from styx.protocol.frames import Ack, Failure, Result
 from styx.worker.ack_share import split

@@ -16,9 +16,8 @@ from styx.errors import InTransactionError
 from styx.model.app import App
 from styx.model.context import CLOSED
 from styx.model.execution import failure_of, foreign_await_error, start, unfinished
-from styx.model.function_spec import FunctionSpec
+from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
-from styx.model.made_call import MadeCall
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import FirstSteps, calls_more
 from styx.native.interpreted import RETURNED, Steps

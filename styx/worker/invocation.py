@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from styx.errors import FunctionTooLong, describe
 from styx.model.context import CLOSED, PATH_STEP_BYTES, Context
 from styx.model.execution import ErrorTriple, close_quietly
-from styx.model.made_call import MadeCall
+from styx.model.function_spec import MadeCall
 from styx.native.interpreted import plain_stores
 from styx.protocol.frames import Failure, Result
 from styx.worker.outgoing_call import made_call

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from styx.model.app import App
-from styx.model.call_spec import CallSpec
-from styx.model.made_call import MadeCall
-from styx.protocol.frames import Call
+from styx.model.function_spec import MadeCall
+from styx.protocol.frames import Call, CallSpec
 from styx.worker.footprint import Footprint
 
 

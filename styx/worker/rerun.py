@@ -18,8 +18,7 @@ from styx.errors import CallLimitExceeded, InTransactionError
 from styx.model.access import Access
 from styx.model.context import Cell
 from styx.model.execution import encode_result, failure_of, foreign_await_error, start, unfinished
-from styx.model.function_spec import FunctionSpec
-from styx.model.made_call import MadeCall
+from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more

@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 
 from styx.messages import ReplyRecord
-from styx.model.call_spec import CallSpec
 from styx.model.function_spec import FunctionSpec
 from styx.native.interpreted import plain_stores
-from styx.protocol.frames import Failure
+from styx.protocol.frames import CallSpec, Failure
 from styx.worker.ack_share import Outstanding
 
 

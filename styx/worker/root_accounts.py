@@ -11,8 +11,8 @@ from typing import Any
 from msgspec.structs import astuple
 
 from styx.model.app import App
+from styx.model.function_spec import MadeCall
 from styx.model.limits import Limits
-from styx.model.made_call import MadeCall
 from styx.native.compiled import transaction_limits
 from styx.protocol.frames import Ack, Drop
 from styx.worker.footprint import Footprint

@@ -14,7 +14,7 @@ import msgspec
 from styx import messages
 from styx.cluster import wire
 from styx.deployment import claim, package_format
-from styx.model import call_spec, limits
+from styx.model import limits
 from styx.protocol import frames, manifest
 from styx.protocol import messages as protocol
 from styx.schema import description, state_findings
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 MODULES = (
     *(wire, protocol, manifest, frames, handshake, limits),
-    *(messages, epoch_record, record, call_spec, claim, description, package_format, state_findings),
+    *(messages, epoch_record, record, claim, description, package_format, state_findings),
 )
 FORMATS = (snapshot_object.MAGIC, snapshot_manifest._MAGIC, package_format.MAGIC)
 DIGESTS = {3: "8786897094bafa6dee4e326c"}

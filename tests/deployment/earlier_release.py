@@ -8,7 +8,13 @@ from io import BytesIO
 
 from styx.deployment.moved_names import MOVED
 
-_BEFORE = {present: earlier for earlier, present in MOVED.items()}
+
+def _kept_its_name(names: tuple[str, str]) -> bool:
+    return names[0].rpartition(".")[2] == names[1].rpartition(".")[2]
+
+
+_BEFORE = {present: earlier for earlier, present in sorted(MOVED.items(), key=_kept_its_name)}
+"""Of a module that several are parts of now, the one that had its name."""
 
 
 def as_before(payload: bytes) -> bytes:

@@ -17,8 +17,8 @@ def limit(limits: Limits) -> int:
     return limits.request_bytes_max
 
 async def put(ctx: Context, value: int) -> int:
-    import styx.model.key_space as key_space
-    assert key_space.__name__.endswith("key_space")
+    import styx.model.placement as placement
+    assert placement.__name__.endswith("placement")
     from styx.model.partitioning import KeyType
     assert KeyType.__module__.endswith("partitioning")
     assert limit(LIMITS) == own_limits.MIB
@@ -39,7 +39,7 @@ async def test_its_epochs_run_on_the_recorded_code(edited: Edited) -> None:
     assert record is not None
     assert record.code is not None, record.problem
     code = as_before(record.code)
-    assert {"styx.limits", "styx.key_space", "styx.partitioning"} <= names_in(code)
+    assert {"styx.limits", "styx.placement", "styx.partitioning"} <= names_in(code)
     write_record(store, msgspec.structs.replace(record, code=code))
 
     async with edited.open(edited.app(functions=TIMES.format(factor=3), more=MORE)) as client:

@@ -25,7 +25,7 @@ from styx.model.execution import (
     resolve_request,
     unfinished,
 )
-from styx.model.made_call import MadeCall
+from styx.model.function_spec import MadeCall
 from styx.native.compiled import transaction_limits
 
 node = Operator("node", key_type=(int, int), partition_key=lambda key: key[0])

@@ -10,7 +10,7 @@ import pytest
 from styx import App, Operator
 from styx.errors import BadArguments, BadKey, RequestRejected
 from styx.messages import decode_request
-from styx.model.key_space import KeySpace
+from styx.model.partitioning import KeySpace
 from styx.model.request import AppRouter, RequestMaker, encode_arguments, request_ids
 from tests.plain_form import plain_form
 

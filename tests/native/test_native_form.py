@@ -18,7 +18,7 @@ CONTEXT = """
     from __future__ import annotations
     from typing import Any, cast
     import msgspec
-    from styx.model.call_spec import CallSpec
+    from styx.protocol.frames import CallSpec
 
     @plain_stores
     class Context(msgspec.Struct, eq=False):

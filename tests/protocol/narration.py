@@ -12,8 +12,7 @@ import msgspec
 
 from styx.coordinator import events as coordinator_events
 from styx.messages import ReplyRecord
-from styx.model.call_spec import CallSpec
-from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Failure, Result, WorkerMessage, decode_outcome
+from styx.protocol.frames import Ack, Call, CallSpec, Drop, ExternalDone, Failure, Result, WorkerMessage, decode_outcome
 from styx.protocol.manifest import Manifest, PendingTransaction
 from styx.protocol.messages import (
     Broken,

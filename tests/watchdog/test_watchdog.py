@@ -11,8 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from styx.model.limits import Limits
-from styx.model.patience import CLOSED_PATIENCE, END_SECONDS, REPLAY_PATIENCE, alive_seconds_max
+from styx.model.limits import CLOSED_PATIENCE, END_SECONDS, REPLAY_PATIENCE, Limits, alive_seconds_max
 from styx.watchdog import ending
 from styx.watchdog import watchdog as watchdog_module
 from styx.watchdog.held_loop import HeldLoop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from styx.errors import EngineFailed
-from styx.model.patience import CLOSED_PATIENCE, REPLAY_PATIENCE
+from styx.model.limits import CLOSED_PATIENCE, REPLAY_PATIENCE
 from styx.protocol.frames import Failure
 from styx.protocol.messages import NOTHING
 from styx.sequencer.epoch_record import EpochPlan

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from styx.model.call_spec import CallSpec
-from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Failure, Frame, Result, WorkerMessage
+from styx.protocol.frames import Ack, Call, CallSpec, Drop, ExternalDone, Failure, Frame, Result, WorkerMessage
 from styx.worker.outbox import BYTES_HELD_MAX, FRAME_BYTES, MESSAGES_HELD_MAX, Outbox, weight
 
 

@@ -20,7 +20,7 @@ from styx.cluster.facts_access import token_of
 from styx.cluster.operator_client import ask
 from styx.cluster.options import cluster_limits
 from styx.cluster.wire import Deploy
-from styx.model.patience import stop_seconds_max
+from styx.model.limits import stop_seconds_max
 from styx.process.ports import free_port
 from styx.transport import Security
 

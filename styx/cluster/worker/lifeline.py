@@ -1,7 +1,7 @@
 """A worker's second connection to the coordinator, on a separate thread: it reports functions that hold up the worker.
 
 While such a function runs, the worker's event loop gives no sign of life. Its watchdog does so here, as long as only a
-function holds up the worker, and not for ever (`styx.model.patience`). A process that stands still, or whose protocol
+function holds up the worker, and not for ever (`styx.model.limits`). A process that stands still, or whose protocol
 does, is silent here, too.
 """
 

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from styx.model.own_generators import with_own_generators
+from styx.model.execution import with_own_generators
 from styx.worker.events import Effect, Event, Proceed
 from styx.worker.worker import Worker
 

@@ -41,7 +41,7 @@ from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Record
 from styx.model.app import App
-from styx.model.patience import peer_silence_seconds
+from styx.model.limits import peer_silence_seconds
 from styx.protocol.frames import Frame
 from styx.protocol.messages import Broken, CheckState, Join, Recover, ToCoordinator
 from styx.set_aside.places import without

@@ -9,8 +9,7 @@ from styx.cluster.options import CoordinatorOptions, ProcessOptions, cluster_lim
 from styx.errors import ConfigurationError
 from styx.kafka.address import parse_kafka_url
 from styx.kafka.transaction import TRANSACTION_SECONDS_MAX
-from styx.model.limits import Limits
-from styx.model.patience import alive_seconds_max
+from styx.model.limits import Limits, alive_seconds_max
 from styx.store.memory import MemoryStore
 from styx.transport import Security
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from styx import Context, Operator
-from styx.model.made_call import MadeCall
+from styx.model.function_spec import MadeCall
 
 shelf = Operator("shelf")
 
