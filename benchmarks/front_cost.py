@@ -1,6 +1,6 @@
-"""What a gateway's front costs a request: processor time of the door, of the door with an API key, and with a token.
+"""The processor time of a gateway's front for each request: without authentication, with an API key, and with a token.
 
-`python -m benchmarks.front_cost` measures the front alone, before an application that answers at once.
+`python -m benchmarks.front_cost` measures the front alone, before an ASGI application that answers at once.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def verified(algorithm: str) -> float:
 
 
 def main() -> None:
-    """Prints all of it."""
+    """Measures and prints all figures."""
     with tempfile.TemporaryDirectory() as folder:
         for name, each in asyncio.run(measured(Path(folder))):
             print(f"{name:45} {each:6.2f} µs")

@@ -1,8 +1,7 @@
 """`python -m benchmarks.job WORKLOAD --on URL`: one workload on a deployment that runs, from nothing to its audit.
 
-It waits until the deployment serves, loads the data set, puts it under load and audits, with the workload's own
-subcommands one after the other. It needs no terminal and writes nothing but temporary files: a Job in Kubernetes runs
-it. The last line of its output is JSON.
+It waits until the deployment serves, then runs the workload's subcommands `load`, `run` and `audit`. It needs no
+terminal and writes only temporary files, so that a Job in Kubernetes can run it. The last line of its output is JSON.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ DEFAULTS: Final = {
     "deathstar.hotel": ("--rate", "200"),
     "deathstar.movie": ("--rate", "200"),
 }
-"""By workload: what two small workers on two processors bear. Whatever is given behind `--` comes later, and counts."""
+"""The default options by workload, for two small workers on two processors. Options after `--` override them."""
 DURATION_DEFAULT: Final = ("--duration", "30")
 WAIT_SECONDS_DEFAULT: Final = 300.0
 _EPILOG: Final = """\
@@ -73,7 +72,7 @@ class Job:
         witness = ["--witness", str(folder / "witness")]
         known = parser(workload, module.add_options)
         common = [*DURATION_DEFAULT, *DEFAULTS[workload], *words, "--on", on]
-        # The run's own options are all options there are, so it is what complains of others.
+        # `run` has all options, so it reports unknown ones.
         run = known.parse_args(["run", *common, "--loaded", "--no-audit", "--out", str(self._result), *witness])
         load, _ = known.parse_known_args(["load", *common])
         audit, _ = known.parse_known_args(["audit", *common, *witness])
@@ -81,7 +80,7 @@ class Job:
         self._seconds: dict[str, float] = {}
 
     def run(self, wait_s: float) -> dict[str, int]:
-        """The exit status of each step; none is done behind a load that failed, or where nobody serves."""
+        """The exit status of each step. No step follows a failed load, or a deployment that does not serve."""
         statuses = {"wait": self._wait(wait_s)}
         for step, options in self._steps.items():
             if statuses["wait"] != OK or statuses.get("load", OK) != OK or INTERRUPTED in statuses.values():
@@ -93,7 +92,7 @@ class Job:
         return statuses
 
     def facts(self) -> dict[str, Any]:
-        """What the run measured, as far as it came."""
+        """The figures of the run, as far as there are any."""
         facts: dict[str, Any] = {"seconds": self._seconds}
         if not self._result.exists():
             return facts
@@ -135,7 +134,7 @@ class Job:
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """What is before `--`, and what behind it."""
+    """The words before `--`, and those after it."""
     end = words.index("--") if "--" in words else len(words)
     return words[:end], words[end + 1 :]
 

@@ -1,1 +1,1 @@
-"""The driver that every workload runs under: open-loop load from several processes, and what it measured."""
+"""The driver of all workloads: open-loop load from several processes, and its measurement."""

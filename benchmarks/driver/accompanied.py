@@ -1,4 +1,4 @@
-"""Clients with company: something that goes on beside a run, on the run's own clock. What it does is the caller's."""
+"""Clients with company: an activity beside a run, on the run's clock. The caller provides the activity."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from benchmarks.driver.probe import Mark
 from benchmarks.driver.reports import RunReport
 
 Company = Callable[[float, list[Mark]], Coroutine[Any, Any, None]]
-"""Is given the window's start in `time.monotonic` seconds, which is to come, and where to mark what happened. It is
-cancelled when the run has ended.
+"""Gets the future start of the window, in `time.monotonic` seconds, and the list to add its marks to. The end of the
+run cancels it.
 """
 
 
 class Accompanied:
-    """`Clients` that start `company` with each run; `marks` are those of all runs."""
+    """`Clients` that start `company` with each run. `marks` has the marks of all runs."""
 
     def __init__(self, clients: Clients, company: Company) -> None:
         self.marks: list[Mark] = []
@@ -28,11 +28,11 @@ class Accompanied:
 
     @property
     def pids(self) -> list[int]:
-        """As `Clients.pids`."""
+        """See `Clients.pids`."""
         return self._clients.pids
 
     async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
-        """As `Clients.run`; raises what the company raised, too."""
+        """See `Clients.run`; raises what the company raised, too."""
         company = asyncio.create_task(self._company(start_s + plan.warm_up_s, self.marks))
         try:
             return await self._clients.run(plan, start_s, tell)
@@ -42,5 +42,5 @@ class Accompanied:
                 await company
 
     async def witnesses(self) -> list[Any]:
-        """As `Clients.witnesses`."""
+        """See `Clients.witnesses`."""
         return await self._clients.witnesses()

@@ -1,4 +1,4 @@
-"""Processor time and memory by role, from samples of processes, which `processes.py` takes. Pure."""
+"""Processor time and memory by role, computed from samples of processes (`processes.py`). Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import msgspec
 
 
 class Usage(NamedTuple):
-    """Of one process: processor seconds since its start (user and system), resident bytes."""
+    """One process: processor seconds since its start (user and system), and resident bytes."""
 
     cpu_s: float
     rss_bytes: int
 
 
 class Sample(NamedTuple):
-    """All processes at one time (`time.monotonic` seconds), by role and PID.
-
-    `busy_s` is what all processors of the machine have worked, for whomever, since it started; `stolen_s` what its
-    hypervisor kept from it.
+    """All processes at one time (`time.monotonic` seconds), by role and PID. `busy_s` is the busy time of all
+    processors since the machine started. `stolen_s` is the time that the hypervisor gave to other machines.
     """
 
     at_s: float
@@ -29,7 +27,7 @@ class Sample(NamedTuple):
 
 
 class RoleUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the processes of one role used between two samples; `cores` is their mean number of busy processors."""
+    """The use of one role's processes between two samples. `cores` is their mean number of busy processors."""
 
     processes: int
     cpu_s: float
@@ -38,7 +36,7 @@ class RoleUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MachineUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the whole machine: `others_s` is processor time of processes that belong to no role."""
+    """The use of the whole machine. `others_s` is the processor time of processes without a role."""
 
     seconds: float
     busy_s: float
@@ -47,9 +45,8 @@ class MachineUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def usage_by_role(samples: Sequence[Sample]) -> dict[str, RoleUsage]:
-    """Between the first and the last of `samples`.
-
-    A process that is new since the first one counts from its start, and one that is gone up to its last sample.
+    """The use between the first and the last of `samples`. A process that started in between counts from its start. A
+    process that ended in between counts up to its last sample.
     """
     seconds = max(samples[-1].at_s - samples[0].at_s, 1e-9)
     first: dict[tuple[str, int], float] = {}
@@ -74,7 +71,7 @@ def usage_by_role(samples: Sequence[Sample]) -> dict[str, RoleUsage]:
 
 
 def machine_usage(samples: Sequence[Sample]) -> MachineUsage:
-    """Between the first and the last of `samples`."""
+    """The machine's use between the first and the last of `samples`."""
     before, after = samples[0], samples[-1]
     busy_s = after.busy_s - before.busy_s
     accounted_s = sum(role.cpu_s for role in usage_by_role(samples).values())

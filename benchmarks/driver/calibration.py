@@ -1,4 +1,4 @@
-"""A fixed piece of work, timed beside each measurement: on a shared machine, figures of a slow phase show as such."""
+"""A fixed piece of work, timed beside each measurement. It shows whether a shared machine was in a slow phase."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ MESSAGES: Final = 100_000
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """Milliseconds of processor and of the clock for one round: the medians of `ROUNDS`.
-
-    They differ where others were given the processor meanwhile; both grow where the processor itself is slower.
+    """Milliseconds of processor time and of the clock for one round, as medians of `ROUNDS`. The two differ if other
+    processes had the processor meanwhile. Both grow if the processor is slower.
     """
 
     cpu_ms: float
@@ -35,7 +34,7 @@ def calibrate() -> Calibration:
 
 
 def _work() -> int:
-    """What the engine does most: encode, decode, look up, all in Python objects."""
+    """The engine's most frequent work: encoding, decoding and look-ups of Python objects."""
     encode, decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(dict[str, int]).decode
     table: dict[int, bytes] = {}
     total = 0

@@ -1,6 +1,6 @@
-"""What stands below a chart, so that it says by itself what was measured, where and when: all from the result files.
+"""The text below a chart. It says what was measured, where and when, by the result files.
 
-What several results have in common stands there once, and where they differ, each one's. Pure; never measures or draws.
+Facts that all results share appear once; other facts appear for each result. Pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchmarks.driver.result import Result, SearchResult
 from benchmarks.driver.workload import Audit
 
 LINE_CHARS: Final = 124
-"""What fits below the narrowest chart."""
+"""The characters that fit below the narrowest chart."""
 _DAY_CHARS: Final = len("2025-06-22")
 _GIB: Final = 2**30
 
@@ -22,7 +22,7 @@ Shown = Result | SearchResult
 
 
 def facts(results: Sequence[Shown]) -> list[str]:
-    """Lines for people: the machine, the system, the deployment, the workload, the load, the audit."""
+    """The lines: machine, system, deployment, workload, load, audit."""
     runs = [run for result in results for run in _runs(result)]
     places = [run.environment for run in runs]
     lines = [
@@ -41,7 +41,7 @@ def _runs(result: Shown) -> list[Result]:
 
 
 def _each(things: Iterable[Any], describe: Callable[[Any], str]) -> str:
-    """Each description once, in the order of the things."""
+    """Each description once, in the order of `things`."""
     return " | ".join(dict.fromkeys(map(describe, things)))
 
 

@@ -1,5 +1,5 @@
 """Charts of results, SVG or PNG by the file's name: latency against throughput, latency over time, scaling, grouped
-bars. They draw what they are given and never measure.
+bars.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MARK_COLORS: Final = (COLORS[1], COLORS[2], COLORS[4], COLORS[5])
 _WIDTH_INCHES: Final = 6.4
 _HEIGHT_INCHES: Final = 3.6
 _BELOW_POINTS: Final = 6.5
-"""The size of what is written below a chart."""
+"""The font size of the text below a chart."""
 _LINE_INCHES: Final = 0.115
 _BELOW_COLOR: Final = "#555555"
 _LEGEND_COLUMNS_MAX: Final = 3
@@ -47,7 +47,7 @@ def latency_by_throughput(
     title: str = "",
     below: Sequence[str] = (),
 ) -> None:
-    """Of each series, (transactions a second, p50, p99 in microseconds) of its runs, joined in their order."""
+    """Draws a line for each series: (transactions a second, p50, p99 in microseconds) of its runs, in their order."""
     with _axes(path, title, below) as axes:
         for color, (label, points) in zip(_colors(len(series)), series.items(), strict=True):
             rates = [rate for rate, _, _ in points]
@@ -63,7 +63,9 @@ def latency_by_throughput(
 def latency_over_time(
     path: Path, points: Sequence[Point], marks: Sequence[Mark], title: str = "", below: Sequence[str] = ()
 ) -> None:
-    """p50, p99 and replies a second over the time of one run, with a line at each mark; a gap where no reply came."""
+    """Draws p50, p99 and replies a second over the time of one run, with a line at each mark. Times without replies are
+    gaps.
+    """
     with _axes(path, title, below) as axes:
         times = [point.at_s for point in points]
         for name, style in (("p99", "-"), ("p50", "--")):
@@ -95,7 +97,7 @@ def scaling(
     title: str = "",
     below: Sequence[str] = (),
 ) -> None:
-    """Of each series, (x, y) points; a dotted line from the first one shows what linear would be."""
+    """Draws the (x, y) points of each series. A dotted line from the first point shows linear scaling."""
     with _axes(path, title, below) as axes:
         for color, (label, points) in zip(_colors(len(series)), series.items(), strict=True):
             ordered = sorted(points)
@@ -116,7 +118,7 @@ def grouped_bars(
     title: str = "",
     below: Sequence[str] = (),
 ) -> None:
-    """A bar of each series in each group; a series has one value a group."""
+    """Draws a bar for each series in each group. A series has one value for each group."""
     with _axes(path, title, below, max(_WIDTH_INCHES, _BAR_INCHES * len(groups) * len(series))) as axes:
         width = 0.8 / max(len(series), 1)
         for number, (color, (label, values)) in enumerate(zip(_colors(len(series)), series.items(), strict=True)):
@@ -133,9 +135,8 @@ _Named = Sequence[tuple[str, Result | SearchResult]]
 
 
 def plot(kind: str, files: Sequence[Path], out: Path, title: str) -> None:
-    """What the subcommand `plot` does, with the facts of the results below the chart.
-
-    Raises `ConfigurationError` for files that the kind cannot show.
+    """Carries out the subcommand `plot`. The facts of the results are below the chart. Raises `ConfigurationError` for
+    files that the kind cannot show.
     """
     results = [(file.stem, read(file)) for file in files]
     _DRAW[kind](results, out, title, facts([result for _, result in results]))
@@ -204,14 +205,14 @@ def _draw_marks(axes: Axes, marks: Sequence[Mark]) -> None:
 
 
 def legend_below(axes: Axes) -> None:
-    """Names the lines where they hide none of them."""
+    """Puts the legend where it hides no line."""
     lines, _ = axes.get_legend_handles_labels()
     columns = min(max(len(lines) // 2, 2), _LEGEND_COLUMNS_MAX)
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=columns)
 
 
 def log_scale(axes: Axes) -> None:
-    """With plain numbers: 200 rather than 2 × 10²."""
+    """Labels the axis with plain numbers: 200 instead of 2 × 10²."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))

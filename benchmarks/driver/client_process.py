@@ -1,7 +1,5 @@
-"""One client process: connects its target, then runs the plans that the parent sends and answers its questions.
-
-It decides nothing and prints nothing. Messages travel over one pipe, as msgpack; when the parent is gone, so is the
-pipe, and the process ends.
+"""One client process. It connects its target, then runs the plans that the parent sends, and answers the parent's
+questions. Messages are msgpack on one pipe. The process ends when the parent has closed the pipe.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from styx.process.garbage import tune_collector
 
 
 class ClientSpec(NamedTuple):
-    """What a client process is made from; picklable."""
+    """The parts of a client process; picklable."""
 
     make_target: TargetFactory
     make_generator: GeneratorFactory
@@ -39,7 +37,9 @@ class ClientSpec(NamedTuple):
 
 
 class Run(msgspec.Struct, tag=True):
-    """To the client: a plan, and when it begins (`time.monotonic` seconds, which processes of a machine share)."""
+    """To the client: a plan, and its start (`time.monotonic` seconds, a clock that all processes of a machine
+    share).
+    """
 
     plan: LoadPlan
     start_s: float
@@ -52,7 +52,7 @@ class Stop(msgspec.Struct, tag=True):
 
 
 class TellWitness(msgspec.Struct, tag=True):
-    """To the client: what has the generator seen?"""
+    """To the client: a request for the generator's witness."""
 
 
 class Ready(msgspec.Struct, tag=True):
@@ -66,7 +66,7 @@ class Told(msgspec.Struct, tag=True):
 
 
 class Ended(msgspec.Struct, tag=True):
-    """To the parent: a run is over, and nothing is under way any more."""
+    """To the parent: a run has ended, and no request is under way."""
 
     report: RunReport
 
@@ -78,7 +78,7 @@ class Witnessed(msgspec.Struct, tag=True):
 
 
 class Failed(msgspec.Struct, tag=True):
-    """To the parent: the process ends because of this."""
+    """To the parent: the error that ends the process."""
 
     error: str
 
@@ -91,24 +91,24 @@ _answers: Final[msgspec.msgpack.Decoder[Answer]] = msgspec.msgpack.Decoder(Answe
 
 
 def send(pipe: Connection, message: Order | Answer) -> None:
-    """Blocks while the other side does not read; raises `OSError` if it is gone."""
+    """Sends a message. Blocks while the other side does not read. Raises `OSError` if the other side is gone."""
     pipe.send_bytes(_encode(message))
 
 
 def receive_answer(pipe: Connection) -> Answer:
-    """What a client says next; blocks. Raises `EOFError` if it has ended."""
+    """The client's next message; blocks. Raises `EOFError` if the client has ended."""
     return _answers.decode(pipe.recv_bytes())
 
 
 def when_readable(pipe: Connection, call: Callable[[], None]) -> None:
-    """Calls back on this event loop for each message."""
+    """Calls `heard` on this event loop for each message."""
     asyncio.get_running_loop().add_reader(pipe.fileno(), call)
     # uvloop has made it non-blocking, and a `Connection` takes half a message for a failure.
     os.set_blocking(pipe.fileno(), True)
 
 
 def client_main(pipe: Connection, spec: ClientSpec) -> None:
-    """What the process runs."""
+    """The main function of the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     logging.basicConfig(level=logging.ERROR, format=f"client {spec.client}: %(message)s")
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)

@@ -1,7 +1,5 @@
-"""The clients of a run, seen from the parent: started once, told to run plans, asked what they have seen.
-
-`ClientProcesses` are processes of their own. `ClientHere` is for a target that lives in this process: an embedded
-engine. Neither measures anything itself.
+"""The clients of a run, seen from the parent. They start once, run plans, and give their witnesses. `ClientProcesses`
+run in separate processes. `ClientHere` runs in this process, for an embedded engine.
 """
 
 from __future__ import annotations
@@ -37,9 +35,9 @@ from benchmarks.driver.target import GeneratorFactory, Target, TargetFactory
 from benchmarks.driver.workload import Generator
 
 READY_SECONDS_MAX: Final = 60.0
-"""How long a client process may take to start and connect."""
+"""The longest time that a client process may take to start and connect."""
 END_SECONDS_MAX: Final = 10.0
-"""How long it may take to disconnect; it is killed then."""
+"""The longest time that a client process may take to disconnect; then it is killed."""
 
 Tell = Callable[[Progress], None]
 A = TypeVar("A", bound=Answer)
@@ -57,13 +55,12 @@ class Clients(Protocol):
         """Of the client processes."""
 
     async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
-        """One open-loop run that begins at `start_s` (`time.monotonic`); the report is merged over all clients.
-
-        `tell` hears once a second what all of them have done. Raises `ClientFailed`.
+        """Makes one open-loop run that begins at `start_s` (`time.monotonic`), and returns the merged report of all
+        clients. `tell` gets their progress once a second. Raises `ClientFailed`.
         """
 
     async def witnesses(self) -> list[Any]:
-        """Of every client's generator, over all runs."""
+        """The witness of each client's generator, over all runs."""
 
 
 class ClientHere:
@@ -79,16 +76,16 @@ class ClientHere:
         return []
 
     async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
-        """As `Clients.run`."""
+        """See `Clients.run`."""
         return await OpenLoop(self._target, self._generator, plan, 0, start_s, tell).run()
 
     async def witnesses(self) -> list[Any]:
-        """As `Clients.witnesses`."""
+        """See `Clients.witnesses`."""
         return [self._generator.witness()]
 
 
 class ClientProcesses:
-    """`async with`: `count` processes, each with a target and a generator of its own."""
+    """`count` processes, each with a separate target and generator. Use it with `async with`."""
 
     def __init__(
         self,
@@ -112,7 +109,7 @@ class ClientProcesses:
         return [process.pid for process in self._processes]
 
     async def run(self, plan: LoadPlan, start_s: float, tell: Tell) -> RunReport:
-        """As `Clients.run`."""
+        """See `Clients.run`."""
         together: dict[int, list[Progress]] = {}
 
         def told(progress: Progress) -> None:
@@ -142,7 +139,7 @@ class ClientProcesses:
         return report
 
     async def witnesses(self) -> list[Any]:
-        """As `Clients.witnesses`."""
+        """See `Clients.witnesses`."""
         for process in self._processes:
             process.order(TellWitness())
         return [(await process.answer(Witnessed)).witness for process in self._processes]
@@ -174,7 +171,7 @@ class ClientProcesses:
 
 
 class _Process:
-    """One client process and its pipe, read on the event loop it is made on."""
+    """One client process and its pipe. The event loop that made it reads the pipe."""
 
     def __init__(self, spec: ClientSpec) -> None:
         context = multiprocessing.get_context("spawn")

@@ -1,6 +1,4 @@
-"""The command line of a workload: `run`, `search`, `sweep`, `load`, `audit` and `plot`. Wires the other files together.
-
-A workload's `__main__` is
+"""The command line of a workload: `run`, `search`, `sweep`, `load`, `audit` and `plot`. A workload's `__main__` is
 
     if __name__ == "__main__":
         sys.exit(main("ycsbt", add_options, make_workload))
@@ -40,18 +38,17 @@ from styx.cli.serving import run_loop
 from styx.errors import ConfigurationError, StyxError
 
 AddOptions = Callable[[argparse.ArgumentParser], None]
-"""Adds the workload's own options to the parser of each subcommand that needs the workload.
-
-`make_workload`, a function of a module so that it is picklable, makes the workload of the parsed options, also in
-client processes, and raises `styx.errors.ConfigurationError` for options that make no sense. Among the parsed options
-are the driver's, so `workers` and `slots` too.
+"""Adds the workload's own options to the parser of each subcommand that needs the workload. `make_workload` makes the
+workload from the parsed options, in client processes too. It is a function of a module, so that it is picklable. It
+raises `styx.errors.ConfigurationError` for options that make no sense. The parsed options include the driver's, such as
+`workers` and `slots`.
 """
 
 ANOTHER_CAUSE: Final = (
     "It looks the same if nothing is loaded there, if it was loaded with other options, or if runs have changed it "
     "since whose witnesses the audit was not given."
 )
-"""Behind an audit that fails of data which this command has not loaded itself."""
+"""The hint after a failed audit of data that this command has not loaded."""
 OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
@@ -70,7 +67,7 @@ def execute(options: argparse.Namespace, make_workload: MakeWorkload) -> int:
     quieten()
     try:
         if options.command == "plot":
-            from benchmarks.driver.charts import plot  # matplotlib takes its time to load
+            from benchmarks.driver.charts import plot  # matplotlib loads slowly
 
             plot(options.kind, options.results, options.out, options.title)
             return OK
@@ -86,7 +83,7 @@ def execute(options: argparse.Namespace, make_workload: MakeWorkload) -> int:
 
 
 def quieten() -> None:
-    """No log lines but errors, and none of a library that tells of each attempt to reach a broker."""
+    """Shows only errors, and no log lines of a library that reports each attempt to reach a broker."""
     logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
@@ -225,7 +222,7 @@ def _must_stay(options: argparse.Namespace, command: str) -> None:
 
 
 def parser(name: str, add_options: AddOptions) -> argparse.ArgumentParser:
-    """Of all subcommands of the workload called `name`."""
+    """The parser of all subcommands of the workload `name`."""
     top = argparse.ArgumentParser(
         prog=f"python -m benchmarks.{name}",
         description=f"The workload {name}: open-loop load at a fixed rate, latencies from when requests were due, and "

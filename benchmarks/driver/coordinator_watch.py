@@ -1,6 +1,7 @@
-"""Sees when snapshots were complete and recoveries over, by what the coordinator counts. Reads; never steers.
+"""Finds the ends of snapshots and recoveries in the coordinator's counters.
 
-Finer than the driver's own look once a second, and a little dearer: for windows whose latency over time is shown.
+It reads the counters more often than the driver, which reads them once a second, and costs a little more. It is for
+windows whose latency is shown over time.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ _RECOVERIES: Final = "styx_recoveries_total{cause="
 
 
 class CoordinatorEvents:
-    """What has happened from one look at the counters to the next. Pure."""
+    """The events between two readings of the counters. Pure."""
 
     def __init__(self) -> None:
         self._before: Scrape | None = None
 
     def look(self, now: Scrape, at_s: float) -> list[Mark]:
-        """The counters are these at `at_s`. A snapshot's age tells when it was; a recovery ended just before `at_s`."""
+        """Takes the counters of the time `at_s`. A snapshot's time follows from its age. A recovery ended just before
+        `at_s`.
+        """
         before, self._before = self._before, now
         if before is None:
             return []
@@ -40,12 +43,12 @@ class CoordinatorEvents:
 
 
 def recovered(cause: str) -> str:
-    """How the end of a recovery is marked; the causes are those of docs/metrics.md."""
+    """The mark at the end of a recovery, by its cause (docs/metrics.md)."""
     return f"recovered ({cause.replace('_', ' ')})"
 
 
 async def watch(url: str, from_s: float, marks: list[Mark]) -> None:
-    """Looks at the coordinator whose facts are at `url` until it is cancelled; marks count from `from_s`."""
+    """Reads the counters at `url` until it is cancelled. Times of marks count from `from_s`."""
     events = CoordinatorEvents()
     while True:
         scrapes = await asyncio.to_thread(fetch, [url])

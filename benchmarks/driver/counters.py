@@ -1,7 +1,7 @@
-"""What the processes of a deployment count of themselves, fetched from their `/metrics` before and after a window.
+"""The metrics of a deployment's processes, fetched from `/metrics` before and after a window.
 
-Described in docs/metrics.md. Counters and the sums and counts of histograms are given as their growth, gauges as they
-are at the end; the buckets of histograms are left out. Summed over the processes of a role.
+docs/metrics.md describes them. A counter is given as its growth, and so are the sum and count of a histogram. A gauge
+is given as its value at the end. Buckets of histograms are left out. Values are summed over the processes of a role.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ Scrape = dict[str, float]
 
 
 def parse(text: str) -> Scrape:
-    """Of Prometheus' text format; left out is what JSON cannot hold: unknown (NaN), unlimited (infinity)."""
+    """Reads Prometheus' text format. Values that JSON cannot hold are left out: NaN (unknown) and infinity
+    (unlimited).
+    """
     values: Scrape = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -35,9 +37,8 @@ def parse(text: str) -> Scrape:
 
 
 def fetch(urls: Iterable[str]) -> dict[str, Scrape]:
-    """By URL; blocks. What does not answer is left out: a process that faults have taken away.
-
-    Shows `STYX_FACTS_TOKEN`, if there is one.
+    """The metrics by URL; blocks. A process that does not answer is left out, because a fault may have ended it. The
+    token is `STYX_FACTS_TOKEN`, if it is set.
     """
     scrapes: dict[str, Scrape] = {}
     token = os.environ.get("STYX_FACTS_TOKEN")
@@ -55,9 +56,8 @@ def fetch(urls: Iterable[str]) -> dict[str, Scrape]:
 def growth(
     urls: Mapping[str, Iterable[str]], before: Mapping[str, Scrape], after: Mapping[str, Scrape]
 ) -> dict[str, Scrape]:
-    """By role: how much each counter has grown between two fetches, and what each gauge was at the second one.
-
-    A process that has begun in between counts from zero.
+    """By role: the growth of each counter between two fetches, and each gauge at the second fetch. A process that
+    started in between counts from zero.
     """
     roles: dict[str, Scrape] = {}
     for role, of_role in urls.items():

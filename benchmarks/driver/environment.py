@@ -1,4 +1,6 @@
-"""Where a measurement was taken: machine, system, interpreter, versions. Never names the machine or its user."""
+"""The place of a measurement: machine, system, interpreter, versions. The names of the machine and its user are left
+out.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ _GIT_SECONDS_MAX: Final = 5.0
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """`interpreter` ends in the engine's form, `processors` are those this process may use; `commit` ends in `+` if
-    files differ from it, empty if unknown. `load_average` is of the last minute, before the measurement. `taken_at` is
-    when that was, in UTC, to the second.
+    """`interpreter` ends with the engine's form. `processors` counts those that this process may use. `commit` ends
+    with `+` if files differ from it, and is empty if unknown. `load_average` is that of the minute before the
+    measurement. `taken_at` is the time of the measurement, in UTC, to the second.
     """
 
     interpreter: str

@@ -1,7 +1,4 @@
-"""A workload's request as HTTP has it, and what an HTTP answer says of it: for load generators that are not the driver.
-
-Pure; sends nothing.
-"""
+"""A workload's request in HTTP, and the outcome of an HTTP answer, for load generators other than the driver. Pure."""
 
 from __future__ import annotations
 
@@ -16,14 +13,16 @@ from benchmarks.driver.workload import Planned
 
 
 class Verdict(NamedTuple):
-    """What a request counts as, under `name`; `failure` says why it is none of a success's, empty if it is one."""
+    """A request's entry in the statistics, under `name`. `failure` is the reason of a failure, and empty for a
+    success.
+    """
 
     name: str
     failure: str
 
 
 def path_of(planned: Planned) -> str:
-    """Below a gateway's address: an int key in its decimal form, a tuple as a JSON array."""
+    """The path at a gateway. An int key is in decimal form, a tuple is a JSON array."""
     key = planned.key if isinstance(planned.key, str) else msgspec.json.encode(planned.key).decode()
     return "/v1/" + "/".join(quote(part, safe="") for part in (planned.operator.name, key, planned.function))
 
@@ -34,7 +33,9 @@ def body_of(planned: Planned) -> str:
 
 
 def verdict_of(kind: str, status: int, body: bytes, expected: Collection[str]) -> Verdict:
-    """Of an answer; `expected` are the types of the errors with which the workload's functions abort by its will."""
+    """The entry of an answer. `expected` are the types of the errors by which the workload's functions abort on
+    purpose.
+    """
     if status == HTTPStatus.OK:
         return Verdict(kind, "")
     if status == 0:

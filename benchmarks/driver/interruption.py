@@ -1,6 +1,5 @@
-"""What clients saw of something that happened at a known time: how long no reply came, and until all was as before.
-
-Pure; from the time line of a run, so as exact as its intervals are short.
+"""An interruption at a known time as clients saw it: how long no reply came, and when latencies were as before. Pure.
+It uses the time line of a run, so it is as exact as the intervals are short.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ import msgspec
 from benchmarks.driver.timeline import Point
 
 NORMAL_TIMES: Final = 2.0
-"""An interval is as before if its p99 is at most so many times the median one of before."""
+"""An interval is as before if its p99 is at most this many times the median p99 before the interruption."""
 NORMAL_INTERVALS: Final = 5
-"""So many in a row: then all is as before."""
+"""Latencies are as before after this many such intervals in a row."""
 
 
 class Interruption(msgspec.Struct, frozen=True, kw_only=True):
-    """`pause_s`: the longest time without replies; `worst_us`: the longest latency; `back_s`: until latencies were as
-    before. None: neither came within the time that was looked at.
+    """`pause_s` is the longest time without replies, `worst_us` the longest latency, and `back_s` the time until
+    latencies were as before. None means that it did not come within the observed time.
     """
 
     pause_s: float | None
@@ -33,7 +32,7 @@ class Interruption(msgspec.Struct, frozen=True, kw_only=True):
 def interruption(
     points: Sequence[Point], interval_s: float, from_s: float, until_s: float, normal_us: float
 ) -> Interruption:
-    """Between two times of the window; `normal_us` is the p99 of before."""
+    """The interruption between two times of the window. `normal_us` is the p99 before it."""
     answered = [point for point in points if point.max_us]
     before = [point for point in answered if point.at_s <= from_s][-1:]
     within = [point for point in answered if from_s < point.at_s < until_s]

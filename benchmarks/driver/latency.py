@@ -1,6 +1,6 @@
-"""Latencies in microseconds, as counts in the cells of an HDR histogram with three significant digits. Never samples.
+"""Latencies in microseconds, as counts in the cells of an HDR histogram with three significant digits.
 
-Counts are kept sparse while they are gathered, sent and merged; `hdrh` writes them into result files.
+The counts are sparse while they are gathered, sent and merged. `hdrh` writes them into result files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hdrh.histogram import HdrHistogram
 
 SIGNIFICANT_DIGITS: Final = 3
 LATENCY_US_MAX: Final = 3_600_000_000
-"""Above it a latency counts as an hour."""
+"""A longer latency counts as an hour."""
 _SUB_BUCKET_BITS: Final = 11  # 2 * 10**3 needs eleven
 
 Cells = dict[int, int]
@@ -21,13 +21,13 @@ Cells = dict[int, int]
 
 
 def cell_end(lowest: int) -> int:
-    """The highest latency that counts as equal to `lowest`, the lowest one of a cell."""
+    """The highest latency of the cell whose lowest latency is `lowest`."""
     shift = max(lowest.bit_length() - _SUB_BUCKET_BITS, 0)
     return lowest + (1 << shift) - 1
 
 
 def record(cells: Cells, latencies_us: Iterable[int]) -> None:
-    """Adds many latencies; sorting them first makes one step of each cell."""
+    """Adds many latencies. It sorts them first, so that each cell takes one step."""
     values = sorted(latencies_us)
     at, end = 0, len(values)
     while at < end:

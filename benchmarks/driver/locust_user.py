@@ -1,8 +1,9 @@
-"""Locust users that send a workload's requests to a gateway. A locustfile makes a subclass; nothing is audited here.
+"""Locust users that send a workload's requests to a gateway. A locustfile makes a subclass. There is no audit.
 
-Locust is a closed loop: each user waits for its reply, and sends less while the target is slow. Figures of the driver's
-open loop are others. The workload's options are taken from the environment variable WORKLOAD_OPTIONS, as on the
-workload's own command line, for some of them would be Locust's own: WORKLOAD_OPTIONS="--keys 1000 --zipf 0.9".
+Locust is a closed loop: each user waits for its reply, and sends less while the target is slow. So its figures differ
+from those of the driver's open loop. The workload's options are taken from the environment variable WORKLOAD_OPTIONS,
+as on the workload's own command line, because Locust has options of the same names: WORKLOAD_OPTIONS="--keys 1000
+--zipf 0.9".
 
 Locust replaces the blocking parts of the standard library as soon as it is imported, so only it imports this.
 """
@@ -30,8 +31,8 @@ _generators: dict[Workload, Generator] = {}
 class WorkloadUser(FastHttpUser):
     """One connection with one request at a time. `workload` is what `workload_of` gives.
 
-    A committed request counts as its kind; one that aborted with an error of a type in `expected_aborts` as `KIND
-    aborted`, a success too; everything else is a failure of its kind, with the reply's message.
+    A committed request is a success under its kind. An abort with an error type in `expected_aborts` is a success under
+    `KIND aborted`. Every other reply is a failure of its kind, with the reply's message.
     """
 
     abstract = True
@@ -54,7 +55,7 @@ class WorkloadUser(FastHttpUser):
                 response.success()
 
     def _generator(self) -> Generator:
-        """One for all users of this process: drawing a request never lets another user run."""
+        """One generator for all users of this process. Drawing a request does not switch to another user."""
         generator = _generators.get(self.workload)
         if generator is None:
             runner = self.environment.runner
@@ -71,7 +72,7 @@ def _headers() -> dict[str, str]:
 def workload_of(
     add_options: Callable[[argparse.ArgumentParser], None], make_workload: Callable[[argparse.Namespace], Workload]
 ) -> Workload:
-    """The workload with the options of the environment; ends the process, and says why, if they are wrong."""
+    """The workload with the options of the environment. If they are wrong, the process prints the reason and ends."""
     parser = argparse.ArgumentParser(prog=VARIABLE)
     driver_options.add_deployment_options(parser)
     add_options(parser)

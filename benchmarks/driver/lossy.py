@@ -1,8 +1,8 @@
-"""An app one of whose functions loses writes, to show that a workload's audit notices. Everything else goes on as ever.
+"""A copy of an app in which one function loses writes, to show that the workload's audit notices.
 
-The workload's own app is never changed: this is a copy of it. In a share of the function's invocations, drawn by
-transaction and key so that every execution of a transaction loses the same, its `put` and `delete` do nothing and say
-nothing; what it reads, calls and returns is as if they had.
+The workload's own app is not changed. In a share of the function's invocations `put` and `delete` do nothing, without
+an error. Reads, calls and results stay the same. The share is drawn by transaction and key, so that each execution of a
+transaction loses the same writes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DRAWN_BYTES: Final = 8
 
 
 class Loss(NamedTuple):
-    """What `--lose OPERATOR.FUNCTION[=SHARE]` asks for."""
+    """The option `--lose OPERATOR.FUNCTION[=SHARE]`."""
 
     operator: str
     function: str
@@ -35,7 +35,7 @@ class Loss(NamedTuple):
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """What was lost, for the result: writes of `function` in `invocations` of it, a `share` of all."""
+    """The loss, for the result: `invocations` of `function` lost their writes, a `share` of all."""
 
     function: str
     share: float
@@ -60,7 +60,9 @@ class LossyApp:
 
     @property
     def lost(self) -> Lost:
-        """So far; an invocation counts once, however often it was executed, and also if its transaction aborted."""
+        """The loss so far. An invocation counts once, even if it was executed several times or its transaction
+        aborted.
+        """
         function = f"{self._loss.operator}.{self._loss.function}"
         return Lost(function=function, share=self._loss.share, invocations=len(self._lost))
 
@@ -86,7 +88,7 @@ class LossyApp:
 
 
 class _Lossy(Operator):
-    """As `original`, but for one function, however callers name it: by its name or by the function that it replaces."""
+    """The function of that name; for the lossy one, however callers name it, the replacement."""
 
     def __init__(self, original: Operator, replacement: FunctionSpec) -> None:
         vars(self).update(vars(original))
@@ -97,7 +99,7 @@ class _Lossy(Operator):
 
 
 class _LossyContext:
-    """A context whose writes are lost, and noted in `lost`; all else is the context's own."""
+    """A context that loses its writes and notes them in `lost`. Everything else is passed on."""
 
     def __init__(self, ctx: Context, invocation: tuple[int, Key], lost: set[tuple[int, Key]]) -> None:
         self._ctx = ctx

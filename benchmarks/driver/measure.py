@@ -1,4 +1,4 @@
-"""One measurement: clients run a plan while a probe reads the processes. Knows nothing of what is under load."""
+"""One measurement: clients run a plan while a probe reads the processes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from benchmarks.driver.probe import Mark, Probe
 from benchmarks.driver.reports import Progress, RunReport
 
 START_LEAD_SECONDS: Final = 0.2
-"""Between the plan's leaving for the clients and its start: all of them have it by then."""
+"""The time from sending the plan to its start, so that all clients have received it."""
 LOOK_SECONDS: Final = 1.0
 
 Tell = Callable[[Progress, Probe], None]
 
 
 class Measurement(NamedTuple):
-    """What was seen; `calibration` before the run and after it, `marks` by whoever looked most closely."""
+    """The measured data. `calibration` was made before the run and after it. `marks` come from the most exact
+    observer.
+    """
 
     plan: LoadPlan
     report: RunReport
@@ -33,7 +35,7 @@ class Measurement(NamedTuple):
 
 
 async def measure(clients: Clients, plan: LoadPlan, probe: Probe, tell: Tell = lambda _, __: None) -> Measurement:
-    """Runs `plan`, which every client knows how to share. Raises `ClientFailed`, `ConfigurationError`."""
+    """Runs `plan`, which the clients share among themselves. Raises `ClientFailed`, `ConfigurationError`."""
     plan.check()
     where = environment()
     before = calibrate()

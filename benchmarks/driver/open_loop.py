@@ -1,7 +1,8 @@
-"""The open loop of one client: sends what is due when it is due, and stamps replies against the time they were due.
+"""The open loop of one client. It sends each request when the request is due, and measures the latency from that time.
 
-A client or a target that falls behind does not send less: what is due meanwhile is sent as soon as possible, and its
-latency begins when it was due. So no slow phase can hide the requests it delayed (no coordinated omission).
+A slow client or a slow target does not reduce the number of requests. Late requests are sent as soon as possible, and
+their latency counts from the time at which they were due. So the delay of a slow phase is always visible (no
+coordinated omission).
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from styx.messages import Reply
 
 DRAIN_POLL_SECONDS: Final = 0.02
 SENT_AT_ONCE_MAX: Final = 500
-"""Requests that a client which is behind sends before it looks at replies."""
+"""The number of requests that a late client sends before it reads replies."""
 GIVE_UP_SHARE: Final = 0.01
-"""Of the window's requests: more than these must take too long before a run is given up; so its p99 is."""
+"""A share of the window's requests. A run is given up if more than this share take too long; then its p99 does, too."""
 
 _COMMITTED: Final = Outcome.COMMITTED  # most replies are; an enumeration's members are slow to look up
 
 
 class UnderWay(msgspec.Struct, eq=False):
-    """A request that was sent, due at `due_s`; `counted`: in the window. It tells once what became of it."""
+    """A sent request, due at `due_s`. `counted` says that it belongs to the window. It reports its outcome once."""
 
-    # A Struct because it is made for every request: that takes a third of the time.
+    # A Struct, because one is made for every request: that takes a third of the time of a class.
     answered: Callable[[UnderWay, Reply], None]
     failed: Callable[[UnderWay, BaseException], None]
     planned: Planned
@@ -43,22 +44,22 @@ class UnderWay(msgspec.Struct, eq=False):
     settled: bool = False
 
     def done(self) -> bool:
-        """As `Receiver.done`."""
+        """See `Receiver.done`."""
         return self.settled
 
     def set_result(self, reply: Reply, /) -> None:
-        """As `Receiver.set_result`."""
+        """See `Receiver.set_result`."""
         self.settled = True
         self.answered(self, reply)
 
     def set_exception(self, error: BaseException, /) -> None:
-        """As `Receiver.set_exception`."""
+        """See `Receiver.set_exception`."""
         self.settled = True
         self.failed(self, error)
 
 
 class OpenLoop:
-    """One run of one client, which is number `client` of `plan.clients`."""
+    """One run of one client, number `client` of `plan.clients`."""
 
     def __init__(
         self,
@@ -81,7 +82,7 @@ class OpenLoop:
         self._in_flight_hopeless = hopeless_in_flight(plan)
 
     def stop(self, why: str) -> None:
-        """Nothing new is sent; the run's report says why."""
+        """Sends no more requests. The run's report gives the reason."""
         self._gave_up = self._gave_up or why
 
     async def run(self) -> RunReport:
@@ -95,7 +96,7 @@ class OpenLoop:
         window_from_s, window_to_s = plan.warm_up_s - 1e-9, plan.warm_up_s + plan.duration_s - 1e-9
         for offset_s, count in ticks(plan, self._client):
             due_s = start_s + offset_s
-            # Also when late: replies must be read in between.
+            # Pause even when late, because replies must be read.
             await asyncio.sleep(max(due_s - monotonic(), 0))
             self._look(monotonic())
             if self._gave_up:
@@ -105,7 +106,7 @@ class OpenLoop:
                 if first:
                     await asyncio.sleep(0)
                 self._send_some(min(count - first, SENT_AT_ONCE_MAX), due_s, counted)
-        # The window lasts until its end, also if the last request is due long before.
+        # The window lasts until its end, even if the last request is due long before.
         await asyncio.sleep(max(start_s + plan.warm_up_s + plan.duration_s - monotonic(), 0))
 
     def _send_some(self, count: int, due_s: float, counted: bool) -> None:
@@ -168,7 +169,7 @@ class OpenLoop:
         self._generator.unknown(planned)
 
     def _look(self, now_s: float) -> None:
-        """What is looked at now and then: the time line, the progress, and whether there is any hope."""
+        """Updates the time line and the progress from time to time, and checks whether the run can still succeed."""
         recorder = self._recorder
         if now_s >= recorder.rolls_s:
             recorder.roll(now_s)
@@ -188,9 +189,8 @@ class OpenLoop:
 
 
 def hopeless_in_flight(plan: LoadPlan) -> float:
-    """With more requests of one client under way than these, the run's p99 is certain to be over `give_up_s`.
-
-    At any time, `give_up_s` seconds' worth of requests may be under way within the bound. What is more is late already.
+    """The number of a client's requests under way above which the run's p99 certainly exceeds `give_up_s`. Within the
+    bound, at most the requests of `give_up_s` seconds are under way. Further requests are late already.
     """
     if plan.give_up_s is None:
         return float("inf")

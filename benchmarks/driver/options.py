@@ -1,4 +1,4 @@
-"""The driver's options on the command line, and what they are read into. Declarations; runs nothing."""
+"""The driver's options on the command line, and the data that they are read into."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PLAN = LoadPlan(rate=1.0)
 
 
 def add_deployment_options(parser: argparse.ArgumentParser) -> None:
-    """What the workload is run on."""
+    """Adds the options that choose the deployment."""
     add = parser.add_argument_group("deployment").add_argument
     add(
         "--on",
@@ -84,7 +84,7 @@ def add_deployment_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_load_options(parser: argparse.ArgumentParser) -> None:
-    """How requests are sent; but for their rate."""
+    """Adds the options for sending requests, except the rate."""
     add = parser.add_argument_group("load").add_argument
     add(
         "--duration",
@@ -151,7 +151,7 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Of `run` alone; after `add_load_options`, some of whose defaults depend on `--kill-worker` here."""
+    """Adds the options of `run`, after `add_load_options`. Some defaults depend on `--kill-worker`."""
     parser.set_defaults(drain=None, interval=None, timeout=None)
     parser.add_argument(
         "--rate",
@@ -188,7 +188,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_search_options(parser: argparse.ArgumentParser) -> None:
-    """Of `search` alone."""
+    """Adds the options of `search`."""
     add = parser.add_argument
     add("--bound", type=float, default=1.0, metavar="SECONDS", help="what p99 must stay under (default 1)")
     add(
@@ -210,7 +210,7 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
-    """Of `sweep` alone."""
+    """Adds the options of `sweep`."""
     add = parser.add_argument
     add(
         "--first-rate",
@@ -244,12 +244,12 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_load_command_options(parser: argparse.ArgumentParser) -> None:
-    """Of `load` and `audit`, which measure nothing."""
+    """Adds the options of `load` and `audit`."""
     parser.set_defaults(in_flight=IN_FLIGHT_MAX_DEFAULT)
 
 
 def add_audit_options(parser: argparse.ArgumentParser) -> None:
-    """Of `audit` alone."""
+    """Adds the options of `audit` alone."""
     parser.add_argument(
         "--witness",
         type=Path,
@@ -261,7 +261,7 @@ def add_audit_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_plot_options(parser: argparse.ArgumentParser) -> None:
-    """Of `plot` alone."""
+    """Adds the options of `plot`."""
     add = parser.add_argument
     add(
         "results", type=Path, nargs="+", metavar="RESULT", help="files that `--out` of `run`, `search` or `sweep` wrote"
@@ -297,7 +297,9 @@ def plan_of(options: argparse.Namespace, rate: float, give_up_s: float | None = 
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raises `ConfigurationError` for options that do not fit together; fills in what depends on others."""
+    """Sets the defaults that depend on other options. Raises `ConfigurationError` for options that contradict each
+    other.
+    """
     if options.slots is None:
         options.slots = N_SLOTS_DEFAULT if options.on == "embedded" else CLUSTER_SLOTS_DEFAULT
     if not 1 <= options.workers <= options.slots:
@@ -320,10 +322,10 @@ def check(options: argparse.Namespace) -> None:
 
 
 def _check_values(options: argparse.Namespace) -> None:
-    """Of what neither a plan nor a sweep checks; not every subcommand has each of them."""
+    """Checks the options that neither a plan nor a sweep checks. Not every subcommand has all of them."""
     for name, most in (("timeout", TIMEOUT_SECONDS_MAX), ("bound", TIMEOUT_SECONDS_MAX), ("precision", 1.0)):
         value = getattr(options, name, most)
-        # Written so that a NaN is refused.
+        # This form of the comparison refuses a NaN, too.
         if not 0 < value <= most:
             raise ConfigurationError(f"--{name} is a number above 0 and up to {most:g}, got {value:g}")
     if getattr(options, "tries", 1) < 1:
@@ -335,7 +337,9 @@ def _check_values(options: argparse.Namespace) -> None:
 
 
 def _fill_in_patience(options: argparse.Namespace) -> None:
-    """What is under way when a worker dies is answered after the recovery, and the pause is to be seen exactly."""
+    """Sets defaults for a worker's death: requests under way are answered after the recovery, and the pause needs a
+    fine time line.
+    """
     killed = options.kill_worker is not None
     for name, value, value_if_killed in (
         ("drain", _PLAN.drain_s, PATIENCE_SECONDS),
@@ -347,7 +351,7 @@ def _fill_in_patience(options: argparse.Namespace) -> None:
 
 
 def worker_death_of(options: argparse.Namespace) -> WorkerDeath | None:
-    """Of `--kill-worker`, None without it; raises `ConfigurationError`."""
+    """The plan of `--kill-worker`; None without the option. Raises `ConfigurationError`."""
     if options.kill_worker is None:
         if options.replace_after is not None:
             raise ConfigurationError("--replace-after needs --kill-worker: only a worker that was killed is replaced")
@@ -367,7 +371,7 @@ def worker_death_of(options: argparse.Namespace) -> WorkerDeath | None:
 
 
 def loss_of(options: argparse.Namespace) -> Loss | None:
-    """Of `--lose`, None without it; raises `ConfigurationError`."""
+    """The loss of `--lose`; None without the option. Raises `ConfigurationError`."""
     if options.lose is None:
         return None
     if options.on != "embedded":
@@ -380,7 +384,7 @@ def loss_of(options: argparse.Namespace) -> Loss | None:
 
 
 def sweep_of(options: argparse.Namespace) -> Sweep:
-    """Of the options of `sweep`; raises `ConfigurationError`."""
+    """The sweep of the options; raises `ConfigurationError`."""
     if not FACTOR_MIN <= options.factor <= FACTOR_MAX:
         raise ConfigurationError(f"--factor is a number from {FACTOR_MIN:g} to {FACTOR_MAX:g}, got {options.factor:g}")
     if not 0 <= options.finer <= FINER_MAX:

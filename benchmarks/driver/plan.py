@@ -14,7 +14,7 @@ RATE_MAX: Final = 1_000_000.0
 """Requests a second; beyond this a typing error is more likely than a machine."""
 CLIENTS_MAX: Final = 256
 IN_FLIGHT_MAX_DEFAULT: Final = 20_000
-"""Requests under way at once in one client process; what is due beyond that is shed, and counted."""
+"""The requests under way at once in one client process. Further requests are shed, and counted."""
 TIMEOUT_SECONDS_DEFAULT: Final = 30.0
 
 
@@ -22,8 +22,8 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One open-loop run; the same plan for all client processes, each of which sends its share of `rate`.
 
     `rate` is requests a second over all `clients`. Requests due in the `warm_up_s` seconds before the window are sent
-    but not counted; those due in the `duration_s` seconds of the window are; then nothing is sent, and replies are
-    waited for, `drain_s` seconds at most. `interval_s` is the resolution of the time line.
+    and not counted. Requests due in the `duration_s` seconds of the window are counted. Then the client waits for
+    replies, `drain_s` seconds at most. `interval_s` is the resolution of the time line.
 
     `give_up_s`: end early once it is certain that more than one in a hundred requests take longer than this; None:
     never.

@@ -1,6 +1,5 @@
-"""What is read of the processes under load while a run lasts: their processor time and their own counters.
-
-It reads and never steers. What it reads of a coordinator once a second costs that a thousandth of a processor.
+"""Reads the processor time and the metrics of the processes under load during a run. Reading a coordinator once a
+second costs a thousandth of a processor.
 """
 
 from __future__ import annotations
@@ -16,33 +15,33 @@ from benchmarks.driver.counters import Scrape, fetch, growth, parse
 from benchmarks.driver.processes import sample
 
 Pids = Callable[[], Mapping[str, Sequence[int]]]
-"""Of the processes that run now, by role; asked anew for each sample, since faults replace processes."""
+"""The PIDs of the running processes, by role. It is called for each sample, because faults replace processes."""
 Urls = Callable[[], Mapping[str, Sequence[str]]]
-"""Where the processes that run now show `/metrics`, by role."""
+"""The addresses of `/metrics` of the running processes, by role."""
 
 
 class Own(NamedTuple):
-    """What lives in this process under `role`: `metrics` is what it would show at `/metrics`."""
+    """The part of the deployment in this process, under `role`. `metrics` gives the text of its `/metrics`."""
 
     role: str
     metrics: Callable[[], str]
 
 
 COORDINATOR: Final = "coordinator"
-"""The role whose counters tell of snapshots and recoveries."""
+"""The role whose counters show snapshots and recoveries."""
 _OWN_URL: Final = "here"
 _EVENTS: Final = {"styx_snapshots_total": "snapshot", "styx_recoveries_total": "recovery"}
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened `at_s` seconds after the window's start: `snapshot` complete, `recovery`, a fault."""
+    """An event `at_s` seconds after the window's start: a complete `snapshot`, a `recovery`, a fault."""
 
     at_s: float
     what: str
 
 
 class Probe:
-    """`begin` and `end` enclose a window, with `look` once a second in between."""
+    """`begin` and `end` enclose a window. Call `look` once a second in between."""
 
     def __init__(self, pids: Pids, urls: Urls = dict, own: Own | None = None) -> None:
         self.samples: list[Sample] = []
@@ -73,7 +72,7 @@ class Probe:
         self._after = await self._fetch(None)
 
     async def cut_short(self) -> None:
-        """The run was given up: the window ends now, if it has begun at all."""
+        """The run was given up. The window ends now, if it has begun."""
         if not self.samples:
             await self.begin()
         await self.end()
@@ -107,7 +106,7 @@ class Probe:
         return scrapes
 
     def _count_events(self, scrapes: Mapping[str, Scrape]) -> list[str]:
-        """What has happened since the last look."""
+        """The events since the last call."""
         happened = []
         for url, scrape in scrapes.items():
             for name, value in scrape.items():

@@ -1,4 +1,4 @@
-"""Processes of this machine: what they use, and which one listens on a port. Reads only; never signals any."""
+"""Processes of this machine: their use of resources, and which of them listens on a port."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.driver.accounting import Sample, Usage
 
 
 def sample(pids: Mapping[str, Sequence[int]]) -> Sample:
-    """Of the processes `pids` by role; those that are gone are left out."""
+    """A sample of the processes `pids`, by role. Processes that have ended are left out."""
     roles: dict[str, dict[int, Usage]] = {}
     for role, of_role in pids.items():
         roles[role] = {}
@@ -26,14 +26,14 @@ def sample(pids: Mapping[str, Sequence[int]]) -> Sample:
     times = psutil.cpu_times()
     idle_s = times.idle + getattr(times, "iowait", 0.0)
     stolen_s = getattr(times, "steal", 0.0)
-    # A guest's time is in its user time already.
+    # User time already includes the time of guests.
     counted_twice_s = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
     busy_s = sum(times) - idle_s - stolen_s - counted_twice_s
     return Sample(time.monotonic(), roles, busy_s, stolen_s)
 
 
 def listening(port: int) -> list[int]:
-    """PIDs of the processes that listen on a TCP port of this machine, as far as this user may know."""
+    """PIDs of the processes that listen on a TCP port of this machine, as far as this user may see them."""
     try:
         connections = psutil.net_connections("tcp")
     except psutil.AccessDenied:
@@ -48,21 +48,23 @@ def listening(port: int) -> list[int]:
 
 
 class Listener:
-    """Whoever listens on `port`; looked for anew only when the last one found is gone, for that takes a while."""
+    """The process that listens on `port`. The search is slow, so it is repeated only when the last found process has
+    ended.
+    """
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._found: list[int] = []
 
     def pids(self) -> list[int]:
-        """Empty if there is none, or it may not be known."""
+        """The PIDs; empty if there is no such process, or this user may not see it."""
         if not self._found or not all(map(psutil.pid_exists, self._found)):
             self._found = listening(self._port)
         return self._found
 
 
 def with_children(pid: int) -> list[int]:
-    """A process and all its descendants; empty if it is gone."""
+    """A process and all its descendants; empty if it has ended."""
     try:
         process = psutil.Process(pid)
         return [pid, *(child.pid for child in process.children(recursive=True))]

@@ -1,7 +1,7 @@
-"""Reads many entities of a running deployment by ordinary requests, as an audit does. Never writes; judges no result.
+"""Reads many entities of a running deployment by ordinary requests, as an audit does.
 
-A request that got no answer, or for which there was no room, is repeated; what is then still without a result is told
-as `Unread`, in words for people.
+A request that gets no answer, or is refused for overload, is repeated. An entity that then still has no result is
+reported as `Unread`, with the reason.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from styx.messages import Reply
 from styx.model.operator import Operator
 
 IN_FLIGHT_MAX: Final = 500
-"""Entities that are asked at once."""
+"""Entities that are read at once."""
 ATTEMPTS_MAX: Final = 3
-"""How often an entity is asked if there is no answer, or no room for the request."""
+"""The number of attempts if there is no answer, or the request is refused for overload."""
 
 
 class Unread(NamedTuple):
-    """Why there is no result: the error that the function raised, or that there was no answer."""
+    """The reason for a missing result: the function's error, or no answer."""
 
     why: str
 
@@ -32,7 +32,7 @@ class Unread(NamedTuple):
 async def read_each(
     client: Client, operator: Operator, keys: Iterable[Any], function: Any, *arguments: Any
 ) -> dict[Any, Any]:
-    """What `function` says of each entity, by key: its result, or `Unread`."""
+    """The result of `function` for each entity, or `Unread`, by key."""
     wanted = list(keys)
     found: dict[Any, Any] = {}
     for first in range(0, len(wanted), IN_FLIGHT_MAX):

@@ -1,6 +1,6 @@
-"""What one client counts of a run while it sends: latencies by kind and outcome, and the time line. Never sends.
+"""One client's counts during a run: latencies by kind and outcome, and the time line.
 
-The send loop and its callbacks only append integers to lists; once an interval they become counts in cells.
+The send loop and its callbacks only append integers to lists. Once an interval the lists become counts in cells.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from benchmarks.driver.reports import IntervalReport, Progress, RunReport
 from benchmarks.driver.target import ANSWERED, Outcome
 
 PROGRESS_SECONDS: Final = 1.0
-"""How often progress is told."""
+"""The time between two reports of progress."""
 
 
 class Kept(NamedTuple):
-    """Which latencies are kept together; `counted`: those of requests due in the window."""
+    """The key under which latencies are kept together. `counted` says that the requests were due in the window."""
 
     kind: str
     outcome: Outcome
@@ -30,12 +30,13 @@ class Recorder:
 
     def __init__(self, plan: LoadPlan, start_s: float) -> None:
         self.latencies: dict[tuple[str, Outcome, bool], list[int]] = {}
-        """In microseconds, of the open interval; by the fields of `Kept`, but plain tuples cost less to make."""
+        """Latencies of the open interval in microseconds. The keys are `Kept` as plain tuples, which cost less to make.
+        """
         self.late: list[int] = []
-        """How much later than due the requests of the window were sent, in microseconds."""
+        """The delay in sending each request of the window, in microseconds."""
         self.errors: Counter[str] = Counter()
         self.replied: Counter[Outcome] = Counter()
-        """By when the reply came: within the window."""
+        """Replies that came within the window."""
         self.sent = 0
         """In all, as `shed`."""
         self.shed = 0
@@ -55,7 +56,7 @@ class Recorder:
         self._told = 0
 
     def roll(self, now_s: float) -> None:
-        """Ends the open interval, `now_s` being later than `rolls_s`; the next one is the one of `now_s`."""
+        """Ends the open interval and begins the interval of `now_s`, which is later than `rolls_s`."""
         interval = self._close_interval()
         if interval.sent or interval.outcomes:
             self._report.intervals[self._number] = interval
@@ -78,7 +79,7 @@ class Recorder:
         )
 
     def finish(self, gave_up: str) -> RunReport:
-        """The report, when no reply is waited for any more."""
+        """The report, after the last reply."""
         last = self._close_interval()
         if last.sent or last.outcomes:
             self._report.intervals[self._number] = last

@@ -1,4 +1,4 @@
-"""What client processes report, while a run lasts and at its end, and how several reports become one. Data only."""
+"""What client processes report, while a run lasts and at its end, and how several reports become one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The result of a measurement as it stands in a JSON file: every field with its unit. Data, and how it is made of what
-was measured; never measures.
+"""The result of a measurement, as in a JSON file. Every field has its unit.
 
 A file holds one `Result`, or a `SearchResult` with the results of its steps. Times are in seconds and latencies in
 microseconds unless the name says otherwise. A *transaction* here is a reply, committed or aborted by its function,
@@ -35,9 +34,8 @@ CALLS_COUNTER: Final = "styx_calls_total"
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
-    """Of `count` requests, from when they were due to their reply; `hdr` is the histogram, as HdrHistogram encodes it.
-
-    Exact to three digits. Empty `hdr` and zeros for no request.
+    """The latency of `count` requests, from the time at which they were due to their reply, exact to three digits.
+    `hdr` is the histogram in HdrHistogram's encoding. Without requests, `hdr` is empty and the figures are 0.
     """
 
     count: int
@@ -52,7 +50,7 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 class Result(msgspec.Struct, kw_only=True, tag="run"):
     """One run.
 
-    `settings` are the workload's options, `deployment` says what was under load. `offered_rate`, `throughput` and
+    `settings` are the workload's options, `deployment` describes the deployment. `offered_rate`, `throughput` and
     `committed_rate` are per second of the window: requests due, transactions, and those that committed.
 
     Of the requests due in the window: `sent`, `shed` (due beyond the limit in flight, and never sent), `outcomes`,
@@ -60,10 +58,10 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
     clients themselves were. `outside`: outcomes of the requests of the warm-up. `errors`, warm-up included, by outcome
     and why: `aborted:InsufficientFunds`, `rejected:overloaded`, `missed:timeout`.
 
-    `duplicated` replies, over the warm-up too; None where they cannot be seen, since the way of a reply has no place
-    for a second one. `overloaded`: more was due than clients could send or the target answered; then the latencies
-    describe a growing backlog. `gave_up`: why the run ended early; empty if it did not. `death`: what clients saw of a
-    worker that was killed; None if none was. `lost`: writes that were lost on purpose.
+    `duplicated` replies, warm-up included; None if a second reply is impossible on that way. `overloaded`: more was due
+    than clients could send or the target answered; then the latencies describe a growing backlog. `gave_up`: why the
+    run ended early; empty if it did not. `death`: what clients saw of a worker that was killed; None if none was.
+    `lost`: writes that were lost on purpose.
 
     `cpu_us` is processor time per transaction by role, of the usage in `roles`. `counters` is what the processes
     counted of themselves in the window, by role (docs/metrics.md). `peer` is what workers sent to each other for one
@@ -106,12 +104,12 @@ class Result(msgspec.Struct, kw_only=True, tag="run"):
 
     @property
     def missed(self) -> int:
-        """Requests without a reply, for whatever reason, warm-up included."""
+        """Requests without a reply, warm-up included."""
         return sum(each.get(Outcome.MISSED, 0) + each.get(Outcome.UNKNOWN, 0) for each in (self.outcomes, self.outside))
 
 
 class Step(msgspec.Struct, kw_only=True):
-    """One step of a search or a sweep, which passed if there are no `reasons` against it."""
+    """One step of a search or a sweep. It passed if `reasons` is empty."""
 
     rate: float
     reasons: list[str]
@@ -119,10 +117,8 @@ class Step(msgspec.Struct, kw_only=True):
 
 
 class SearchResult(msgspec.Struct, kw_only=True, tag="search"):
-    """Of a search or a sweep: the highest `rate` (requests a second) that passed, 0 if none did; `ended` says why there
-    was no further step.
-
-    `bound_s` is what p99 had to stay under. `audit` and `duplicated` are over all steps.
+    """The result of a search or a sweep. `rate` is the highest rate that passed, in requests a second, or 0. `ended` is
+    the reason why no further step followed. `bound_s` is the bound on p99. `audit` and `duplicated` cover all steps.
     """
 
     format: int = FORMAT
@@ -172,7 +168,7 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
         death=death_of(timeline, measured.marks, plan.interval_s),
         overloaded=bool(report.shed) or bool(report.gave_up),
         gave_up=report.gave_up,
-        # By the second: samples are taken when the parent gets round to it, so not exactly at the window's ends.
+        # Rates instead of totals: the samples are not taken exactly at the window's ends.
         cpu_us={role: usage.cores / throughput * 1e6 for role, usage in roles.items()} if throughput else {},
         roles=roles,
         machine=probe.machine,
@@ -183,7 +179,7 @@ def result_of(measured: Measurement, workload: str, settings: dict[str, Any], de
 
 
 def latency_of(cells: Cells) -> Latency:
-    """With the percentiles that are worth looking at."""
+    """The latency with its percentiles."""
     return Latency(
         count=sum(cells.values()),
         p50_us=percentile_us(cells, 50),
@@ -201,7 +197,7 @@ def write(path: Path, result: Result | SearchResult) -> None:
 
 
 def read(path: Path) -> Result | SearchResult:
-    """What `write` has written; raises `ConfigurationError`."""
+    """Reads a file that `write` has written. Raises `ConfigurationError`."""
     try:
         return _results.decode(path.read_bytes())
     except OSError as error:
@@ -214,14 +210,14 @@ _results: Final[msgspec.json.Decoder[Result | SearchResult]] = msgspec.json.Deco
 
 
 def _peer(workers: Scrape) -> dict[str, float]:
-    """Per transaction, by the workers' own count of both."""
+    """Messages, frames and bytes per transaction, by the workers' counters."""
     transactions = _transactions(workers)
     sent = {each: workers.get(f"styx_peer_{each}_total{{direction=sent}}") for each in PEER_COUNTERS}
     return {each: value / transactions for each, value in sent.items() if value is not None} if transactions else {}
 
 
 def _calls(counters: Iterable[Scrape]) -> float | None:
-    """Per transaction, by the count of those that run functions: workers, or an embedded engine."""
+    """Functions per transaction, by the counters of the workers or of an embedded engine."""
     telling = [scrape for scrape in counters if CALLS_COUNTER in scrape]
     transactions = sum(map(_transactions, telling))
     return sum(scrape[CALLS_COUNTER] for scrape in telling) / transactions if transactions else None

@@ -1,7 +1,7 @@
-"""When requests are due: fixed before the run, whatever becomes of the replies (open loop). Pure; never waits.
+"""The times at which requests are due. They are fixed before the run and do not depend on replies (open loop). Pure.
 
-Time is cut into ticks, and what falls into a tick is due at its beginning, together: a timer for each request would
-cost more than sending it. A client's latencies begin at that instant, however late it gets round to sending.
+Time is divided into ticks, and all requests of a tick are due at its beginning: a timer for each request would cost
+more than sending it. Latencies count from that time, however late the client sends.
 
 Of evenly spaced requests, number i is due at i / rate and client i mod n has it, so that few clients and many give the
 same arrivals. With Poisson arrivals each client draws its own from an exponential distribution; their sum is again a
@@ -26,10 +26,10 @@ class Tick(NamedTuple):
 
 
 def ticks(plan: LoadPlan, client: int) -> Iterator[Tick]:
-    """All ticks of client `client` that have a request; the same arguments give the same ones."""
+    """All ticks of client `client` that have a request. The same arguments give the same ticks."""
     total_s = plan.warm_up_s + plan.duration_s
     arrived = _even(plan, client) if plan.arrivals == "even" else _poisson(plan, client)
-    # Clients take turns within a tick: not all of them load the target at once.
+    # Clients take turns within a tick, so that they do not all send at once.
     shift_s = plan.tick_s * client / plan.clients
     before = 0
     for number in range(math.ceil(round(total_s / plan.tick_s, 6))):
@@ -44,7 +44,7 @@ def _even(plan: LoadPlan, client: int) -> Callable[[float], int]:
     rate, clients = plan.rate, plan.clients
 
     def arrived(offset_s: float) -> int:
-        # Rounded first: 1 + 2e-16 requests are one request.
+        # Round first: 1 + 2e-16 requests are one request.
         return max(math.ceil(round((offset_s * rate - client) / clients, 6)), 0)
 
     return arrived

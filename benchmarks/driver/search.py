@@ -1,7 +1,8 @@
-"""The search for the highest rate with p99 under a bound: which rate comes next, and whether a step has passed. Pure.
+"""The search for the highest rate with p99 under a bound. It chooses the next rate, and decides whether a step has
+passed. Pure.
 
 It doubles the rate until a step fails, then halves the gap between the highest rate that passed and the lowest that
-failed, until that is small enough. A rate is only believed to be too high after it failed `tries` times: on a shared
+failed, until that is small enough. A rate counts as too high after it has failed `tries` times, because on a shared
 machine one step may fail by chance.
 """
 
@@ -17,11 +18,11 @@ RATE_MAX: Final = 500_000.0
 RATE_MIN: Final = 1.0
 PRECISION_DEFAULT: Final = 0.1
 THROUGHPUT_SHARE_MIN: Final = 0.96
-"""Of the asked rate must have been answered within the window: less, and a backlog was growing."""
+"""The share of the rate that must be answered within the window. With a smaller share, a backlog was growing."""
 
 
 class Rates(Protocol):
-    """What decides which rate comes next."""
+    """Chooses the next rate."""
 
     @property
     def passed(self) -> float:
@@ -39,9 +40,8 @@ class Rates(Protocol):
 
 
 class RateSearch:
-    """Ask `next_rate`, run it, tell `record`; until `next_rate` is None.
-
-    `precision`: the search ends when the lowest failed rate is at most this share above the highest passed one.
+    """Repeat until `next_rate` is None: run a step at `next_rate`, and pass its result to `record`. The search ends
+    when the lowest failed rate is at most the share `precision` above the highest passed rate.
     """
 
     def __init__(self, first_rate: float, precision: float = PRECISION_DEFAULT, tries: int = 1) -> None:
@@ -93,7 +93,9 @@ class RateSearch:
 
 
 def reasons_against(result: Result, bound_s: float, throughput_share: float = THROUGHPUT_SHARE_MIN) -> list[str]:
-    """Why a step has failed; none if it has passed. `throughput_share` of what was due must have been answered."""
+    """The reasons why a step failed; empty if it passed. The share `throughput_share` of the due requests must have
+    been answered.
+    """
     found = []
     if result.gave_up:
         found.append("given up")
@@ -114,5 +116,5 @@ def reasons_against(result: Result, bound_s: float, throughput_share: float = TH
 
 
 def _rounded(rate: float) -> float:
-    """To three digits: nobody remembers more, and none more are meant."""
+    """Rounds to three digits."""
     return float(f"{rate:.3g}")

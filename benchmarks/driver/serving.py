@@ -1,4 +1,4 @@
-"""Waits until a deployment serves: a request that its workers answer, and that touches no state."""
+"""Waits until a deployment serves. It sends a request that workers answer without any state."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from styx.client.base import Client
 from styx.errors import ConfigurationError
 
 ATTEMPT_SECONDS: Final = 5.0
-"""How long one attempt waits for its reply."""
+"""The time limit of one attempt."""
 PAUSE_SECONDS: Final = 0.5
-"""Between two attempts."""
+"""The pause between two attempts."""
 PROBE: Final = "is_anybody_there"
-"""No workload has such a function: the answer is that there is none."""
+"""A function that no workload has: the answer is an error that says so."""
 
 _NOT_YET: Final = frozenset({"unavailable", "overloaded"})
 
@@ -28,9 +28,8 @@ async def until_serving(
     wait_s: float,
     say: Callable[[str], None],
 ) -> None:
-    """Returns once the workload's app answers; `say` hears what it waits for, each reason once.
-
-    Raises `ConfigurationError` for a URL that is none and for another app, `TimeoutError` after `wait_s` seconds.
+    """Returns as soon as the workload's app answers. `say` gets each reason for waiting once. Raises
+    `ConfigurationError` for a malformed URL and for another app, and `TimeoutError` after `wait_s` seconds.
     """
     began_s, told = time.monotonic(), set[str]()
     while (why := await _attempt(open_client(), workload)) is not None:
@@ -43,14 +42,14 @@ async def until_serving(
 
 
 async def _attempt(opening: AbstractAsyncContextManager[Client], workload: Workload) -> str | None:
-    """Why it does not serve, None if it does."""
+    """The reason why it does not serve; None if it serves."""
     loading = next(iter(workload.initial()))
     key, _ = next(iter(loading.pairs))
     try:
         async with opening as client:
             reply = await client.request(loading.operator.name, key, PROBE, timeout=ATTEMPT_SECONDS)
     except (ConnectionError, TimeoutError, ConfigurationError) as error:
-        # `ConfigurationError`: that there is no such app, as long as the coordinator has not made its topics.
+        # Before the coordinator has made the app's topics, the error is a `ConfigurationError`: no such app.
         return str(error) or type(error).__name__
     code = "" if reply.error is None else reply.error.code
     if code in _NOT_YET:

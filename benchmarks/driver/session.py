@@ -1,4 +1,4 @@
-"""What each subcommand does on a deployment that runs: load, measure, search, audit, in that order. Prints nothing."""
+"""A session on a running deployment: load, measure, search, audit. The subcommands are made of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchmarks.driver.target import ANSWERED
 from benchmarks.driver.workload import Audit, Generator, Workload
 
 LOAD_SECONDS_MAX: Final = 60.0
-"""How long one chunk of the data set may take."""
+"""The time limit of one chunk of the data set."""
 TOLD_SECONDS: Final = 1.0
 CLIENT_ROLE: Final = "client"
 
@@ -32,7 +32,7 @@ MakeWorkload = Callable[[argparse.Namespace], Workload]
 
 @dataclass(frozen=True)
 class Generators:
-    """A `GeneratorFactory`: of the workload that `make_workload` makes of `options`, in the process that asks."""
+    """A `GeneratorFactory`. It makes the workload in the calling process, by `make_workload(options)`."""
 
     make_workload: MakeWorkload
     options: argparse.Namespace
@@ -42,7 +42,7 @@ class Generators:
 
 
 class Session:
-    """A workload on a deployment; `tell` hears the progress of runs, `say` what else happens."""
+    """A workload on a deployment. `tell` gets the progress of runs, `say` all other messages."""
 
     def __init__(
         self, workload: Workload, generators: Generators, deployment: Deployment, tell: Tell, say: Say
@@ -55,7 +55,7 @@ class Session:
         self._answered = 0
 
     async def load(self) -> None:
-        """Puts the data set in, over what may be there. Raises `LoadFailed`."""
+        """Loads the data set, and replaces entities that exist. Raises `LoadFailed`."""
         async with self.deployment.open_client() as client:
             for loading in self.workload.initial():
                 pairs = _told(loading.pairs, loading.size, loading.operator.name, self.say)
@@ -83,7 +83,7 @@ class Session:
             yield clients
 
     async def measure(self, clients: Clients, plan: LoadPlan, company: Company | None = None) -> Result:
-        """One run; with `company`, it makes the marks."""
+        """One run. If there is `company`, the marks come from it."""
         if company is None:
             measured = await measure(clients, plan, self.probe(clients), self._tell)
         else:
@@ -96,7 +96,7 @@ class Session:
         return result_of(measured, self.workload.name, self.workload.settings, dict(self.deployment.facts))
 
     def probe(self, clients: Clients) -> Probe:
-        """Of the deployment's processes and the clients'."""
+        """The PIDs of the deployment's processes and of the clients."""
         deployment = self.deployment
 
         def pids() -> Mapping[str, Sequence[int]]:
@@ -106,17 +106,19 @@ class Session:
         return Probe(pids, deployment.urls, deployment.own)
 
     async def audit(self, witnesses: list[Any]) -> Audit:
-        """What the workload finds in the state."""
+        """The workload's audit of the state."""
         async with self.deployment.open_client() as client:
             return await self.workload.audit(client, witnesses)
 
     async def replies_end(self) -> dict[int, int]:
-        """Where the replies end now, for `duplicated`."""
+        """The present ends of the replies, for `duplicated`."""
         replies = self.deployment.replies
         return {} if replies is None else await asyncio.to_thread(replies.ends)
 
     async def duplicated(self, since: dict[int, int]) -> int | None:
-        """Replies given twice since, by all measurements; None where that cannot be, or cannot be known any more."""
+        """The replies given twice since then, over all measurements. None if a second reply is impossible, or the
+        replies have been deleted.
+        """
         if self.deployment.replies is None:
             return None
         replies = await asyncio.to_thread(self.deployment.replies.since, since)
@@ -138,9 +140,8 @@ async def search(
     plan_at: Callable[[float], LoadPlan],
     throughput_share: float = THROUGHPUT_SHARE_MIN,
 ) -> SearchResult:
-    """Runs steps until there is no next rate; a step passes as `reasons_against` says.
-
-    What is under way at a step's end is waited for before the next one.
+    """Runs steps until there is no next rate. `reasons_against` decides whether a step passes. Requests under way at
+    the end of a step end before the next step.
     """
     steps: list[Step] = []
     while (rate := rates.next_rate()) is not None:
@@ -161,7 +162,7 @@ async def search(
 
 
 def _told(pairs: Iterable[tuple[Any, Any]], size: int, name: str, say: Say) -> Iterator[tuple[Any, Any]]:
-    """The pairs, telling now and then how many have been taken."""
+    """The pairs. From time to time it reports how many were taken."""
     next_s = time.monotonic() + TOLD_SECONDS
     for number, pair in enumerate(pairs):
         if number % 1_000 == 0 and time.monotonic() >= next_s:

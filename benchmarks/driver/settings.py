@@ -1,11 +1,11 @@
-"""Settings of a workload: a dataclass whose fields carry their help, so that the options of the command are made of it.
+"""Settings of a workload: a dataclass whose fields carry their help. The command's options are made from it.
 
     @dataclass(frozen=True)
     class Settings:
         keys: int = setting(10_000, "number of accounts (default %(default)s)")
         wait: bool = setting(False, "wait for the other one")
 
-are `--keys N` and `--wait`. A field without a help is no option.
+gives `--keys N` and `--wait`. A field without a help is not an option.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from styx.errors import ConfigurationError
 S = TypeVar("S")
 
 _OPTION: Final = "option"
-"""In a field's metadata: what `add_argument` is given beside name and default."""
+"""The key in a field's metadata of the further arguments for `add_argument`."""
 
 
 def setting(
     default: Any, help: str, *, kind: type = int, metavar: str = "N", choices: Iterable[str] | None = None
 ) -> Any:
-    """A field that is an option; `kind` is for a default of None. `help` is argparse's, with `%(default)s`."""
+    """A field that is an option. `kind` is its type if the default is None. `help` is argparse's, with
+    `%(default)s`.
+    """
     option: dict[str, Any] = {"help": help}
     if isinstance(default, bool):
         option |= {"action": "store_true"}
@@ -54,12 +56,12 @@ def add_options_of(group: argparse._ArgumentGroup, found: Iterable[Field[Any]]) 
 
 
 def settings_from(settings: type[S], options: argparse.Namespace, **others: Any) -> S:
-    """Settings of parsed options; `others` are the fields that are none. Raises `ConfigurationError`."""
+    """The settings from parsed options. `others` are the fields that are not options. Raises `ConfigurationError`."""
     return settings(**{each.name: getattr(options, each.name) for each in options_of(settings)}, **others)
 
 
 def require(holds: bool, message: str) -> None:
-    """Raises `ConfigurationError` with the message unless it `holds`; write it so that a NaN does not."""
+    """Raises `ConfigurationError` with the message unless `holds`. Write the condition so that a NaN fails."""
     if not holds:
         raise ConfigurationError(message)
 

@@ -1,4 +1,4 @@
-"""An exact share of a sequence in random order: what a percentage on the command line becomes. Draws nothing else."""
+"""An exact share of a sequence in random order, for a percentage on the command line."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import random
 
 
 class Share:
-    """Says of each of a sequence, block by block, whether it is of the share.
-
-    At the end of every block, what was chosen so far differs from its share by at most a half.
+    """Chooses elements of a sequence, block by block. At the end of every block, the number of chosen elements differs
+    from the share by at most a half.
     """
 
     def __init__(self, share: float, rng: random.Random) -> None:
@@ -18,7 +17,7 @@ class Share:
         self._given = 0
 
     def next_block(self, size: int) -> list[bool]:
-        """Of the next `size`, which are of the share."""
+        """For each of the next `size` elements, whether it is chosen."""
         self._seen += size
         chosen = int(self._seen * self._share + 0.5) - self._given
         self._given += chosen

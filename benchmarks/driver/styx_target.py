@@ -1,4 +1,4 @@
-"""A deployment of Styx as a target: requests through one of Styx's own clients, unchanged."""
+"""A deployment of Styx as a target, through one of Styx's own clients."""
 
 from __future__ import annotations
 
@@ -20,52 +20,52 @@ if TYPE_CHECKING:
 
 
 class ClientTarget:
-    """Through any client; `open_client` gives one that is not open yet."""
+    """A target behind any client. `open_client` gives a client that is not yet open."""
 
     def __init__(self, open_client: Callable[[], Client], timeout_s: float) -> None:
         self._client = open_client()
         self._timeout_s = timeout_s
 
     async def connect(self) -> None:
-        """As `Target.connect`."""
+        """See `Target.connect`."""
         await self._client.__aenter__()
 
     def submit(self, planned: Planned, receiver: Receiver) -> None:
-        """As `Target.submit`."""
+        """See `Target.submit`."""
         _, operator, key, function, arguments = planned
         reply = self._client.submit(operator, key, function, *arguments, timeout=self._timeout_s)
-        # Of every client: a future or a task.
+        # Every client returns a future or a task.
         cast("asyncio.Future[Reply]", reply).add_done_callback(partial(settle, receiver))
 
     async def close(self) -> None:
-        """As `Target.close`."""
+        """See `Target.close`."""
         await self._client.close()
 
 
 class KafkaTarget:
-    """Through the Kafka client, which needs no future for each request."""
+    """A target behind the Kafka client, which needs no future for each request."""
 
     def __init__(self, client: KafkaClient, timeout_s: float) -> None:
         self._client = client
         self._timeout_s = timeout_s
 
     async def connect(self) -> None:
-        """As `Target.connect`."""
+        """See `Target.connect`."""
         await self._client.__aenter__()
 
     def submit(self, planned: Planned, receiver: Receiver) -> None:
-        """As `Target.submit`."""
+        """See `Target.submit`."""
         _, operator, key, function, arguments = planned
         self._client.submit_for(receiver, operator, key, function, *arguments, timeout=self._timeout_s)
 
     async def close(self) -> None:
-        """As `Target.close`."""
+        """See `Target.close`."""
         await self._client.close()
 
 
 @dataclass(frozen=True)
 class KafkaTargets:
-    """A `TargetFactory`: through the brokers at `url` to the app called `app_name`."""
+    """A `TargetFactory` for the app `app_name`, through the brokers at `url`."""
 
     url: str
     app_name: str
@@ -73,14 +73,14 @@ class KafkaTargets:
     def __call__(self, timeout_s: float, in_flight_max: int) -> Target:
         from styx.client.kafka.client import KafkaClient
 
-        # One more: what the driver lets in must not be refused here.
+        # One more, so that the client does not refuse a request that the driver allows.
         limits = Limits(in_flight_max=in_flight_max + 1)
         return KafkaTarget(KafkaClient(self.url, self.app_name, limits), timeout_s)
 
 
 @dataclass(frozen=True)
 class HttpTargets:
-    """A `TargetFactory`: through the gateway at `url`."""
+    """A `TargetFactory` for the gateway at `url`."""
 
     url: str
 
@@ -92,7 +92,7 @@ class HttpTargets:
 
 
 def settle(receiver: Receiver, future: asyncio.Future[Reply]) -> None:
-    """Tells `receiver` what a future that is done has come to."""
+    """Passes the outcome of a finished future to `receiver`."""
     if receiver.done():
         return
     if future.cancelled():

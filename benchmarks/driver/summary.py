@@ -1,4 +1,4 @@
-"""Results as text for people: the line of progress while a run lasts, and what to know at its end. Never measures."""
+"""Results as text: the line of progress during a run, and the summary at its end."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchmarks.driver.worker_death import Death
 from benchmarks.driver.workload import Audit
 
 LATE_US_MAX = 20_000
-"""A client whose p99 is later than this was too slow itself, or was not given the processor."""
+"""If a client's sending is later than this at p99, the client was too slow or did not get the processor."""
 
 
 class ProgressLine:
-    """Makes a line for each second of a run."""
+    """Makes a line of progress for each second of a run."""
 
     def __init__(self) -> None:
         self._answered = 0
@@ -44,7 +44,7 @@ class ProgressLine:
 
 
 def summary(result: Result) -> str:
-    """What a run has shown."""
+    """The summary of a run."""
     total = result.answered
     lines = [
         f"{result.workload} on {_deployment(result.deployment)}: {result.plan.rate:g}/s, {result.plan.duration_s:g} s",
@@ -87,7 +87,7 @@ def summary(result: Result) -> str:
 
 
 def warnings(result: Result) -> list[str]:
-    """What makes the figures of a run worth less than they look."""
+    """Warnings about the figures of a run."""
     found = []
     if result.gave_up:
         found.append(f"the run was given up: {result.gave_up}")
@@ -109,7 +109,7 @@ def warnings(result: Result) -> list[str]:
 
 
 def search_summary(result: SearchResult) -> str:
-    """What a search has found."""
+    """The summary of a search."""
     lines = [f"{'rate/s':>9} {'answered/s':>11} {'p50':>10} {'p99':>10}  verdict"]
     for step in result.steps:
         one = step.result
@@ -124,7 +124,7 @@ def search_summary(result: SearchResult) -> str:
 
 
 def audit_lines(audit: Audit | None) -> list[str]:
-    """What an audit has found, a line each."""
+    """The findings of an audit, a line each."""
     if audit is None:
         return []
     lines = [f"audit        {each}" for each in audit.checked]

@@ -1,7 +1,7 @@
-"""A sweep over rates, for latency against throughput: which rate comes next. Pure.
+"""A sweep over rates, for latency against throughput. It chooses the next rate. Pure.
 
-Rates grow by a factor from the first one until one does not hold; a few finer steps then come near the highest that
-does, where latency bends. Unlike a search, no step ends early: its latencies are those of a whole window.
+Rates grow by a factor until one does not hold. A few finer steps near the highest rate that holds then show the bend of
+the latency. Unlike in a search, no step ends early: its latencies are those of a whole window.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ FACTOR_MAX: Final = 100.0
 FINER_DEFAULT: Final = 3
 FINER_MAX: Final = 20
 THROUGHPUT_SHARE_MIN: Final = 0.95
-"""Of the offered rate must have been answered within the window: with less, the target is saturated."""
+"""The share of the rate that must be answered within the window. With a smaller share, the target is saturated."""
 
 
 class Sweep:
-    """As `RateSearch`: ask `next_rate`, run it, tell `record`; until `next_rate` is None."""
+    """Used like `RateSearch`: run a step at `next_rate`, and pass its result to `record`, until `next_rate` is None."""
 
     def __init__(self, first_rate: float, factor: float = FACTOR_DEFAULT, finer: int = FINER_DEFAULT) -> None:
         self.passed = 0.0

@@ -1,7 +1,7 @@
-"""A target: what one client process puts under load, and what can become of a request. Never measures or schedules.
+"""A target: the system under load as one client process sees it, and the possible outcomes of a request.
 
-A deployment of Styx is one target, PostgreSQL another; the open loop, the histograms and the search know no more of
-them than this.
+A deployment of Styx is a target, and PostgreSQL is another. The open loop, the histograms and the search use only this
+interface.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from styx.messages import Reply
 
 
 class Outcome(StrEnum):
-    """What became of a request, as the results count it."""
+    """The outcome of a request, as in results."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
-    """The function raised: an answer like another one, by the will of the workload."""
+    """The function raised on purpose: an ordinary answer."""
     REJECTED = "rejected"
     """It was not run: overload, or a fault in the workload."""
     UNKNOWN = "unknown"
@@ -41,30 +41,31 @@ def outcome_of(reply: Reply) -> Outcome:
 
 
 class Target(Protocol):
-    """Used on one event loop, in one process; made in the process that uses it."""
+    """A target is used on one event loop of one process, and made in that process."""
 
     async def connect(self) -> None:
-        """Before the first request."""
+        """Called before the first request."""
 
     def submit(self, planned: Planned, receiver: Receiver) -> None:
-        """Sends without waiting; cheap, for it runs in the send loop.
-
-        `receiver` gets the reply, committed or not, or `TimeoutError` (no reply in time) or `ConnectionError`.
+        """Sends a request without waiting. It must be cheap, because it runs in the send loop. `receiver` gets the
+        reply, committed or not, or `TimeoutError` (no reply in time) or `ConnectionError`.
         """
 
     async def close(self) -> None:
-        """After the last request."""
+        """Called after the last request."""
 
 
 class TargetFactory(Protocol):
-    """Makes a client process's target, in that process: picklable, so a module's function or a frozen dataclass."""
+    """Makes the target of a client process, in that process. It must be picklable: a module's function or a frozen
+    dataclass.
+    """
 
     def __call__(self, timeout_s: float, in_flight_max: int) -> Target:
         """`timeout_s`: how long a request waits for its reply; `in_flight_max`: requests under way at once."""
 
 
 class GeneratorFactory(Protocol):
-    """Makes a client process's generator, in that process: picklable, as a `TargetFactory` is."""
+    """Makes the generator of a client process, in that process. It must be picklable, as a `TargetFactory`."""
 
     def __call__(self, client: int, clients: int, seed: int) -> Generator:
-        """As `Workload.generator`."""
+        """See `Workload.generator`."""

@@ -1,4 +1,4 @@
-"""The time line of a run: what came in each interval of it. Data, and how it is made of what was measured."""
+"""The time line of a run: requests and replies in each interval."""
 
 from __future__ import annotations
 

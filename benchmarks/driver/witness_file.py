@@ -1,6 +1,6 @@
-"""What `run --witness` writes and `audit --witness` reads: what the clients of one run have seen. Judges nothing.
+"""The file that `run --witness` writes and `audit --witness` reads: the witnesses of one run's clients.
 
-It names the workload, for what one workload's clients have seen means nothing to the audit of another.
+The file names the workload, because another workload's audit cannot use it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def write_witnesses(path: Path, workload: str, clients: list[Any]) -> None:
 
 
 def read_witnesses(path: Path, workload: str) -> list[Any]:
-    """Of a run of this workload; raises `ConfigurationError`."""
+    """Reads the witnesses of a run of this workload. Raises `ConfigurationError`."""
     try:
         file = msgspec.msgpack.decode(path.read_bytes(), type=WitnessFile)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""A worker's death in the middle of a run: killed without a word, replaced later, and what clients saw of that.
+"""A worker's death in the middle of a run: SIGKILL, a later replacement, and the effect on clients.
 
-The load goes on meanwhile, and nobody tells the other processes: they have to find out. Never judges the replies.
+The load goes on meanwhile. The other processes must notice the death themselves.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from benchmarks.driver.timeline import Point
 KILLED: Final = "worker killed"
 REPLACED: Final = "replacement started"
 TOOK_OVER: Final = recovered("planned")
-"""The replacement, once it is there, gets its share of the slots by a recovery that is planned."""
+"""The cause of the recovery in which the replacement gets its share of the slots."""
 REPLACE_AFTER_SECONDS_DEFAULT: Final = 2.0
 INTERVAL_SECONDS: Final = 0.1
-"""The resolution of the time line if none is asked for: how exactly a pause is known."""
+"""The default resolution of the time line, and so of the pause."""
 PATIENCE_SECONDS: Final = 120.0
-"""How long replies are waited for if nothing else is asked for: requests under way are answered after the recovery."""
+"""The default time to wait for replies: requests under way are answered after the recovery."""
 
 
 class Workers(Protocol):
     """Worker processes, each with its place from 0 on."""
 
     async def kill_worker(self, place: int) -> None:
-        """SIGKILL; returns when it is gone."""
+        """Sends SIGKILL to the worker, and returns when the process has ended."""
 
     async def start_worker(self, place: int) -> None:
-        """A new one in a place that is free; returns before it serves. Raises `ChildFailed`."""
+        """Starts a new worker in a free place, and returns before it serves. Raises `ChildFailed`."""
 
 
 class WorkerDeath(NamedTuple):
-    """What is to happen, and when: seconds after the window's start."""
+    """The plan; times are seconds after the window's start."""
 
     place: int
     killed_s: float
@@ -47,12 +47,11 @@ class WorkerDeath(NamedTuple):
 
 
 class Death(msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen of it; times in seconds after the window's start, latencies in microseconds.
-
-    `joined_s`: when the new worker had been given its slots by a recovery of its own; None where it had none: it came
-    too late, or took part in the recovery from the death. `pause_s` is the longest time without replies, as exact as
-    the time line's intervals are short; `back_s` how long after the death p99 was as before for good, `normal_us` that
-    p99. None: that never came.
+    """The effect of the death. Times are seconds after the window's start, latencies microseconds. `joined_s` is the
+    end of the planned recovery that gave the new worker its slots. It is None if there was none: the worker came too
+    late, or took part in the recovery from the death. `pause_s` is the longest time without replies, as exact as the
+    intervals of the time line. `back_s` is the time from the death until p99 was as before and stayed so, or None.
+    `normal_us` is that p99.
     """
 
     killed_s: float
@@ -67,7 +66,7 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
 async def kill_and_replace(
     workers: Workers, coordinator_url: str, death: WorkerDeath, from_s: float, marks: list[Mark]
 ) -> None:
-    """Company for a run. Never ends by itself: it goes on watching the coordinator."""
+    """Company for a run. It watches the coordinator until it is cancelled."""
 
     def mark(what: str) -> None:
         marks.append(Mark(at_s=time.monotonic() - from_s, what=what))
@@ -86,7 +85,7 @@ async def kill_and_replace(
 
 
 def death_of(points: Sequence[Point], marks: Sequence[Mark], interval_s: float) -> Death | None:
-    """None if nobody was killed."""
+    """The effect; None if no worker was killed."""
     at = {mark.what: mark.at_s for mark in reversed(marks)}
     killed_s = at.get(KILLED)
     if killed_s is None:

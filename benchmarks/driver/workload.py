@@ -1,8 +1,8 @@
-"""A workload: what the driver needs to know of an application that it puts under load. Never sends or measures.
+"""A workload: the driver's interface to an application under load.
 
 One instance lives in the parent process, which loads the data and audits at the end; each client process makes its own
-from the same options, draws its requests from it and tells it every outcome. What the clients' instances have
-witnessed is merged in the parent before the audit.
+from the same options, draws its requests from it and tells it every outcome. The parent merges the witnesses of all
+clients before the audit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from styx.model.operator import Operator
 
 
 class Planned(NamedTuple):
-    """A request before it is sent: what a client's `submit` takes. `kind` names it in the results."""
+    """A request before it is sent, with the arguments of a client's `submit`. `kind` is its name in results."""
 
     kind: str
     operator: Operator
@@ -35,32 +35,31 @@ class Loading(NamedTuple):
 
 
 class Audit(NamedTuple):
-    """What the audit looked at, in words for people; it holds if there are no `violations`."""
+    """A description of the audited state. The audit holds if `violations` is empty."""
 
     checked: list[str]
     violations: list[str]
 
 
 class Generator(Protocol):
-    """One client process's source of requests, and witness of what became of them."""
+    """The source of one client process's requests, and the witness of their outcomes."""
 
     def next(self) -> Planned:
-        """The next request; cheap, for it runs inside of the send loop."""
+        """The next request. It must be cheap, because it runs in the send loop."""
 
     def answered(self, planned: Planned, reply: Reply) -> None:
-        """The reply, committed or not; called once a request."""
+        """Takes the reply, committed or not; called once for each request."""
 
     def unknown(self, planned: Planned) -> None:
         """No reply came: the request may have committed."""
 
     def witness(self) -> Any:
-        """What the audit needs of all this; plain data, msgpack-encodable and small beside the replies."""
+        """The data for the audit: plain, msgpack-encodable, and small beside the replies."""
 
 
 class Workload(Protocol):
-    """`app` is what the deployment runs, as `MODULE:APP` in `app_target` for processes of their own.
-
-    `settings` are the options it was made with, as they stand in the result file.
+    """`app` is the app that the deployment runs. `app_target` names it as `MODULE:APP` for other processes. `settings`
+    are the workload's options, as in the result file.
     """
 
     name: str
@@ -75,4 +74,4 @@ class Workload(Protocol):
         """The source for client process `client` of `clients`; the same arguments give the same requests."""
 
     async def audit(self, client: Client, witnesses: list[Any]) -> Audit:
-        """Compares the state that requests now read with what the witnesses have seen."""
+        """Reads the state by requests, and compares it with the witnesses."""

@@ -1,4 +1,4 @@
-"""The Zipf distribution over ranks, exact for any number of them. Needs no table and no time to set up.
+"""The Zipf distribution over ranks, exact for any number of ranks, without a table and without set-up time.
 
 Rejection-inversion: W. Hörmann and G. Derflinger, *Rejection-inversion to generate variates from monotone discrete
 distributions*, ACM TOMACS 6(3), 1996 (doi 10.1145/235025.235029). The closed form that YCSB took from Gray et al.
@@ -13,7 +13,7 @@ from math import exp, expm1, log, log1p
 from typing import Final
 
 EXPONENT_MAX: Final = 0.999
-"""The largest exponent that is taken; at 1 the integral below has another form."""
+"""The largest allowed exponent. At 1 the integral below has another form."""
 
 
 def zipf_ranks(n: int, exponent: float, rng: random.Random) -> Callable[[], int]:
@@ -36,7 +36,7 @@ def zipf_ranks(n: int, exponent: float, rng: random.Random) -> Callable[[], int]
     def at_area(u: float) -> float:
         return exp(log1p(rest * u) / rest)
 
-    first = area(1.5) - 1  # rank 0 has its full height as its area, rather than that from 0.5 to 1.5
+    first = area(1.5) - 1  # the area of rank 0 is its full height, not the area from 0.5 to 1.5
     span = area(n + 0.5) - first
     surely = 2 - at_area(area(2.5) - height(2))
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.experiments NAME`: one command for each experiment. Measures nothing itself."""
+"""`python -m benchmarks.experiments NAME`: one command for each experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that options of several experiments give: how they are declared and checked. Runs nothing."""
+"""Numbers that options of several experiments give: how they are declared and checked."""
 
 from __future__ import annotations
 

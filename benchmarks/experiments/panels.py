@@ -1,4 +1,4 @@
-"""Charts of several panels side by side over the same few steps, such as numbers of workers. They never measure.
+"""Charts of several panels side by side over the same few steps, such as numbers of workers.
 
 The steps are evenly apart, whatever numbers they are: 0.99 and 0.999 would else be one point.
 """

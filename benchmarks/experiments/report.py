@@ -1,4 +1,4 @@
-"""Carries an experiment out and writes what it found: figures (JSON), charts (SVG), table (text). Never measures.
+"""Carries an experiment out and writes what it found: figures (JSON), charts (SVG), table (text).
 
 An experiment adds to a list what it finds, as it finds it: one that fails half-way still shows what it had.
 """

@@ -30,7 +30,7 @@ class SpacedGate(ArrivalGate):
     """As the worker's own, but for the interval."""
 
     def epoch_began(self) -> None:
-        """As `ArrivalGate.epoch_began`. Looks into the file, which costs little beside an epoch."""
+        """See `ArrivalGate.epoch_began`. Looks into the file, which costs little beside an epoch."""
         super().epoch_began()
         with contextlib.suppress(FileNotFoundError):
             self._interval_s = float(Path(FILE).read_text("ascii"))

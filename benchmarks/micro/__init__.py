@@ -1,1 +1,3 @@
-"""Micro-benchmark: what a two-function transaction costs the engine, as a multiple of the bare work in the same run."""
+"""The micro-benchmark: the engine's cost of a two-function transaction, as a multiple of the bare loop's cost in the
+same run.
+"""

@@ -27,7 +27,7 @@ from styx.values.codec import encode_strict
 def time_both(
     keys: int, requests: list[bytes], routed: list[tuple[int, bytes]]
 ) -> tuple[float, float, EngineLoop, list[bytes]]:
-    """CPU seconds of the bare loop and of the engine on the same requests and state, the engine, and its replies."""
+    """CPU seconds of the bare loop and of the engine on the same requests and state; the engine; its replies."""
     state = {key: encode_strict({"balance": START_BALANCE}) for key in range(keys)}
     engine = EngineLoop(app)
     for key, value in state.items():
@@ -60,7 +60,7 @@ def measure(title: str, keys: int, count: int, runs: int) -> Comparison:
 
 
 def _check(given: list[bytes], expected: list[bytes], engine: EngineLoop, state: dict[int, bytes]) -> None:
-    """The engine has done the same work: as many replies, all committed, no money made or lost."""
+    """Checks the engine's work: as many replies as requests, all committed, and as many accounts as before."""
     assert len(given) == len(expected)
     assert all(decode_reply(data).error is None for data in given)
     assert sum(len(slot.state.table("account")) for slot in engine.worker.slots.values()) == len(state)
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def _chart_writer(parser: argparse.ArgumentParser) -> Callable[[Path, list[Comparison], str], None]:
-    """Looked for before the measuring, which takes a while."""
+    """Checks the chart's library before the long measurement."""
     try:
         from benchmarks.micro.chart import write_chart
     except ModuleNotFoundError as error:

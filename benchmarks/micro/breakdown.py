@@ -1,8 +1,8 @@
 """`python -m benchmarks.micro.breakdown`: where the engine's time for a transaction goes, step by step.
 
-Clocks are read around the protocol's own methods, a few times an epoch, so that reading them costs next to nothing.
-What lies between the steps (the loop of the benchmark, the coordinator) is the line `rest`. Processor time of one
-thread, the median of several runs.
+Clocks are read around the protocol's own methods, a few times an epoch, so that reading them costs next to nothing. The
+line `rest` is the time between the steps: the benchmark's loop and the coordinator. Figures are processor time of one
+thread, as the median of several runs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STEPS: Final = {
 
 
 class Clock:
-    """Nanoseconds by step; a step inside of another one counts for itself alone."""
+    """Nanoseconds by step. The time of an inner step does not count for the outer one."""
 
     def __init__(self) -> None:
         self.spent = dict.fromkeys(STEPS, 0)

@@ -1,4 +1,4 @@
-"""The comparisons as one bar chart, an SVG file: medians as bars, the range of the runs as whiskers. Never measures."""
+"""The comparisons as one bar chart, an SVG file: medians as bars, the range of the runs as whiskers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "styx", "font.
 
 
 def write_chart(path: Path, comparisons: list[Comparison], interpreter: str) -> None:
-    """Writes the SVG to `path`; `interpreter` is what was measured: its name, version, and the engine's form."""
+    """Writes the SVG to `path`. `interpreter` has the interpreter's name and version, and the engine's form."""
     with rc_context(_STYLE):
         figure = Figure(figsize=(6.4, 3.6), layout="constrained")
         axes = figure.subplots()

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class EngineLoop:
-    """One worker with all slots; whatever is appended is durable at once."""
+    """One worker with all slots. Each append is durable at once."""
 
     def __init__(self, app: App, n_slots: int = 4, limits: Limits | None = None) -> None:
         self.n_slots = n_slots
@@ -65,7 +65,7 @@ class EngineLoop:
         self._settle()
 
     def run(self, requests: list[tuple[int, bytes]]) -> list[bytes]:
-        """The encoded replies to (slot, encoded request) pairs, as they are given."""
+        """The encoded replies to (slot, encoded request) pairs, in the order in which they are given."""
         self.replies = []
         arrivals: list[list[Record]] = [[] for _ in range(self.n_slots)]
         for slot, payload in requests:
@@ -92,7 +92,7 @@ class EngineLoop:
 
 
 class _WorkerWorld:
-    """Whatever is appended is durable at once; nothing is ever stored, nor recovered from anything."""
+    """The ports of the micro-benchmark: each append is durable at once, and nothing is stored or recovered."""
 
     def __init__(self, loop: EngineLoop) -> None:
         self._loop = loop

@@ -1,8 +1,8 @@
 """`python -m benchmarks.micro.instructions`: machine instructions of the engine for one transaction, by valgrind.
 
-Unlike time, they are the same whatever else the machine does, to about a thousandth; only figures of one interpreter
-can be compared. Two runs are counted, one of which makes more transactions, and the difference is theirs: no start, no
-warming up. Copied into the tree of another commit, it counts that one.
+Other work on the machine changes the count by at most about a thousandth. Compare only figures of the same interpreter.
+Two runs are counted, one of them with more transactions, so that the difference contains no start and no warm-up. To
+count another commit, copy this file into its tree.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _COUNTED: Final = re.compile(r"I +refs: +([\d,]+)")
 
 
 def run(keys: int, count: int) -> None:
-    """The engine makes so many transactions; what comes before is the same for every `count`."""
+    """Runs `count` transactions. The work before them is the same for every `count`."""
     drawn = transfers(MANY, keys, seed=7)
     routed = [(account.partition_of(d, 4) % 4, data) for (d, _, _), data in zip(drawn, encoded(drawn), strict=True)]
     engine = EngineLoop(app)
@@ -42,7 +42,7 @@ def run(keys: int, count: int) -> None:
 
 
 def counted(told: str) -> int:
-    """The instructions that cachegrind tells of."""
+    """The instruction count in cachegrind's output."""
     found = _COUNTED.search(told)
     if found is None:
         raise SystemExit(f"valgrind counted nothing:\n{told}")
@@ -50,10 +50,10 @@ def counted(told: str) -> int:
 
 
 def instructions(keys: int, count: int) -> int:
-    """Of a whole process that makes so many transactions."""
+    """The instructions of a whole process with this number of transactions."""
     tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
     command = [*tool, sys.executable, "-m", "benchmarks.micro.instructions", "--run", str(keys), str(count)]
-    # The same order of every set and dictionary in all processes, and no files that only the first one writes.
+    # The same hash seed in all processes, and no bytecode files that only the first process would write.
     environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.reference LINE`: one command for each reference line. Measures nothing itself."""
+"""`python -m benchmarks.reference LINE`: one command for each reference line."""
 
 from __future__ import annotations
 

@@ -24,15 +24,15 @@ class Echoed:
         self.settings = workload.settings
 
     def initial(self) -> Iterable[Loading]:
-        """As `Workload.initial`: an echo has no state."""
+        """See `Workload.initial`: an echo has no state."""
         return ()
 
     def generator(self, client: int, clients: int, seed: int) -> Generator:
-        """As `Workload.generator`."""
+        """See `Workload.generator`."""
         return EchoGenerator(self._workload.generator(client, clients, seed))
 
     async def audit(self, client: Client, witnesses: list[Any]) -> Audit:
-        """As `Workload.audit`: there is nothing left to look at but what the clients have seen."""
+        """See `Workload.audit`: there is nothing left to look at but what the clients have seen."""
         right = sum(witness["right"] for witness in witnesses)
         wrong = sum(witness["wrong"] for witness in witnesses)
         shown = [text for witness in witnesses for text in witness["shown"]]
@@ -50,7 +50,7 @@ class EchoGenerator:
         self._shown: list[str] = []
 
     def answered(self, planned: Planned, reply: Reply) -> None:
-        """As `Generator.answered`."""
+        """See `Generator.answered`."""
         if reply.error is None and reply.result == list(planned.arguments):
             self._right += 1
             return
@@ -60,8 +60,8 @@ class EchoGenerator:
             self._shown.append(f"the arguments {planned.arguments} came back as {answer}")
 
     def unknown(self, planned: Planned) -> None:
-        """As `Generator.unknown`; the driver counts it."""
+        """See `Generator.unknown`; the driver counts it."""
 
     def witness(self) -> dict[str, Any]:
-        """As `Generator.witness`."""
+        """See `Generator.witness`."""
         return {"right": self._right, "wrong": self._wrong, "shown": self._shown}

@@ -1,4 +1,4 @@
-"""The accounts of YCSB-T in PostgreSQL: the table, and each function of the workload as one statement. Sends nothing.
+"""The accounts of YCSB-T in PostgreSQL: the table, and each function of the workload as one statement.
 
 A transfer is one UPDATE of two rows. A PL/pgSQL function with two cost the server several per cent more; two in one
 WITH cost the same, but deadlocked between few accounts. This one locks its rows in the order of their keys, so opposite

@@ -73,7 +73,7 @@ class PostgresClient(Client):
         timeout: float = TIMEOUT_SECONDS_DEFAULT,
         idempotency_key: str | None = None,
     ) -> asyncio.Future[Reply]:
-        """As `Client.submit`; there are no idempotency keys."""
+        """See `Client.submit`; there are no idempotency keys."""
         if self._pool is None:
             raise not_open("async with")
         try:
@@ -88,7 +88,7 @@ class PostgresClient(Client):
         raise BadArguments("PostgreSQL's tables are filled when they are made")
 
     async def close(self) -> None:
-        """As `Client.close`."""
+        """See `Client.close`."""
         pool, self._pool = self._pool, None
         if pool is not None:
             await pool.close()
@@ -103,7 +103,7 @@ class PostgresTargets:
     access: Access = ACCESS_DEFAULT
 
     def __call__(self, timeout_s: float, in_flight_max: int) -> Target:
-        """As `TargetFactory`."""
+        """See `TargetFactory`."""
         return ClientTarget(lambda: PostgresClient(self.connection, self.size, in_flight_max, self.access), timeout_s)
 
 

@@ -1,5 +1,5 @@
 """A pool of asyncpg connections without what asyncpg's own does for each statement: no task, and no reset of the
-connection. It is the fairest to the server, which need not share the processor with that. Knows no table.
+connection. It is the fairest to the server, which need not share the processor with that.
 
 Each connection has a task of its own that runs one statement after the other.
 """
@@ -33,13 +33,13 @@ class DedicatedPool:
         self._loop = asyncio.get_running_loop()
 
     async def open(self) -> None:
-        """As `Pool.open`."""
+        """See `Pool.open`."""
         for _ in range(self._size):
             self._connections.append(await asyncpg.connect(**self._connection, server_settings=SESSION))
         self._tasks = [asyncio.create_task(self._serve(each)) for each in self._connections]
 
     async def close(self) -> None:
-        """As `Pool.close`."""
+        """See `Pool.close`."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -54,7 +54,7 @@ class DedicatedPool:
         self._connections.clear()
 
     def run(self, statement: Statement, timeout_s: float) -> asyncio.Future[Reply]:
-        """As `Pool.run`."""
+        """See `Pool.run`."""
         if len(self._waiting) >= self._waiting_max:
             raise OverflowError(f"{self._waiting_max} statements wait for a connection")
         future: asyncio.Future[Reply] = self._loop.create_future()

@@ -1,5 +1,5 @@
 """A PostgreSQL server of one's own: made by `initdb` in a temporary directory, on a free port, durable as by default,
-gone afterwards. Knows no table.
+gone afterwards.
 
 PostgreSQL refuses to run as root; for root it runs as `postgres`, or as `nobody` where there is no such user.
 """

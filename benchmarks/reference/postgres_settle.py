@@ -1,5 +1,5 @@
 """One statement brought to its end as one transaction: repeated while it could not be serialized, then its value or its
-error given to who waits. On a connection or on a pool alike. Knows no table, and never chooses a connection.
+error given to who waits. On a connection or on a pool alike.
 """
 
 from __future__ import annotations

@@ -28,11 +28,11 @@ class StockPool:
         self._loop = asyncio.get_running_loop()
 
     async def open(self) -> None:
-        """As `Pool.open`."""
+        """See `Pool.open`."""
         await self._pool
 
     async def close(self) -> None:
-        """As `Pool.close`."""
+        """See `Pool.close`."""
         under_way = dict(self._under_way)
         for task in under_way:
             task.cancel()
@@ -45,7 +45,7 @@ class StockPool:
             self._pool.terminate()
 
     def run(self, statement: Statement, timeout_s: float) -> asyncio.Future[Reply]:
-        """As `Pool.run`."""
+        """See `Pool.run`."""
         if len(self._under_way) >= self._size + self._waiting_max:
             raise OverflowError(f"{self._waiting_max} statements wait for a connection")
         future: asyncio.Future[Reply] = self._loop.create_future()

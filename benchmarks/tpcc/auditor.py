@@ -1,4 +1,4 @@
-"""Reads all rows of a deployment, district by district, and tells the rules of each what it finds. Writes nothing.
+"""Reads all rows of a deployment, district by district, and tells the rules of each what it finds.
 
 No more than a district's customers are held at a time. Stock comes last, for any order may have taken from any of it.
 

@@ -14,7 +14,7 @@ from styx import Context
 
 @tables.customer_name.register
 async def pay(ctx: Context, w_id: int, d_id: int, h_data: str, amount: int) -> PaidCustomer:
-    """As `pay` of the customer."""
+    """See `pay` of the customer."""
     customer = middle_one(ctx, await ctx.get())
     paid: PaidCustomer = await ctx.call(tables.customer, payment.pay, customer, (w_id, d_id, h_data, amount))
     return paid
@@ -22,7 +22,7 @@ async def pay(ctx: Context, w_id: int, d_id: int, h_data: str, amount: int) -> P
 
 @tables.customer_name.register
 async def order_status(ctx: Context) -> OrderStatusAnswer:
-    """As `order_status` of the customer."""
+    """See `order_status` of the customer."""
     customer = middle_one(ctx, await ctx.get())
     answer: OrderStatusAnswer = await ctx.call(tables.customer, by_number.order_status, customer)
     return answer

@@ -1,4 +1,4 @@
-"""The source of one client's requests: the five transactions in their mix, from any terminal. Never sends.
+"""The source of one client's requests: the five transactions in their mix, from any terminal.
 
 Requests are made in blocks, so that `next` costs one look into a list most of the time. A block has the mix's shares
 exactly, in a random order: it is the deck of cards of clause 5.2.4.2.
@@ -37,7 +37,7 @@ class TerminalGenerator(BlockGenerator):
         }
 
     def next_block(self) -> list[Planned]:
-        """As `BlockGenerator.next_block`."""
+        """See `BlockGenerator.next_block`."""
         kinds = self._mixture.next_block(BLOCK)
         made = {kind: self._inputs[kind].next_block(count) for kind, count in Counter(kinds).items()}
         return [made[kind].pop() for kind in kinds]

@@ -1,4 +1,4 @@
-"""What each of the five transactions is asked with: the random inputs of clauses 2.4.1 to 2.8.1. Never mixes or sends.
+"""What each of the five transactions is asked with: the random inputs of clauses 2.4.1 to 2.8.1.
 
 Shares, such as that of the orders that are to be rolled back, are exact rather than chances. Money is in cents.
 """
@@ -83,7 +83,7 @@ class NewOrders:
         self._remote_lines = Share(settings.remote_item if settings.warehouses > 1 else 0, rng)
 
     def next_block(self, count: int) -> list[Planned]:
-        """As `Inputs.next_block`."""
+        """See `Inputs.next_block`."""
         places = self._places
         line_counts = [places.between(LINES_MIN, LINES_MAX) for _ in range(count)]
         remote = iter(self._remote_lines.next_block(sum(line_counts)))
@@ -114,7 +114,7 @@ class Payments:
         self._remote = Share(settings.remote_customer if settings.warehouses > 1 else 0, rng)
 
     def next_block(self, count: int) -> list[Planned]:
-        """As `Inputs.next_block`."""
+        """See `Inputs.next_block`."""
         places = self._places
         block = []
         for by_name, away in zip(self._by_name.next_block(count), self._remote.next_block(count), strict=True):
@@ -134,7 +134,7 @@ class OrderStatuses:
         self._by_name = Share(settings.by_name, rng)
 
     def next_block(self, count: int) -> list[Planned]:
-        """As `Inputs.next_block`."""
+        """See `Inputs.next_block`."""
         places = self._places
         block = []
         for by_name in self._by_name.next_block(count):
@@ -151,7 +151,7 @@ class Deliveries:
         self._places = Places(settings, rng)
 
     def next_block(self, count: int) -> list[Planned]:
-        """As `Inputs.next_block`."""
+        """See `Inputs.next_block`."""
         places = self._places
         return [
             Planned(DELIVERY, tables.warehouse, places.warehouse(), "delivery", (places.up_to(CARRIERS),))
@@ -166,7 +166,7 @@ class StockLevels:
         self._places = Places(settings, rng)
 
     def next_block(self, count: int) -> list[Planned]:
-        """As `Inputs.next_block`."""
+        """See `Inputs.next_block`."""
         places = self._places
         block = []
         for _ in range(count):

@@ -1,4 +1,4 @@
-"""The five transactions' names, and which share of the requests each has. Draws nothing.
+"""The five transactions' names, and which share of the requests each has.
 
 Clause 5.2.3 has at least 43 % Payments and at least 4 % of each of the last three; what is left are NewOrders.
 """

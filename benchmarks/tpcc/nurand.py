@@ -1,7 +1,7 @@
 """NURand, the standard's non-uniform distribution of customers, last names and items (clause 2.1.6), and its constants.
 
 Where there are fewer customers, names or items than in the standard, A shrinks with them, so that about the same share
-of the requests is for the same share of the rows. Draws nothing but that.
+of the requests is for the same share of the rows.
 """
 
 from __future__ import annotations

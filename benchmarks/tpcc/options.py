@@ -1,4 +1,4 @@
-"""The options of TPC-C on the command line, and the workload that they make. Decides nothing else."""
+"""The options of TPC-C on the command line, and the workload that they make."""
 
 from __future__ import annotations
 

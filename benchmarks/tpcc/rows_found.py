@@ -1,4 +1,4 @@
-"""All rows of a table of a running deployment, in the order of their keys, by functions of `reads.py`. Judges none.
+"""All rows of a table of a running deployment, in the order of their keys, by functions of `reads.py`.
 
 Some hundreds of rows are held at a time: while they are looked at, the next ones are on their way.
 """

@@ -1,4 +1,4 @@
-"""Independent streams of random numbers, one for each name. Draws nothing.
+"""Independent streams of random numbers, one for each name.
 
 Each part of the data set has a stream of its own, by table and place. So any part can be made again by itself, in any
 order and in any process, and is the same.

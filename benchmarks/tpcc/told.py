@@ -1,4 +1,4 @@
-"""What all clients were told, and what they got no answer to, sorted by whose rows it is about. Never looks at a row.
+"""What all clients were told, and what they got no answer to, sorted by whose rows it is about.
 
 Everything stays packed until it is asked for: one district's share at a time.
 """

@@ -1,6 +1,6 @@
 """What an audit has found wrong: a few texts of each rule, since one lost effect can break a rule for every row.
 
-A text begins with its rule and a colon. Decides nothing.
+A text begins with its rule and a colon.
 """
 
 from __future__ import annotations

@@ -28,13 +28,13 @@ class TpcC:
         self.settings: dict[str, Any] = asdict(settings)
 
     def initial(self) -> Iterable[Loading]:
-        """As `Workload.initial`: the rows of clause 4.3.3.1."""
+        """See `Workload.initial`: the rows of clause 4.3.3.1."""
         return initial(self._options)
 
     def generator(self, client: int, clients: int, seed: int) -> Generator:
-        """As `Workload.generator`."""
+        """See `Workload.generator`."""
         return TerminalGenerator(self._options, stream(seed, "client", client, "of", clients))
 
     async def audit(self, client: Client, witnesses: list[Any]) -> Audit:
-        """As `Workload.audit`."""
+        """See `Workload.audit`."""
         return await audit(client, self._options, witnesses)

@@ -1,4 +1,4 @@
-"""The audit of a run: reads accounts by ordinary requests and holds their balances against the ledger. Writes nothing.
+"""The audit of a run: reads accounts by ordinary requests and holds their balances against the ledger.
 
 It reads all accounts if they are few enough, else those that the run has touched and a sample of the others. Transfers
 happen between touched accounts only, so the sum of what is read is certain in either case. If nobody has witnessed a

@@ -1,4 +1,4 @@
-"""The app of YCSB-T: accounts, and transfers between them that happen as a whole or not at all. Never measures.
+"""The app of YCSB-T: accounts, and transfers between them that happen as a whole or not at all.
 
 A transfer is two functions and two reads and two writes (§8). Money is neither made nor lost, so the sum of all
 balances is the same before and after any number of transactions, and within each that reads all accounts.
@@ -62,7 +62,7 @@ async def transfer(ctx: Context, to: int, amount: int) -> int:
 
 @account.register
 async def transfer_and_wait(ctx: Context, to: int, amount: int) -> int:
-    """As `transfer`, but this function ends after the creditor's has."""
+    """See `transfer`, but this function ends after the creditor's has."""
     debtor = debited(ctx, opened(ctx, await ctx.get()), amount)
     await ctx.put(debtor)
     await ctx.call(account, credit, to, (amount,))

@@ -1,4 +1,4 @@
-"""The source of one client's requests: which accounts, how much, and in which mixture. Never sends.
+"""The source of one client's requests: which accounts, how much, and in which mixture.
 
 The creditor is drawn first, by the Zipf distribution over the accounts that take part, then the debtor, uniformly among
 those that may pay it: all others, or those on the same or on the other slots if the share of transfers between
@@ -40,7 +40,7 @@ class TransferGenerator(BlockGenerator):
         self._transfer = "transfer_and_wait" if settings.wait else "transfer"
 
     def next_block(self) -> list[Planned]:
-        """As `BlockGenerator.next_block`."""
+        """See `BlockGenerator.next_block`."""
         reads = self._reads.next_block(BLOCK)
         transfers = self._transfers(BLOCK - sum(reads))
         if len(transfers) == BLOCK:

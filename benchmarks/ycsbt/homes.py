@@ -1,4 +1,4 @@
-"""On which slot each account lives, and which accounts live on each slot. Never draws anything.
+"""On which slot each account lives, and which accounts live on each slot.
 
 Key 0 is the most popular account, key 1 the second, and so on. Nothing has to scramble them: the partition function is
 a CRC, which spreads small numbers that follow each other as evenly over the slots as can be.

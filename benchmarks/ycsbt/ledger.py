@@ -1,7 +1,7 @@
 """What every balance must be after a run, by what all clients have witnessed; and what is wrong with those found.
 
 A transfer without an answer has happened as a whole or not at all: it gives its two accounts a range, and leaves their
-sum certain. Never reads an account.
+sum certain.
 """
 
 from __future__ import annotations

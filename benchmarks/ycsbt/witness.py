@@ -1,4 +1,4 @@
-"""What one client saw of its requests, as far as the balances depend on it. Never looks at the state.
+"""What one client saw of its requests, as far as the balances depend on it.
 
 For each account the sum of what answered transfers have moved; of those without an answer, all there is to know. A
 reply that no serial order of transactions could give is noted as a violation at once.

@@ -40,17 +40,17 @@ class YcsbT:
         self._homes = None if settings.multi_partition is None else self._checked_homes(settings.multi_partition)
 
     def initial(self) -> Iterable[Loading]:
-        """As `Workload.initial`: every account with the same balance."""
+        """See `Workload.initial`: every account with the same balance."""
         keys, balance = self._options.keys, self._options.balance
         yield Loading(self._operator, keys, ((key, Account(balance)) for key in range(keys)))
 
     def generator(self, client: int, clients: int, seed: int) -> Generator:
-        """As `Workload.generator`."""
+        """See `Workload.generator`."""
         rng = random.Random(f"{self.name} {seed} {client} of {clients}")
         return TransferGenerator(self._options, self._operator, self._homes, rng)
 
     async def audit(self, client: Client, witnesses: list[Any]) -> Audit:
-        """As `Workload.audit`."""
+        """See `Workload.audit`."""
         return await audit(client, self._operator, self._options, witnesses)
 
     def _checked_homes(self, apart: float) -> Homes:

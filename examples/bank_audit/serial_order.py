@@ -2,7 +2,7 @@
 
 A request that was sent after a reply came must stand behind it. So nothing that is still to come can stand before what
 was known when the oldest request under way was sent: up to there everything is run again, on a dictionary, and then
-forgotten. What is kept grows with the requests under way and not with the length of the run. Sends nothing.
+forgotten. What is kept grows with the requests under way and not with the length of the run.
 """
 
 from __future__ import annotations

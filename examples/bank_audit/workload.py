@@ -1,4 +1,4 @@
-"""What the audit asks of the bank: accounts of its own, and transfers that crowd on a few of them. Sends nothing."""
+"""What the audit asks of the bank: accounts of its own, and transfers that crowd on a few of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The audit of a run: reads what the reservations have left, by ordinary requests, and holds it against the ledger.
-Writes nothing.
 
 It reads the hotels, flights and users that any request to reserve has named, all of their reservations, and a sample of
 the others, with which nothing may have happened. If nobody has witnessed a run, it reads all of them.

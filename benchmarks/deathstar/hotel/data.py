@@ -1,4 +1,4 @@
-"""The data set: hotels in their cities, with rates and profiles, flights, and users with passwords. Never sends.
+"""The data set: hotels in their cities, with rates and profiles, flights, and users with passwords.
 
 It depends on the settings only, so that every process that needs it makes the same. The season is DeathStarBench's:
 guests come from April 9 to April 23, 2015. So are the users' names and passwords, and the place of the first city.
@@ -57,7 +57,7 @@ class DataSet:
         ]
 
     def initial(self) -> Iterator[Loading]:
-        """As `Workload.initial`."""
+        """See `Workload.initial`."""
         settings, hotels = self._settings, self.hotels
         rooms, seats = settings.capacity
         cells = self._cells()

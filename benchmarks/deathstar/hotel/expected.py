@@ -1,5 +1,5 @@
 """What searches and recommendations must answer, by the data set alone. Looks at every hotel that could be near rather
-than at cells of a map, and remembers its answers: there are fewer places than requests. Never looks at a reply.
+than at cells of a map, and remembers its answers: there are fewer places than requests.
 """
 
 from __future__ import annotations

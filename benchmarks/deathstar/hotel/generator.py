@@ -1,4 +1,4 @@
-"""The source of one client's requests: of which kind, about which place, by whom, for which nights. Never sends.
+"""The source of one client's requests: of which kind, about which place, by whom, for which nights.
 
 Dates are drawn as in DeathStarBench: a search is for any nights of the season, a reservation for one to five of them.
 Requests are made in blocks, so that `next` costs one look into a list most of the time.
@@ -52,7 +52,7 @@ class HotelGenerator(BlockGenerator):
         }
 
     def next_block(self) -> list[Planned]:
-        """As `BlockGenerator.next_block`."""
+        """See `BlockGenerator.next_block`."""
         return [self._make[kind]() for kind in self._kinds.next_block(BLOCK)]
 
     def _below(self, bound: int) -> int:

@@ -1,5 +1,5 @@
 """What users' lists, reservations, rooms and seats must be after a run, by what all clients have witnessed; and what is
-wrong with those found. Never reads an entity.
+wrong with those found.
 
 A reservation without an answer has happened as a whole or not at all. If it has, its user's list names one more
 reservation than anybody was told of, and that one must be just what was asked for.

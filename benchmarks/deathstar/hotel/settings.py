@@ -1,4 +1,4 @@
-"""What a hotel workload is made with: the values, their defaults, and what is refused. Never draws or sends."""
+"""What a hotel workload is made with: the values, their defaults, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What one client saw: it holds searches, recommendations and logins against what must be answered, and keeps what
-reservations say. Never looks at the state.
+reservations say.
 
 A room or a seat that is taken stays taken, so whatever a reply said to be full must be full ever after: that is kept
 too, for the audit.

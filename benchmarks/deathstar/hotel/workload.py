@@ -29,14 +29,14 @@ class HotelSite:
         self.settings: dict[str, Any] = asdict(settings)
 
     def initial(self) -> Iterable[Loading]:
-        """As `Workload.initial`."""
+        """See `Workload.initial`."""
         return self._data.initial()
 
     def generator(self, client: int, clients: int, seed: int) -> Generator:
-        """As `Workload.generator`."""
+        """See `Workload.generator`."""
         rng = random.Random(f"{self.name} {seed} {client} of {clients}")
         return HotelGenerator(self._options, self._data, rng)
 
     async def audit(self, client: Client, witnesses: list[Any]) -> Audit:
-        """As `Workload.audit`."""
+        """See `Workload.audit`."""
         return await audit(client, self._options, witnesses)

@@ -1,4 +1,4 @@
-"""The audit of a run: reads all lists, reviews and ratings and holds them against the ledger. Writes nothing.
+"""The audit of a run: reads all lists, reviews and ratings and holds them against the ledger.
 
 What no list names cannot be found by requests: a review that an aborted transaction would leave in the storage alone
 would not be seen. What it would leave in a list or in a rating is.

@@ -1,4 +1,4 @@
-"""The data set: users, and movies with a title, a year and a plot, each made of its number alone. Never draws anything.
+"""The data set: users, and movies with a title, a year and a plot, each made of its number alone.
 
 So the clients, the loading and the audit agree on names without a table, and number 0 is the most popular movie.
 """

@@ -1,4 +1,4 @@
-"""The source of one client's requests: who writes what of which movie, and who looks at what. Never sends.
+"""The source of one client's requests: who writes what of which movie, and who looks at what.
 
 Movies are drawn by the Zipf distribution, the same ones to write of as to look at; users, ratings and texts uniformly.
 Requests are made in blocks, so that `next` costs one look into a list most of the time.
@@ -43,7 +43,7 @@ class MovieGenerator(BlockGenerator):
         self._long_texts = Share(settings.long_text, rng)
 
     def next_block(self) -> list[Planned]:
-        """As `BlockGenerator.next_block`."""
+        """See `BlockGenerator.next_block`."""
         kinds = self._kinds.next_block(BLOCK)
         reviews = self._reviews(kinds.count(COMPOSE))
         reads = {READ_MOVIE: self._read_movie, READ_USER: self._read_user}

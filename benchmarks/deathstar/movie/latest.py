@@ -1,4 +1,4 @@
-"""Whether pages show the latest reviews, newest first, by what one client knows of it. Never looks at the state.
+"""Whether pages show the latest reviews, newest first, by what one client knows of it.
 
 A client knows the place in the serial order of each review that it was told of, and that of each page that it reads.
 Others write meanwhile, so of the reviews that a page shows some are unknown to it.
@@ -33,7 +33,7 @@ class Latest:
         return self._fault_of(reviews, place, self._of_movie.get(movie))
 
     def fault_of_user(self, user: int, reviews: Sequence[Mapping[str, Any]], place: Place) -> str:
-        """As `fault_of_movie`."""
+        """See `fault_of_movie`."""
         return self._fault_of(reviews, place, self._of_user.get(user))
 
     def _fault_of(self, reviews: Sequence[Mapping[str, Any]], place: Place, latest: tuple[Place, str] | None) -> str:

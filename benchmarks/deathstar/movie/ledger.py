@@ -2,8 +2,7 @@
 
 A review that a client was told of is stored as it was asked for, and stands once in its movie's list, once in its
 user's, and nowhere else; lists are in the serial order. One that nobody was told of may be there if a request without
-an answer asked for just that, and then as completely. Every movie's rating is that of its reviews. Never reads the
-state.
+an answer asked for just that, and then as completely. Every movie's rating is that of its reviews.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The services `user_reviews` and `movie_reviews`: lists of reviews, in pages. They never hold a review itself.
+"""The services `user_reviews` and `movie_reviews`: lists of reviews, in pages.
 
 A list grows for ever and an entity may not, and whoever adds to an entity reads and writes all of it. So new reviews
 come to page 0, the list's head; when that is full, its older part becomes a page of its own, which is never written

@@ -1,5 +1,5 @@
 """The services `page` and `movie_info`: what people look at, a movie with its rating and its latest reviews, and a
-user's latest reviews. They never write.
+user's latest reviews.
 
 A page is one transaction, so the rating it shows is that of the same reviews as it lists.
 """

@@ -1,4 +1,4 @@
-"""The service `review_storage`: every review as a whole, once. It never knows in which lists a review stands."""
+"""The service `review_storage`: every review as a whole, once."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ class Movie:
         self.settings: dict[str, Any] = asdict(settings)
 
     def initial(self) -> Iterable[Loading]:
-        """As `Workload.initial`: users and movies, without any review."""
+        """See `Workload.initial`: users and movies, without any review."""
         return catalogue(self._options.users, self._options.movies)
 
     def generator(self, client: int, clients: int, seed: int) -> Generator:
-        """As `Workload.generator`."""
+        """See `Workload.generator`."""
         return MovieGenerator(self._options, random.Random(f"{self.name} {seed} {client} of {clients}"))
 
     async def audit(self, client: Client, witnesses: list[Any]) -> Audit:
-        """As `Workload.audit`."""
+        """See `Workload.audit`."""
         return await audit(client, self._options, witnesses)

@@ -1,1 +1,1 @@
-"""What a workload can be run on: an embedded engine, a cluster of its own, or a deployment that is there already."""
+"""The deployments that a workload can run on: an embedded engine, a new cluster, or an existing deployment."""

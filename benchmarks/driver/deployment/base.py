@@ -1,4 +1,4 @@
-"""A deployment as the driver sees it: ways in, processes to account, where doubled replies would show. Data only."""
+"""A deployment as the driver sees it: its clients, its processes, and the replies in which doubles are searched."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from styx.client.base import Client
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """Something that runs, for as long as the context that gave it.
-
-    `facts` describe it in results. `open_client` is for loading and auditing. `make_target` is for client processes;
-    None if the deployment lives in this process, where `target_here` is the only target. `pids` and `urls` are by
-    role; `own` is what lives in this process. `replies`: None where a second reply to a request has no place.
-    `workers`: None if they cannot be killed and started.
+    """A running deployment; it ends with the context that gave it. `facts` describe it in results. `open_client` is for
+    loading and auditing. `make_target` is for client processes. It is None if the deployment is in this process; then
+    `target_here` is the only target. `pids` and `urls` are by role, `own` is the part in this process. `replies` is
+    None if a request cannot get a second reply. `workers` is None if workers cannot be killed and started.
     """
 
     facts: dict[str, Any]

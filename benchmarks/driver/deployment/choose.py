@@ -1,4 +1,4 @@
-"""From the options to a deployment that runs. Decides only which one."""
+"""The running deployment that the options ask for."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from benchmarks.driver.workload import Workload
 def deployed(
     options: argparse.Namespace, workload: Workload, lossy: LossyApp | None = None
 ) -> AbstractAsyncContextManager[Deployment]:
-    """What `--on` asks for, while the context lasts; an embedded engine runs the `lossy` app if there is one.
-
+    """The deployment of `--on`; it ends with the context. An embedded engine runs the `lossy` app if there is one.
     Raises `ConfigurationError`.
     """
     on = options.on

@@ -1,6 +1,5 @@
-"""An embedded engine, in the process that also sends: one process and no service. What a newcomer runs first.
-
-Processor time is the engine's and the client's together, since they share the process.
+"""An embedded engine in the process of the client, without any service. The processor time is that of engine and client
+together.
 """
 
 from __future__ import annotations
@@ -29,7 +28,9 @@ ROLE = "engine and client"
 async def embedded(
     app: App, data_dir: Path | None, n_slots: int, snapshot_interval_s: float, in_flight_max: int
 ) -> AsyncIterator[Deployment]:
-    """Durable in `data_dir`; None: in a directory that is gone afterwards. Raises what `styx.embedded` raises."""
+    """An engine with its data in `data_dir`, or in a temporary directory if that is None. Raises the errors of
+    `styx.embedded`.
+    """
     with ExitStack() as stack:
         place = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="styx-benchmark-")))
         async with styx.embedded(

@@ -1,7 +1,6 @@
-"""A deployment that is there already: behind its brokers, or behind a gateway. Only used, never started or stopped.
-
-Processes are accounted as far as they are on this machine: those that a `styx up` of this directory runs, those that
-listen on the address that was given, and those named by the user.
+"""An existing deployment, reached by its brokers or by a gateway. The driver neither starts nor stops it. Processes are
+accounted if they are on this machine and the driver can find them: those of a `styx up` in this directory, those that
+listen on the given address, and those named by the user.
 """
 
 from __future__ import annotations
@@ -34,9 +33,8 @@ def existing(
     named_pids: Mapping[str, Sequence[int]],
     named_urls: Mapping[str, Sequence[str]],
 ) -> Deployment:
-    """At kafka://HOST:PORT or http://HOST:PORT; `app_name` is what it is called there.
-
-    Raises `ConfigurationError` for another URL.
+    """The deployment at kafka://HOST:PORT or http://HOST:PORT. `app_name` is the app's name there. Raises
+    `ConfigurationError` for another URL.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("kafka", "http", "https"):

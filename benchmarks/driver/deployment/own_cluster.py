@@ -1,5 +1,5 @@
-"""A cluster of its own: Kafka, MinIO, a coordinator, workers and, if asked for, a gateway, as processes of this
-machine in a temporary directory. Nothing is left of them afterwards.
+"""A new cluster for one run: Kafka, MinIO, a coordinator, workers and optionally a gateway, as processes of this
+machine in a temporary directory. Afterwards all of it is removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from styx.cli.facts_client import fetch_status
 
 
 class ClusterShape(NamedTuple):
-    """What a cluster is made of; `through_gateway`: clients speak HTTP, else Kafka, and there is no gateway."""
+    """The parts of a cluster. With `through_gateway` clients use HTTP; otherwise they use Kafka, and there is no
+    gateway.
+    """
 
     workers: int
     slots: int
@@ -51,7 +53,7 @@ class BenchmarkCluster(ClusterUnderTest):
             await self.ready()
 
     async def kill_worker(self, place: int) -> None:
-        """As `Workers.kill_worker`."""
+        """See `Workers.kill_worker`."""
         victim, self.workers[place] = self.workers[place], None
         assert victim is not None
         await victim.kill()
@@ -68,7 +70,7 @@ class BenchmarkCluster(ClusterUnderTest):
         return {role: pids for role, pids in roles.items() if pids}
 
     def urls(self) -> Mapping[str, Sequence[str]]:
-        """Where they show their metrics."""
+        """The addresses of their metrics."""
         workers = [port for port, child in zip(self.worker_http_ports, self.workers, strict=True) if child is not None]
         roles = {
             "coordinator": [f"http://127.0.0.1:{self.facts_port}"],
@@ -90,7 +92,7 @@ class BenchmarkCluster(ClusterUnderTest):
 
 @asynccontextmanager
 async def own_cluster(app_target: str, name: str, shape: ClusterShape) -> AsyncIterator[Deployment]:
-    """Of the app MODULE:APP, under `name`. Raises `OSError` if the services cannot run, and `ChildFailed`."""
+    """A cluster of the app MODULE:APP, under `name`. Raises `OSError` if the services cannot run, and `ChildFailed`."""
     async with benchmark_cluster(app_target, name, shape) as cluster:
         yield deployment_of(cluster)
 

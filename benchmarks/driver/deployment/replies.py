@@ -1,7 +1,7 @@
-"""Counts replies that stand twice in an app's replies topic: what no client can see for certain. Reads only.
+"""Counts replies that are in an app's replies topic twice.
 
-A client gives each waiting request the first reply and passes over the rest, which may as well be somebody else's. In
-the topic each reply carries the TID of its request, so one that was given twice is there twice.
+A client cannot detect them: it takes the first reply to each request and skips all others, which may belong to other
+clients. In the topic each reply carries the TID of its request, so a reply that was given twice has the same TID twice.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from styx.log.base import Stream
 
 
 class Replies(NamedTuple):
-    """`read` replies, of which `repeated` stand there for the second time or more."""
+    """The number of replies read, and how many of these were repetitions."""
 
     read: int
     repeated: int
 
 
 class RepliesSeen(Protocol):
-    """Where replies stand for good. Blocks: for a thread."""
+    """The stored replies. Its methods block, so call them on a thread."""
 
     def ends(self) -> dict[int, int]:
-        """Where each partition ends now; raises `ConnectionError` or `EngineFailed`."""
+        """The present end of each partition. Raises `ConnectionError` or `EngineFailed`."""
 
     def since(self, offsets: Mapping[int, int]) -> Replies:
-        """What stands behind `offsets`, by partition; raises as `ends`."""
+        """The replies after `offsets`, which are by partition. Raises as `ends` does."""
 
 
 class RepliesTopic:
@@ -40,7 +40,7 @@ class RepliesTopic:
         self._topics = topics_of(app_name)
 
     def ends(self) -> dict[int, int]:
-        """As `RepliesSeen.ends`."""
+        """See `RepliesSeen.ends`."""
         reader = KafkaReader(self._address, self._topics)
         try:
             return {partition: end for partition, (_, end) in reader.bounds_of(Stream.REPLIES).items()}
@@ -48,7 +48,7 @@ class RepliesTopic:
             reader.close()
 
     def since(self, offsets: Mapping[int, int]) -> Replies:
-        """As `RepliesSeen.since`."""
+        """See `RepliesSeen.since`."""
         reader = KafkaReader(self._address, self._topics)
         read = repeated = 0
         try:

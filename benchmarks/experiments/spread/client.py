@@ -30,16 +30,16 @@ class SpreadClient(Client):
         timeout: float = TIMEOUT_SECONDS_DEFAULT,
         idempotency_key: str | None = None,
     ) -> Awaitable[Reply]:
-        """As `Client.submit`."""
+        """See `Client.submit`."""
         client = self._of[operator]
         return client.submit(operator, key, function, *args, timeout=timeout, idempotency_key=idempotency_key)
 
     def load_target(self, operator: OperatorLike, replace: bool, timeout: float) -> LoadTarget:
-        """As `Client.load_target`."""
+        """See `Client.load_target`."""
         return self._of[operator].load_target(operator, replace, timeout)
 
     async def close(self) -> None:
-        """As `Client.close`."""
+        """See `Client.close`."""
         await self._stack.aclose()
 
     async def __aenter__(self) -> Self:

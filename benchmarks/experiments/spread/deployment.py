@@ -50,7 +50,7 @@ class RepliesOfAll:
         self._each = each
 
     def ends(self) -> dict[int, int]:
-        """As `RepliesSeen.ends`."""
+        """See `RepliesSeen.ends`."""
         return {
             number * PARTITIONS_MAX + partition: end
             for number, replies in enumerate(self._each)
@@ -58,7 +58,7 @@ class RepliesOfAll:
         }
 
     def since(self, offsets: Mapping[int, int]) -> Replies:
-        """As `RepliesSeen.since`."""
+        """See `RepliesSeen.since`."""
         read = repeated = 0
         for number, replies in enumerate(self._each):
             of_one = {at % PARTITIONS_MAX: end for at, end in offsets.items() if at // PARTITIONS_MAX == number}

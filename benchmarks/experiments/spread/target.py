@@ -19,15 +19,15 @@ class SpreadTarget:
         self._of = dict(zip(operators(len(each)), each, strict=True))
 
     async def connect(self) -> None:
-        """As `Target.connect`."""
+        """See `Target.connect`."""
         await asyncio.gather(*(target.connect() for target in self._of.values()))
 
     def submit(self, planned: Planned, receiver: Receiver) -> None:
-        """As `Target.submit`."""
+        """See `Target.submit`."""
         self._of[planned.operator].submit(planned, receiver)
 
     async def close(self) -> None:
-        """As `Target.close`."""
+        """See `Target.close`."""
         await asyncio.gather(*(target.close() for target in self._of.values()))
 
 

@@ -1,4 +1,4 @@
-"""YCSB-T on several clusters: on each the accounts, requests and audit that it would have by itself. Never sends."""
+"""YCSB-T on several clusters: on each the accounts, requests and audit that it would have by itself."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Spread:
         self.settings: dict[str, Any] = first.settings | {"clusters": clusters}
 
     def initial(self) -> Iterable[Loading]:
-        """As `Workload.initial`."""
+        """See `Workload.initial`."""
         for workload in self._each:
             yield from workload.initial()
 
     def generator(self, client: int, clients: int, seed: int) -> Generator:
-        """As `Workload.generator`."""
+        """See `Workload.generator`."""
         clusters = len(self._each)
         generators = [
             workload.generator(client * clusters + number, clients * clusters, seed)
@@ -42,7 +42,7 @@ class Spread:
         return SpreadGenerator(self._operators, generators)
 
     async def audit(self, client: Client, witnesses: list[Any]) -> Audit:
-        """As `Workload.audit`: of each cluster by itself."""
+        """See `Workload.audit`: of each cluster by itself."""
         together = Audit([], [])
         for number, workload in enumerate(self._each):
             of_cluster = await workload.audit(client, [witness[number] for witness in witnesses])
@@ -61,17 +61,17 @@ class SpreadGenerator:
         self._turns = cycle([each.next for each in generators])
 
     def next(self) -> Planned:
-        """As `Generator.next`."""
+        """See `Generator.next`."""
         return next(self._turns)()
 
     def answered(self, planned: Planned, reply: Reply) -> None:
-        """As `Generator.answered`."""
+        """See `Generator.answered`."""
         self._answered[planned.operator](planned, reply)
 
     def unknown(self, planned: Planned) -> None:
-        """As `Generator.unknown`."""
+        """See `Generator.unknown`."""
         self._unknown[planned.operator](planned)
 
     def witness(self) -> list[Any]:
-        """As `Generator.witness`."""
+        """See `Generator.witness`."""
         return [each.witness() for each in self._generators]

@@ -1,4 +1,4 @@
-"""The targets as a chart, an SVG file: how much of its bound each takes, with the range of the runs. Never measures."""
+"""The targets as a chart, an SVG file: how much of its bound each takes, with the range of the runs."""
 
 from __future__ import annotations
 

@@ -49,15 +49,14 @@ async def _compare_all(
 
 
 async def compare_at(bench: Bench, verdict: Verdict, over: MeasureAt, under: MeasureAt, unit: str, rate: float) -> None:
-    """As `compare`, both at `rate` requests a second; at a lower rate, and from the beginning, if one does not hold it.
-
-    The last try counts, whatever it gives.
+    """Compares both at `rate` requests a second. If one does not hold it, repeats all of it at a lower rate. The last
+    try counts in any case.
     """
     await compare_all_at(bench, [Over(verdict, over)], under, unit, rate)
 
 
 async def compare_all_at(bench: Bench, each: Sequence[Over], under: MeasureAt, unit: str, rate: float) -> None:
-    """As `compare_at`, several by the same one: a run is a turn of all."""
+    """See `compare_at`, several by the same one: a run is a turn of all."""
     for tries_left in reversed(range(RATE_TRIES)):
         measures = [(verdict, partial(measure, rate)) for verdict, measure in each]
         await _compare_all(bench, measures, partial(under, rate), unit, bench.common.runs)

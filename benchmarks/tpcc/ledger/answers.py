@@ -2,7 +2,7 @@
 
 A reply's epoch, phase and TID are its place in that order. An order, payment or delivery without an answer has no
 place: what it leaves is allowed wherever its number does not forbid it, and a balance that it may have changed is not
-worked out. Never looks at a row.
+worked out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The customers of one district and their payments. Never looks at orders.
+"""The customers of one district and their payments.
 
 Each row of HISTORY is an initial one, or one that a client was told of, or one without an answer. A customer is what
 payments and deliveries have made of it.

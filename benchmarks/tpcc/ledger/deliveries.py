@@ -1,5 +1,5 @@
 """The deliveries of one warehouse: each order that was delivered since the start was delivered by one that a client was
-told of, or by one without an answer. Never looks at a row.
+told of, or by one without an answer.
 
 A Delivery takes an order of every district that has one, and gives all of them the same carrier and time.
 """

@@ -1,4 +1,4 @@
-"""How a row differs from what it should be, in words. Decides nothing."""
+"""How a row differs from what it should be, in words."""
 
 from __future__ import annotations
 

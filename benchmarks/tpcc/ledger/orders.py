@@ -1,7 +1,6 @@
 """The orders of one district: each is an initial one, or one that a client was told of, or one without an answer.
 
-Orders come by number, one at a time, and are not kept. What other rules need of them is summed up meanwhile. Never
-looks at customers or stock.
+Orders come by number, one at a time, and are not kept. What other rules need of them is summed up meanwhile.
 """
 
 from __future__ import annotations

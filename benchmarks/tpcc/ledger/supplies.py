@@ -1,4 +1,4 @@
-"""What all order lines of a run have taken out of each stock, and what that leaves of it. Never reads a row."""
+"""What all order lines of a run have taken out of each stock, and what that leaves of it."""
 
 from __future__ import annotations
 

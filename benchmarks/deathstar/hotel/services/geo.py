@@ -1,5 +1,5 @@
 """Where the hotels are. An entity is one cell of the map with the hotels in it, so that a search for what is near reads
-a few of them, however many hotels there are in all. Knows nothing of rooms and prices.
+a few of them, however many hotels there are in all.
 """
 
 from __future__ import annotations

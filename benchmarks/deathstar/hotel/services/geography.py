@@ -1,4 +1,4 @@
-"""Places on the earth, distances between them, and the grid of cells that hotels are looked up by. Knows no hotel.
+"""Places on the earth, distances between them, and the grid of cells that hotels are looked up by.
 
 A cell is a tenth of a degree high and wide, 11 km from south to north. Cells of the same degree are one region, and all
 of a region is in one partition: a search looks at the cells around its place, and most of them are on its own slot.

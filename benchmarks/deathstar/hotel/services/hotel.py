@@ -1,4 +1,4 @@
-"""A hotel's rooms: how many there are, and how many are taken in each night. Knows neither guests nor the map.
+"""A hotel's rooms: how many there are, and how many are taken in each night.
 
 An entity is one hotel with all of its nights. A stay needs several nights together, so one entity can decide on it, and
 a search sees with one read whether there is a room. An entity for each night would let reservations of different nights

@@ -1,4 +1,4 @@
-"""What a night costs. An entity is the rate plan of one hotel. Knows nothing of rooms."""
+"""What a night costs. An entity is the rate plan of one hotel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best hotels around a place: the nearest ones, the best rated or the cheapest. Knows nothing of free rooms.
+"""The best hotels around a place: the nearest ones, the best rated or the cheapest.
 
 It has its own copy of what it decides by, as in DeathStarBench, an entity for each cell of the map. A cell tells only
 the best of its hotels, for what is not among these is not among the best of all.
@@ -41,7 +41,7 @@ class Candidate(msgspec.Struct, array_like=True):
 
 
 class Recommended(msgspec.Struct):
-    """As `Candidate`, for people."""
+    """See `Candidate`, for people."""
 
     hotel: int
     name: str

@@ -1,4 +1,4 @@
-"""Stays: the nights between the day on which a guest comes and the day on which the guest leaves. Knows no hotel."""
+"""Stays: the nights between the day on which a guest comes and the day on which the guest leaves."""
 
 from __future__ import annotations
 

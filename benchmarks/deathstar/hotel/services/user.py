@@ -1,4 +1,4 @@
-"""The site's users: whether they are who they say, and what they have reserved. Knows neither rooms nor seats.
+"""The site's users: whether they are who they say, and what they have reserved.
 
 A password is kept as one SHA-256 of a salt of the user's own and the password, where DeathStarBench has it without a
 salt. A deliberately slow hash, which a site needs if its users are stolen, would hold up every transaction of its slot
