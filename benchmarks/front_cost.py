@@ -17,7 +17,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from styx.gateway.auth import key_file
+from styx.gateway.auth import api_keys
 from styx.gateway.auth.access import Access, AccessOptions
 from styx.gateway.auth.api_keys import new_key, utc_now
 from styx.gateway.auth.tokens import TokenRules, Tokens, read_jwks
@@ -85,7 +85,7 @@ async def measured(folder: Path) -> Iterator[tuple[str, float]]:
     """Each form, with microseconds a request beyond those of the application alone."""
     rules = OriginRules(Hosts("127.0.0.1"))
     key, entry = new_key("shop", utc_now())
-    key_file.change(folder / "keys.json", lambda _: [entry])
+    api_keys.change_file(folder / "keys.json", lambda _: [entry])
     (folder / "rules.toml").write_text(RULES)
     signer = rsa.generate_private_key(65_537, 2_048)
     (folder / "jwks.json").write_text(

@@ -10,7 +10,7 @@ import pytest
 
 import styx
 from styx import App, ConfigurationError, Context, Limits, Operator, RequestRejected
-from styx.gateway.arguments import ArgumentReader
+from styx.gateway.body import ArgumentReader
 from styx.testing import embedded_cluster
 
 plain = Operator("plain")
@@ -223,4 +223,4 @@ def test_limits_are_limits() -> None:
 @pytest.mark.parametrize("body", [b'["\\ud800"]', b'["a", "x\\udc00y"]', b'{"text": "\\ud800"}'])
 def test_half_of_a_surrogate_pair_is_told_as_such(body: bytes) -> None:
     with pytest.raises(RequestRejected, match="half of a surrogate pair"):
-        ArgumentReader(plain.functions["reads"].signature).read(body)
+        ArgumentReader(plain.functions["reads"].signature).read(body, 2**20)

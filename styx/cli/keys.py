@@ -43,7 +43,7 @@ def add(
     import msgspec
 
     from styx.cli.exit_codes import usage_error
-    from styx.gateway.auth import key_file
+    from styx.gateway.auth import api_keys
     from styx.gateway.auth.api_keys import new_key, utc_now
 
     if days is not None and not 0 < days <= DAYS_MAX:
@@ -52,17 +52,17 @@ def add(
     expires = None if days is None else (now + timedelta(days=days)).replace(microsecond=0)
     text, entry = new_key(name, now, expires)
     entry = msgspec.structs.replace(entry, rate=rate, in_flight=in_flight)
-    key_file.change(file, lambda keys: [*keys, entry])
+    api_keys.change_file(file, lambda keys: [*keys, entry])
     print(text)
 
 
 def show(*, file: KeysPath = FILE_DEFAULT) -> None:
     """List the keys: name, id, when made, when they expire, limits."""
-    from styx.gateway.auth import key_file
+    from styx.gateway.auth import api_keys
     from styx.gateway.auth.api_keys import utc_now
 
     now = utc_now()
-    for key in key_file.read(file).keys:
+    for key in api_keys.read_file(file).keys:
         facts = [key.name, key.id]
         facts += [f"made {key.created:%Y-%m-%d}"] if key.created is not None else []
         if key.expires is not None:
@@ -80,7 +80,7 @@ def revoke(
 ) -> None:
     """Remove keys from the file: their owners are no longer served."""
     from styx.cli.exit_codes import CommandFailed
-    from styx.gateway.auth import key_file
+    from styx.gateway.auth import api_keys
     from styx.gateway.auth.api_keys import ApiKey
 
     gone: list[ApiKey] = []
@@ -91,7 +91,7 @@ def revoke(
             raise CommandFailed(f"no key in {file} has the id or the name {which}; styx keys list shows them")
         return [key for key in keys if key not in gone]
 
-    key_file.change(file, without)
+    api_keys.change_file(file, without)
     for key in gone:
         print(f"revoked {key.name}  {key.id}")
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from styx.gateway.address import PREFIX
+from styx.gateway.head import PREFIX
 from styx.http.asgi import Application, Message, Receive, Scope, Send
 from styx.reports.function_reports import FIELDS
 from styx.reports.mistakes import printable

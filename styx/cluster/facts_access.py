@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from styx.errors import ConfigurationError
-from styx.gateway.auth.failed_attempts import TOO_MANY_FAILED, FailedAttempts
+from styx.gateway.auth.limits import TOO_MANY_FAILED, FailedAttempts
 from styx.gateway.hosts import Hosts, is_loopback
 from styx.gateway.origin import HEALTH_PATHS, OriginRules
 

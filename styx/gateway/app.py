@@ -1,6 +1,6 @@
-"""The gateway as one ASGI application: transactions go to their endpoint, everything else to small routes.
+"""The gateway as one ASGI application: requests below `/v1/` go to their endpoint, and pages have small routes.
 
-The other routes are for operators and developers, and never touch the engine's state.
+The pages are for operators and developers, and never touch the engine's state.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from styx.gateway import address, status
+from styx.gateway import head, status
 from styx.gateway.docs_page import CONTENT_SECURITY_POLICY, docs_page
 from styx.gateway.endpoint import RequestEndpoint
+from styx.gateway.engine import Engine
 from styx.gateway.openapi import openapi
-from styx.gateway.service import Engine
 from styx.http.asgi import CLOSE, Message, Receive, Scope, Send
 from styx.metrics.exposition import CONTENT_TYPE as METRICS_CONTENT_TYPE
 from styx.model.app import App
@@ -64,10 +64,11 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
         send = self._closing(send)
-        if scope["type"] == "http" and address.is_request(scope):
-            await self._requests(scope, receive, send)
-        else:
+        path = head.request_path(scope) if scope["type"] == "http" else None
+        if path is None:
             await self._others(scope, receive, send)
+        else:
+            await self._requests(path, scope, receive, send)
 
     def _closing(self, send: Send) -> Send:
         """`send`, with `Connection: close` on every answer that begins while `draining`; the server then closes the
@@ -95,8 +96,6 @@ class Gateway:
 
     async def _readyz(self, request: Request) -> Response:
         reason = SHUTTING_DOWN if self.draining else self._engine.unavailable_reason
-        if reason is None and not self._engine.ready:
-            reason = "the engine is starting"
         if reason is None:
             return _json({"status": "ready"})
         return _respond(status.failure("unavailable", "NotReady", reason))
@@ -130,7 +129,7 @@ class Gateway:
 
 
 class _Description:
-    """What is said of one version of an app, made when first asked for."""
+    """The descriptions of one version of an app, each made when it is first asked for."""
 
     def __init__(self, app: App) -> None:
         self.app = app

@@ -17,9 +17,9 @@ import msgspec
 
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, load, unfit
 from styx.errors import BadArguments, LoadFailed, RequestRejected, UnsupportedValue, describe
-from styx.gateway import json_body, status
-from styx.gateway.body import ClientGone, IncomingBody, too_large
-from styx.gateway.service import Engine
+from styx.gateway import status
+from styx.gateway.body import ClientGone, IncomingBody, split, too_large
+from styx.gateway.engine import Engine
 from styx.gateway.status import Answer
 from styx.messages import reply_of
 from styx.model.bulk_load import encode_pair, entity_text, load_arguments
@@ -184,7 +184,7 @@ class _JsonTarget(_EngineTarget):
         self._decode: Callable[[msgspec.Raw], Any] = msgspec.json.Decoder(kind).decode
 
     def read(self, line: bytes) -> tuple[Key, bytes]:
-        parts = json_body.split(line)
+        parts = split(line)
         if not isinstance(parts, list) or len(parts) != 2:
             raise RequestRejected("bad_request", f"a line is a JSON array [key, value], got {shown(line)}")
         key = self._declared.check_key(_key_decoder.decode(parts[0]))

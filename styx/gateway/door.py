@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from styx.gateway import address, status
+from styx.gateway import head, status
 from styx.gateway.body import IncomingBody
 from styx.gateway.origin import OriginRules, Refusal
 from styx.http.asgi import CLOSE, Application, Message, Receive, Scope, Send
@@ -34,7 +34,7 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
-        path = address.path(scope)
+        path = head.path(scope)
         verdict = self._rules.judge(
             scope["method"], path, scope.get("http_version", "1.1"), scope.get("scheme", "http"), scope["headers"]
         )

@@ -1,8 +1,8 @@
-"""`POST /v1/{operator}/{key}/{function}`, `GET /v1/{operator}/{key}`: one request from its headers to its answer; and
-bulk loads, passed on.
+"""The endpoint of requests below `/v1/`: calls, reads and bulk loads, each from its headers to its answer, and their
+metrics.
 
-A bare ASGI application, since this is where every transaction passes: no task, no routing table and no request
-object of its own. It decides what a request asks for; the engine decides what comes of it.
+A bare ASGI application, since every transaction passes here: no task, no routing table and no request object of its
+own. It decides what a request asks for; the engine decides the outcome.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from time import perf_counter
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from prometheus_client.core import Metric
 
 from styx.errors import (
     EngineFailed,
@@ -20,23 +22,25 @@ from styx.errors import (
     NotSent,
     OutcomeUnknown,
     RequestRejected,
-    ValueTooLarge,
 )
-from styx.gateway import address, request_options, status
-from styx.gateway.arguments import ArgumentReader
+from styx.gateway import head, status
 from styx.gateway.auth.identity import IDENTITY
-from styx.gateway.body import ClientGone, IncomingBody, too_large
+from styx.gateway.body import ArgumentReader, ClientGone, IncomingBody
 from styx.gateway.bulk_load import answer_load
-from styx.gateway.metrics import CLIENT_GONE_STATUS, GatewayMetrics
-from styx.gateway.service import Engine
+from styx.gateway.engine import Engine
+from styx.gateway.head import PREFIX, Address
 from styx.gateway.status import Answer
 from styx.http.asgi import Receive, Scope, Send
+from styx.metrics.exposition import Exposition, counters, gauge, histogram
+from styx.metrics.histogram import REQUEST_SECONDS, Histogram
 from styx.model.function_spec import READ_FUNCTION
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.model.operator import Operator
-from styx.model.partitioning import Key
 from styx.model.request import request_ids
 from styx.model.signature import NO_ARGUMENTS
+
+CLIENT_GONE_STATUS: Final = 499
+"""Counted for a request whose client was gone before its answer, as proxies do."""
 
 _log = logging.getLogger("styx.gateway")
 
@@ -48,77 +52,81 @@ class _Route(NamedTuple):
 
 
 class RequestEndpoint:
-    """Serves transactions. `in_flight` counts the requests it has not answered yet."""
+    """Serves the requests of one engine; `timeout_seconds` is how long one waits for its reply unless it says so."""
 
     def __init__(self, engine: Engine, timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT) -> None:
-        self.in_flight = 0
-        self.metrics = GatewayMetrics(lambda: self.in_flight)
+        self.metrics = GatewayMetrics()
         self._engine = engine
         self._timeout_seconds = timeout_seconds
         self._app = engine.app
         self._routes: dict[tuple[str, str], _Route] = {}
         self._request_ids = request_ids()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one HTTP request."""
+    async def __call__(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one HTTP request, whose `request_path` is `path`."""
         started = perf_counter()
+        metrics = self.metrics
         request_id = next(self._request_ids)
         headers = dict(scope["headers"])
         body = IncomingBody(receive)
-        self.in_flight += 1
+        metrics.in_flight += 1
         try:
-            answer = await self._answer(scope, headers, body, request_id)
+            answer = await self._answer(path, scope, headers, body, request_id)
             if not body.complete and b"expect" not in headers:
                 # The server cancels what outlives its grace period; the answer stands already.
                 with contextlib.suppress(asyncio.CancelledError):
                     await body.discard()
         except ClientGone:
-            self.metrics.observe(CLIENT_GONE_STATUS, perf_counter() - started)
+            metrics.observe(CLIENT_GONE_STATUS, perf_counter() - started)
             return
         finally:
-            self.in_flight -= 1
-        self.metrics.observe(answer.status, perf_counter() - started)
-        await _send(send, answer, request_id)
+            metrics.in_flight -= 1
+        metrics.observe(answer.status, perf_counter() - started)
+        length, own = (b"content-length", b"%d" % len(answer.body)), (b"styx-request-id", request_id.encode("ascii"))
+        await send({"type": "http.response.start", "status": answer.status, "headers": [*answer.headers, length, own]})
+        await send({"type": "http.response.body", "body": answer.body})
 
     async def _answer(
-        self, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody, request_id: str
+        self, path: str, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody, request_id: str
     ) -> Answer:
-        """Whatever goes wrong once the request is with the engine, nobody is told that it was not run."""
-        submitted, seconds = False, self._timeout_seconds
+        """The answer; once the engine has the request, no answer says that nothing was run."""
+        submitted, seconds, engine = False, self._timeout_seconds, self._engine
         try:
             if len(headers) < len(scope["headers"]):
-                request_options.check_once(scope["headers"])
-            path = address.raw_path(scope)
-            load_into = address.parse_load(path)
-            if load_into is not None:
-                operator, seconds = self._resolve_load(load_into, scope, headers)
-                name = request_options.idempotency_key(headers, scope.get(IDENTITY))
-                submitted = True
-                query = scope.get("query_string", b"")
-                return await answer_load(self._engine, operator, query, headers, body, name, seconds, request_id)
-            reads = address.parse_read(path) if scope["method"] == "GET" else None
-            if reads is not None:
-                seconds = request_options.timeout_seconds(headers, seconds)
-                operator, key = self._resolve_read(reads, headers)
+                head.check_once(scope["headers"])
+            asked = _asked(path, scope["method"])
+            if asked.function is None and asked.key is not None:
+                operator = engine.app.operator(asked.operator)
+                key = head.key_of(asked.key, operator, headers)
+                seconds = head.timeout_seconds(headers, seconds)
                 self._admit()
                 # A read changes nothing, so its Idempotency-Key, which some programs send with everything, counts for
                 # nothing. It must not put a reply where a call with the same key would find it.
-                request = self._engine.maker.make(operator, key, READ_FUNCTION, NO_ARGUMENTS, "", request_id)
+                request = engine.maker.make(operator, key, READ_FUNCTION, NO_ARGUMENTS, "", request_id)
                 submitted = True
                 async with asyncio.timeout(seconds):
-                    return status.answer_of_read(await self._engine.submit_request(request))
-            route, key = self._resolve(path, scope, headers)
-            idempotency_key = request_options.idempotency_key(headers, scope.get(IDENTITY))
-            seconds = request_options.timeout_seconds(headers, seconds)
+                    return status.answer_of_read(await engine.submit_request(request))
+            if asked.function is None or asked.key is None:
+                operator = engine.app.operator(asked.operator)
+                idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY))
+                seconds = head.timeout_seconds(headers, seconds)
+                self._admit()
+                submitted = True
+                query = scope.get("query_string", b"")
+                return await answer_load(engine, operator, query, headers, body, idempotency_key, seconds, request_id)
+            route = self._route(asked.operator, asked.function)
+            key = head.key_of(asked.key, route.operator, headers)
+            idempotency_key = head.idempotency_key(headers, scope.get(IDENTITY))
+            seconds = head.timeout_seconds(headers, seconds)
             self._admit()
-            self._check_length(headers)
+            limits = engine.limits
             async with asyncio.timeout(seconds):
-                params = route.arguments.read(await body.read(self._engine.limits.request_bytes_max))
-                self._check_size(params, route)
-                make = self._engine.maker.make
+                sent = await body.read(limits.request_bytes_max, headers.get(b"content-length"))
+                params = route.arguments.read(sent, limits.value_bytes_max)
+                make = engine.maker.make
                 request = make(route.operator, key, route.function, params, idempotency_key, request_id)
                 submitted = True
-                return status.answer_of(await self._engine.submit_request(request))
+                return status.answer_of(await engine.submit_request(request))
         except (InTransactionError, RequestRejected) as error:
             # Also when awaited: it was not taken. No outcome that is unknown is one of these.
             return status.refusal(error, error.code)
@@ -141,75 +149,42 @@ class RequestEndpoint:
                 return _cut_off("the gateway failed, and its log says why", submitted, request_id)
             return status.failure("internal", "GatewayFault", "the gateway failed; its log says why; nothing was run")
 
-    def _resolve(self, path: str, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[_Route, Key]:
-        """The function that a request names, and its checked key."""
-        wanted = address.parse(path)
-        if wanted is None:
-            raise _Refused(
-                "not_found",
-                f"requests go to {address.PREFIX}OPERATOR/KEY/FUNCTION with POST, and to {address.PREFIX}OPERATOR/KEY "
-                "with GET; write a / inside a key as %2F",
-            )
-        _check_method(scope)
+    def _route(self, operator: str, function: str) -> _Route:
         if self._engine.app is not self._app:
             # Another version has been deployed: operators, functions and parameters may be different ones.
             self._app = self._engine.app
             self._routes.clear()
-        route = self._routes.get((wanted.operator, wanted.function)) or self._new_route(wanted)
-        return route, address.key_of(wanted.key, route.operator, headers.get(b"styx-key-type"))
-
-    def _new_route(self, wanted: address.Address) -> _Route:
-        operator = self._engine.app.operator(wanted.operator)
-        spec = operator.function(wanted.function)
-        route = _Route(operator, spec.name, ArgumentReader(spec.signature))
-        self._routes[wanted.operator, wanted.function] = route
+        route = self._routes.get((operator, function))
+        if route is None:
+            declared = self._app.operator(operator)
+            spec = declared.function(function)
+            route = self._routes[operator, function] = _Route(declared, spec.name, ArgumentReader(spec.signature))
         return route
 
-    def _resolve_read(self, reads: tuple[str, str], headers: Mapping[bytes, bytes]) -> tuple[Operator, Key]:
-        operator = self._engine.app.operator(reads[0])
-        return operator, address.key_of(reads[1], operator, headers.get(b"styx-key-type"))
-
-    def _resolve_load(self, into: str, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[Operator, float]:
-        """The operator of a bulk load, and how many seconds each of its chunks may take."""
-        _check_method(scope)
-        operator = self._engine.app.operator(into)
-        seconds = request_options.timeout_seconds(headers, self._timeout_seconds)
-        self._admit()
-        return operator, seconds
-
     def _admit(self) -> None:
-        """Refuses what cannot be served, before its body is read."""
+        """Refuses a request that cannot be served, before its body is read."""
         engine = self._engine
         reason = engine.unavailable_reason
-        if reason is not None or not engine.ready:
-            raise RequestRejected("unavailable", reason or "the engine is starting; try again soon")
+        if reason is not None:
+            raise RequestRejected("unavailable", reason)
         limit = engine.limits.in_flight_max
-        if self.in_flight > limit or engine.in_flight >= limit:
+        if self.metrics.in_flight > limit or engine.in_flight >= limit:
             raise RequestRejected("overloaded", f"{limit} requests are in flight; try again soon")
 
-    def _check_length(self, headers: Mapping[bytes, bytes]) -> None:
-        engine = self._engine
-        length = headers.get(b"content-length")
-        if length is None:
-            return
-        if not length.isdigit():
-            raise RequestRejected("bad_request", "Content-Length is not a number")
-        # Longer than any limit is compared as text: int() refuses thousands of digits.
-        if len(length) > len(str(2**63)) or int(length) > engine.limits.request_bytes_max:
-            raise too_large(engine.limits.request_bytes_max)
 
-    def _check_size(self, params: bytes, route: _Route) -> None:
-        limit = self._engine.limits.value_bytes_max
-        if len(params) > limit:
-            raise ValueTooLarge(
-                f"the arguments of {route.operator.name}.{route.function} have {len(params)} bytes encoded; "
-                f"the limit is {limit}: send less"
-            )
-
-
-def _check_method(scope: Scope) -> None:
-    if scope["method"] != "POST":
-        raise _Refused("method_not_allowed", f"requests are sent with POST, not {scope['method']}")
+def _asked(path: str, method: str) -> Address:
+    """The address of a request that comes with the method for it."""
+    asked = head.parse(path)
+    reads = asked is not None and asked.key is not None and asked.function is None
+    if asked is None or (reads and method != "GET"):
+        raise RequestRejected(
+            "not_found",
+            f"requests go to {PREFIX}OPERATOR/KEY/FUNCTION with POST, and to {PREFIX}OPERATOR/KEY with GET; "
+            "write a / inside a key as %2F",
+        )
+    if not reads and method != "POST":
+        raise RequestRejected("method_not_allowed", f"requests are sent with POST, not {method}")
+    return asked
 
 
 def _cut_off(why: str, submitted: bool, request_id: str) -> Answer:
@@ -219,12 +194,36 @@ def _cut_off(why: str, submitted: bool, request_id: str) -> Answer:
     return status.refusal(NotSent(f"{why}; nothing was run"), "unavailable")
 
 
-class _Refused(RequestRejected):
-    """A refusal with a code that only HTTP has."""
+class GatewayMetrics:
+    """Requests by status, their latency, and how many are `in_flight`; and requests refused at the door.
 
+    The labels are the status and the code of a refusal, so their number is bounded whatever clients send.
+    """
 
-async def _send(send: Send, answer: Answer, request_id: str) -> None:
-    length = (b"content-length", b"%d" % len(answer.body))
-    headers = [*answer.headers, length, (b"styx-request-id", request_id.encode("ascii"))]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self._by_status: dict[int, int] = {}
+        self._refused: dict[str, int] = {}
+        self._latency = Histogram(REQUEST_SECONDS)
+        # Without the process's memory, which the engine tells: this text stands behind the engine's.
+        self._exposition = Exposition(self._collect, with_process=False)
+
+    def observe(self, status: int, seconds: float) -> None:
+        """Counts one request that was answered with `status` after `seconds`."""
+        self._by_status[status] = self._by_status.get(status, 0) + 1
+        self._latency.observe(seconds)
+
+    def refused(self, code: str) -> None:
+        """Counts one request that was refused at the door, for the reason `code`."""
+        self._refused[code] = self._refused.get(code, 0) + 1
+
+    def text(self) -> str:
+        """All of them in Prometheus' text format."""
+        return self._exposition.text()
+
+    def _collect(self) -> Iterator[Metric]:
+        by_status = {str(status): count for status, count in sorted(self._by_status.items())}
+        yield counters("styx_gateway_requests_total", "Requests by HTTP status.", "status", by_status)
+        yield counters("styx_gateway_refused_total", "Requests refused at the door.", "code", self._refused)
+        yield histogram("styx_gateway_request_seconds", "From a request's headers to its answer.", self._latency)
+        yield gauge("styx_gateway_in_flight", "Requests not answered yet.", self.in_flight)

@@ -17,9 +17,9 @@ from typing import Final
 from styx.gateway import status
 from styx.gateway.app import Gateway
 from styx.gateway.auth.access import Access, AccessOptions
-from styx.gateway.auth.actions import action_of
 from styx.gateway.auth.audit import Audit
 from styx.gateway.auth.identity import IDENTITY, Identity
+from styx.gateway.auth.policy import action_of
 from styx.gateway.client_address import Proxies
 from styx.gateway.door import Door
 from styx.gateway.hosts import Hosts

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from styx.gateway.address import PREFIX
+from styx.gateway.head import PREFIX
 from styx.model.app import App
 from styx.model.function_spec import FunctionSpec
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX

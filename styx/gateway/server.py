@@ -19,8 +19,8 @@ from functools import partial
 from typing import Final
 
 from styx.gateway.app import Gateway
+from styx.gateway.engine import Engine
 from styx.gateway.front import Entrance, Front
-from styx.gateway.service import Engine
 from styx.http.asgi import Application
 from styx.http.limits import DESCRIPTORS_KEPT, HttpLimits
 from styx.http.room import Room, allow_descriptors

@@ -10,7 +10,7 @@ import pytest
 import styx
 from styx import ConfigurationError, RequestRejected
 from styx.client.credential import Credential
-from styx.gateway.auth import key_file
+from styx.gateway.auth import api_keys
 from styx.gateway.auth.access import AccessOptions
 from styx.gateway.auth.api_keys import new_key, utc_now
 from styx.gateway.front import Front
@@ -25,7 +25,7 @@ async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tup
     """A gateway's URL, and the key that it asks for."""
     path = tmp_path_factory.mktemp("keys") / "keys.json"
     text, entry = new_key("shop", utc_now())
-    key_file.change(path, lambda _: [entry])
+    api_keys.change_file(path, lambda _: [entry])
     async with running(FakeEngine(), front=Front(access=AccessOptions(api_keys=path))) as server:
         yield server.url, text
 

@@ -17,7 +17,7 @@ from styx.cluster import facts_server as facts_server_module
 from styx.cluster.facts_access import FactsAccess, given_token, token_of, tokens_for
 from styx.cluster.facts_server import FactsAddress, Page, facts_server, well
 from styx.gateway.auth.audit import LINES_AT_ONCE
-from styx.gateway.auth.failed_attempts import FAILURES_AT_ONCE_MAX
+from styx.gateway.auth.limits import FAILURES_AT_ONCE_MAX
 from styx.testing.patience import PATIENCE_SECONDS
 
 SECRET, TOKEN = b"s" * 32, "t" * 32

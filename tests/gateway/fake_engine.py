@@ -100,7 +100,6 @@ class FakeEngine:
 
     def reset(self) -> None:
         """Forgets all requests and all it was told."""
-        self.ready = True
         self.unavailable_reason: str | None = None
         self.broken_reason: str | None = None
         self.in_flight = 0

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from styx.gateway.engine import Engine
 from styx.gateway.front import Front
 from styx.gateway.server import serve
-from styx.gateway.service import Engine
 
 
 class Running:

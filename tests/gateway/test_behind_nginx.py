@@ -17,10 +17,10 @@ from typing import Any
 import httpx
 import pytest
 
-from styx.gateway.auth import key_file
+from styx.gateway.auth import api_keys
 from styx.gateway.auth.access import AccessOptions
 from styx.gateway.auth.api_keys import new_key, utc_now
-from styx.gateway.auth.failed_attempts import FAILURES_AT_ONCE_MAX
+from styx.gateway.auth.limits import FAILURES_AT_ONCE_MAX
 from styx.gateway.front import Front
 from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
@@ -97,7 +97,7 @@ async def proxied(folder: Path, sessions: str, **tokens: Any) -> AsyncIterator[P
     """nginx, with `sessions` in place of oauth2-proxy; `tokens` are other options of the gateway's access."""
     files = Authority(folder, "shop").files("proxy", NAME)
     key, entry = new_key("program", utc_now())
-    key_file.change(folder / "keys.json", lambda keys: [entry])
+    api_keys.change_file(folder / "keys.json", lambda keys: [entry])
     (folder / "jwks.json").write_text(json.dumps(jwks(SIGNER)))
     (folder / "rules.toml").write_text(RULES)
     own = {"signing_keys": str(folder / "jwks.json"), "issuer": ISSUER, "audiences": (AUDIENCE,)}

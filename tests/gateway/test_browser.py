@@ -12,7 +12,7 @@ import pytest
 import styx
 from examples.bank import app
 from styx.client.embedded import EmbeddedClient
-from styx.gateway.auth import key_file
+from styx.gateway.auth import api_keys
 from styx.gateway.auth.access import AccessOptions
 from styx.gateway.auth.api_keys import new_key, utc_now
 from styx.gateway.front import Front
@@ -161,7 +161,7 @@ async def test_the_docs_page_works() -> None:
 async def test_the_docs_page_of_a_gateway_that_asks_who_it_is(tmp_path: Path) -> None:
     """A person is asked once, at the page; its forms send what was typed there."""
     text, entry = new_key("ada", utc_now())
-    key_file.change(tmp_path / "keys.json", lambda _: [entry])
+    api_keys.change_file(tmp_path / "keys.json", lambda _: [entry])
     front = Front(access=AccessOptions(api_keys=tmp_path / "keys.json"))
     async with styx.embedded(app) as client:
         await client.call("account", "alice", "open", 100)

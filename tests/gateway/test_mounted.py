@@ -14,7 +14,7 @@ from starlette.routing import Mount
 import styx
 from styx import ConfigurationError
 from styx.client.embedded import EmbeddedClient
-from styx.gateway.address import path, raw_path
+from styx.gateway.head import path, raw_path
 from tests.embedded.ledger_app import app
 from tests.gateway.asgi import exchange
 

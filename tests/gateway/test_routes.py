@@ -45,13 +45,13 @@ async def test_each_answer_is_the_last_on_its_connection_while_it_drains(
 
 async def test_readyz(http: httpx.AsyncClient, engine: FakeEngine, gateway: Gateway) -> None:
     assert (await http.get("/readyz")).status_code == 200
-    engine.ready = False
+    engine.unavailable_reason = "the engine is starting"
     answer = await http.get("/readyz")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert "starting" in answer.json()["error"]["message"]
     engine.unavailable_reason = "no disk"
     assert (await http.get("/readyz")).json()["error"]["message"] == "no disk"
-    engine.ready, engine.unavailable_reason, gateway.draining = True, None, True
+    engine.unavailable_reason, gateway.draining = None, True
     assert "shutting down" in (await http.get("/readyz")).json()["error"]["message"]
 
 

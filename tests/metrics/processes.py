@@ -8,7 +8,7 @@ from styx.cluster.coordinator.process import CoordinatorProcess
 from styx.cluster.gateway.process import GatewayProcess
 from styx.cluster.options import CoordinatorOptions, ProcessOptions, cluster_limits
 from styx.cluster.worker.process import WorkerProcess
-from styx.gateway.metrics import GatewayMetrics
+from styx.gateway.endpoint import GatewayMetrics
 from styx.kafka.address import parse_kafka_url
 from styx.store import MemoryStore
 from styx.transport import Security
@@ -39,4 +39,4 @@ def coordinator_text() -> str:
 def gateway_text() -> str:
     """A gateway's, on its own port."""
     process = GatewayProcess("g", OPTIONS.security, OPTIONS.coordinator, OPTIONS.log)
-    return process.metrics() + GatewayMetrics(lambda: 0).text()
+    return process.metrics() + GatewayMetrics().text()

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from styx.errors import ConfigurationError
-from styx.gateway.auth import key_file, policy
-from styx.gateway.auth.credentials import Verifier
-from styx.gateway.auth.guard import AddressOf, Guard
+from styx.gateway.auth import api_keys, policy
+from styx.gateway.auth.guard import AddressOf, Guard, Verifier
 from styx.gateway.auth.limits import Limits
 from styx.gateway.auth.policy import Policy
 from styx.gateway.door import OnRefusal
@@ -119,7 +118,7 @@ class Access:
 
     def _read_api_keys(self) -> None:
         assert self._options.api_keys is not None
-        self._verifier.ring = key_file.read(self._options.api_keys)
+        self._verifier.ring = api_keys.read_file(self._options.api_keys)
 
     def _read_policy(self) -> None:
         path = self._options.policy

@@ -1,22 +1,28 @@
 """API keys: their form, and the file in which a gateway finds their hashes.
 
 A key is `styx_ID_SECRET`. The file keeps the SHA-256 of the whole key: the secret has 160 random bits, which nobody
-guesses, so a slow hash would only cost time. `key_file.py` reads and writes the file.
+guesses, so a slow hash would only cost time. The file is replaced as a whole, so that a gateway never finds half of it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hmac
+import os
 import secrets
 import string
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from styx.errors import ConfigurationError
-from styx.gateway.auth.identity import Identity, NotProved
+from styx.gateway.auth.identity import INVALID, Identity, NotProved
 from styx.values.codec import shown
 
 PREFIX: Final = "styx_"
@@ -32,7 +38,6 @@ _NAME_CHARS: Final = frozenset(string.ascii_letters + string.digits + "-_.@")
 _WORD_CHARS: Final = frozenset(string.ascii_letters + string.digits)
 _HEX_CHARS: Final = frozenset("0123456789abcdef")
 _NO_HASH: Final = "0" * _HASH_CHARS
-INVALID: Final = "the credential is not valid"
 
 
 class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -131,3 +136,72 @@ def _check(key: ApiKey) -> None:
     for moment in (key.created, key.expires):
         if moment is not None and moment.tzinfo is None:
             raise ConfigurationError(f"the API key {key.name} has a time without a zone: write 2026-01-31T00:00:00Z")
+
+
+# The file --------------------------------------------------------------------------------------------------
+
+
+def read_file(path: Path) -> KeyRing:
+    """The keys; raises `ConfigurationError`."""
+    try:
+        return parse(path.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f"the file of API keys {path} cannot be read: {error.strerror}") from None
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+
+
+def change_file(path: Path, changed: Callable[[list[ApiKey]], list[ApiKey]]) -> None:
+    """Replaces the keys by `changed(keys)`; a file that is not there has none. Two commands at once take turns.
+
+    Only its owner reads a new file; an old one's mode and owner stay. Raises `ConfigurationError`.
+    """
+    try:
+        with _turn(path):
+            old = read_file(path).keys if path.exists() else []
+            data = encode(changed(old))
+            parse(data)  # nothing is written that a gateway would refuse
+            _replace(path, data)
+    except OSError as error:
+        raise ConfigurationError(f"the file of API keys {path} cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def _turn(path: Path) -> Iterator[None]:
+    lock = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    old = path.stat() if path.exists() else None
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+            file.flush()
+            if old is not None:
+                _give_to(file.fileno(), old)
+            os.fchmod(file.fileno(), 0o600 if old is None else old.st_mode & 0o777)
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _give_to(number: int, old: os.stat_result) -> None:
+    """The new file's owner is the old one's: a gateway that runs as that user must go on reading it."""
+    new = os.fstat(number)
+    if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid):
+        return
+    try:
+        os.fchown(number, old.st_uid, old.st_gid)
+    except OSError:
+        raise ConfigurationError(
+            f"the file of API keys belongs to user {old.st_uid}, group {old.st_gid}, and a new one cannot be given to "
+            "them: nothing was changed. Run this command as that user"
+        ) from None

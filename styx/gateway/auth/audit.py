@@ -10,7 +10,7 @@ import json
 import logging
 from typing import Final
 
-from styx.gateway.auth.token_bucket import TokenBucket
+from styx.gateway.auth.limits import TokenBucket
 
 LINES_PER_SECOND: Final = 10.0
 LINES_AT_ONCE: Final = 50.0

@@ -1,25 +1,34 @@
-"""The guard of a gateway, as an ASGI application around it: who sends a request, whether a rule allows it, and whether
-it is within limits. A refused client learns nothing about the gateway behind it.
+"""The guard of a gateway, as an ASGI application around it: the identity that a request's credential proves, whether a
+rule allows its action, and whether it is within limits. A refused client learns nothing about the gateway behind it.
+
+Accepted are `Authorization: Bearer CREDENTIAL`, for programs, and `Authorization: Basic` with the credential as the
+password, for a person's browser at the docs page. An API key begins with `styx_`; anything else is a token.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Final
 
-from styx.gateway import address
-from styx.gateway.auth.actions import SEE, action_of
-from styx.gateway.auth.credentials import NoCredential, Verifier, credential_in
-from styx.gateway.auth.failed_attempts import TOO_MANY_FAILED, FailedAttempts
-from styx.gateway.auth.identity import IDENTITY, CannotTell, Identity, NotProved, UnknownKey
-from styx.gateway.auth.limits import Limits
-from styx.gateway.auth.policy import Policy
+from styx.gateway import head
+from styx.gateway.auth import api_keys
+from styx.gateway.auth.api_keys import KeyRing
+from styx.gateway.auth.identity import IDENTITY, INVALID, CannotTell, Identity, NotProved, UnknownKey
+from styx.gateway.auth.limits import TOO_MANY_FAILED, FailedAttempts, Limits
+from styx.gateway.auth.policy import SEE, Policy, action_of
 from styx.gateway.door import OnRefusal, refuse
 from styx.gateway.origin import HEALTH_PATHS, Refusal
 from styx.http.asgi import Application, Receive, Scope, Send
 
+if TYPE_CHECKING:
+    from styx.gateway.auth.tokens import Tokens
+
+MISSING: Final = "this gateway serves only who says who it is: send Authorization: Bearer with an API key or a token"
+NO_SIGNING_KEYS: Final = "tokens cannot be verified yet: their signing keys have not arrived"
 _CHALLENGE: Final = (b"www-authenticate", b'Bearer realm="styx"')
 _CHALLENGE_INVALID: Final = (b"www-authenticate", b'Bearer realm="styx", error="invalid_token"')
 _CHALLENGE_PERSON: Final = (b"www-authenticate", b'Basic realm="styx", charset="UTF-8"')
@@ -28,6 +37,28 @@ _log = logging.getLogger("styx.gateway")
 
 Refetch = Callable[[], Awaitable[bool]]
 AddressOf = Callable[[Scope], str]
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class Verifier:
+    """The present proofs of an identity: `ring` of API keys, and `tokens` if any are taken."""
+
+    def __init__(self) -> None:
+        self.ring: KeyRing | None = None
+        self.tokens: Tokens | None = None
+        self.has_signing_keys = False
+
+    def identify(self, credential: str, now_s: float) -> Identity:
+        """Whose credential it is, at `now_s` seconds since 1970; raises `NotProved` or `CannotTell`."""
+        if credential.startswith(api_keys.PREFIX):
+            if self.ring is None:
+                raise NotProved(INVALID)
+            return self.ring.identify(credential, now_s)
+        if self.tokens is None:
+            raise NotProved(INVALID)
+        if not self.has_signing_keys:
+            raise CannotTell(NO_SIGNING_KEYS)
+        return self.tokens.identify(credential, now_s)
 
 
 class Guard:
@@ -57,7 +88,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
-        path = address.path(scope)
+        path = head.path(scope)
         if path in HEALTH_PATHS and scope["method"] in ("GET", "HEAD"):
             await self._application(scope, receive, send)
             return
@@ -131,3 +162,33 @@ def _challenges(scope: Scope, error: NotProved) -> tuple[tuple[bytes, bytes], ..
     if wants_page and action is not None and action.kind == SEE:
         return (challenge, _CHALLENGE_PERSON)
     return (challenge,)
+
+
+class NoCredential(NotProved):
+    """None was sent."""
+
+
+def credential_in(headers: Headers) -> str:
+    """The credential; raises `NotProved`, `NoCredential` if there is none."""
+    sent = [value for name, value in headers if name == b"authorization"]
+    if not sent:
+        raise NoCredential(MISSING)
+    if len(sent) > 1:
+        raise NotProved(INVALID)
+    scheme, _, rest = sent[0].decode("latin-1").partition(" ")
+    credential = rest.strip()
+    if scheme.lower() == "basic":
+        credential = _password(credential)
+    elif scheme.lower() != "bearer":
+        raise NoCredential(MISSING)
+    if not credential:
+        raise NoCredential(MISSING)
+    return credential
+
+
+def _password(encoded: str) -> str:
+    try:
+        text = base64.b64decode(encoded, validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        raise NotProved(INVALID) from None
+    return text.partition(":")[2]

@@ -12,6 +12,7 @@ IDENTITY: Final = "styx.identity"
 """Where an ASGI scope has the `Identity` of who sent the request."""
 API_KEY: Final = "api_key"
 TOKEN: Final = "token"
+INVALID: Final = "the credential is not valid"
 _FINGERPRINT_BYTES: Final = 16
 
 

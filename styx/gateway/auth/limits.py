@@ -1,21 +1,53 @@
-"""Limits of each identity: requests a second, and requests in flight. Pure: the caller gives the time.
+"""Limits of clients: requests a second and in flight, by identity, and failed authentications, by address. Pure: the
+caller gives the time.
 
-A rate is a bucket of one second's requests. Each gateway counts for itself, so several gateways let through as many
-times more.
+A rate is a token bucket of one second's requests. Each gateway counts for itself, so several gateways let through as
+many times more.
 """
 
 from __future__ import annotations
 
+import ipaddress
+import math
 from collections import OrderedDict
 from itertools import islice
 from typing import Final, NamedTuple
 
 from styx.gateway.auth.identity import Identity
-from styx.gateway.auth.token_bucket import TokenBucket
 
 IDENTITIES_MAX: Final = 10_000
 """Who is counted; beyond it, who has nothing in flight and was here least lately is forgotten."""
 _LOOKED_AT: Final = 16
+FAILURES_AT_ONCE_MAX: Final = 20
+"""From one address, before it has to wait."""
+FAILURES_PER_SECOND_MAX: Final = 0.2
+"""Beyond them: one in five seconds."""
+ADDRESSES_MAX: Final = 10_000
+"""That are remembered; the one that failed least lately is forgotten first."""
+TOO_MANY_FAILED: Final = "too many credentials from this address proved nothing, this one included"
+_IPV6_PREFIX_BITS: Final = 64
+"""What one customer has of IPv6 is a network, not an address."""
+
+
+class TokenBucket:
+    """A number of requests at once, and a rate beyond it. The bucket is full at first, and fills evenly; its size and
+    its rate may change with each use.
+    """
+
+    __slots__ = ("_at_s", "_left")
+
+    def __init__(self, most: float, now_s: float) -> None:
+        self._left = most
+        self._at_s = now_s
+
+    def take(self, most: float, per_second: float, now_s: float) -> int | None:
+        """Takes one; gives the seconds after which to try again if there is none."""
+        self._left = min(most, self._left + max(0.0, now_s - self._at_s) * per_second)
+        self._at_s = now_s
+        if self._left < 1:
+            return math.ceil((1 - self._left) / per_second)
+        self._left -= 1
+        return None
 
 
 class Exceeded(NamedTuple):
@@ -72,3 +104,36 @@ class Limits:
             for source in list(islice(self._uses, _LOOKED_AT)):
                 if self._uses[source].in_flight == 0:
                     del self._uses[source]
+
+
+class FailedAttempts:
+    """Failed authentications: a bucket for each address.
+
+    A valid credential is always served: nobody guesses 160 random bits or a signature, and an attacker must not lock
+    out others who share the address. A client that keeps failing is told to come back later. A request without a
+    credential is not an attempt.
+    """
+
+    def __init__(self) -> None:
+        self._uses: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def failed(self, address: str, now_s: float) -> int | None:
+        """One more failed, at `now_s`; after how many seconds to try again, None within the limit."""
+        name = _network_of(address)
+        bucket = self._uses.pop(name, None) or TokenBucket(FAILURES_AT_ONCE_MAX, now_s)
+        self._uses[name] = bucket  # as the last one
+        if len(self._uses) > ADDRESSES_MAX:
+            self._uses.popitem(last=False)
+        return bucket.take(FAILURES_AT_ONCE_MAX, FAILURES_PER_SECOND_MAX, now_s)
+
+
+def _network_of(address: str) -> str:
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.IPv6Network((found.packed, _IPV6_PREFIX_BITS), strict=False))

@@ -1,4 +1,5 @@
-"""Rules: which identity may do what. An action that no rule allows is refused.
+"""Rules: which identity may do what. An action is a call, a read, a load, or the sight of a page; one that no rule
+allows is refused.
 
 A file in TOML, of rules under `[[allow]]`:
 
@@ -21,18 +22,65 @@ identity.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from styx.errors import ConfigurationError
-from styx.gateway.auth.actions import CALL, LOAD, READ, SEE, Action
+from styx.errors import ConfigurationError, RequestRejected
+from styx.gateway import head
 from styx.gateway.auth.identity import Identity
 
+CALL: Final = "call"
+READ: Final = "read"
+LOAD: Final = "load"
+SEE: Final = "see"
+PAGES: Final = {
+    "/": "docs",
+    "/docs": "docs",
+    "/openapi.json": "docs",
+    "/metrics": "metrics",
+    "/errors": "errors",
+    "/status": "status",
+}
+"""Pages by path, with their names in rules."""
 RULES_MAX: Final = 1_000
 PATTERNS_MAX: Final = 1_000
 ANY: Final = "*"
+
+
+class Action(NamedTuple):
+    """`target` is OPERATOR.FUNCTION of a call, OPERATOR of a read or a load, or a page; `key` the entity's, as text."""
+
+    kind: str
+    target: str
+    key: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.target}"
+
+
+def action_of(scope: Mapping[str, Any]) -> Action | None:
+    """The action of an ASGI request, from its first line; None for a request that the gateway does not know.
+
+    The path is parsed as by the gateway's endpoint, so that the allowed action is the one that runs.
+    """
+    method, sent = scope["method"], head.request_path(scope)
+    if sent is None:
+        page = PAGES.get(head.path(scope))
+        return Action(SEE, page) if page is not None and method in ("GET", "HEAD") else None
+    try:
+        asked = head.parse(sent)
+    except RequestRejected:
+        return None
+    if asked is None or "" in asked:
+        return None
+    operator, key, function = asked
+    if key is None:
+        return Action(LOAD, operator) if method == "POST" else None
+    if function is None:
+        return Action(READ, operator, key) if method in ("GET", "HEAD") else None
+    return Action(CALL, f"{operator}.{function}", key) if method == "POST" else None
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

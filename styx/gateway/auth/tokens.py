@@ -19,8 +19,7 @@ from cryptography.x509 import load_pem_x509_certificate
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from styx.errors import ConfigurationError
-from styx.gateway.auth.api_keys import INVALID
-from styx.gateway.auth.identity import Identity, NotProved, UnknownKey
+from styx.gateway.auth.identity import INVALID, Identity, NotProved, UnknownKey
 from styx.values.codec import shown
 
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")

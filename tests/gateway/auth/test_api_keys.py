@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from styx import ConfigurationError
-from styx.gateway.auth import key_file
+from styx.gateway.auth import api_keys
 from styx.gateway.auth.api_keys import KEYS_MAX, ApiKey, KeyRing, encode, hash_of, new_key, parse
 from styx.gateway.auth.identity import NotProved
 
@@ -87,14 +87,14 @@ def test_the_file_changes_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
 
     def add(number: int) -> None:
-        key_file.change(path, lambda keys: [*keys, msgspec.structs.replace(GOOD, id=str(number))])
+        api_keys.change_file(path, lambda keys: [*keys, msgspec.structs.replace(GOOD, id=str(number))])
 
     threads = [threading.Thread(target=add, args=(number,)) for number in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(int(key.id) for key in key_file.read(path).keys) == list(range(20))
+    assert sorted(int(key.id) for key in api_keys.read_file(path).keys) == list(range(20))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.chmod(0o640)
     add(20)
@@ -104,21 +104,21 @@ def test_the_file_changes_as_a_whole(tmp_path: Path) -> None:
 
 def test_a_change_that_would_break_it_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
-    key_file.change(path, lambda _: [GOOD])
+    api_keys.change_file(path, lambda _: [GOOD])
     before = path.read_bytes()
     with pytest.raises(ConfigurationError, match="two API keys"):
-        key_file.change(path, lambda keys: [*keys, GOOD])
+        api_keys.change_file(path, lambda keys: [*keys, GOOD])
     assert path.read_bytes() == before
     with pytest.raises(ConfigurationError, match="cannot be read"):
-        key_file.read(tmp_path / "none.json")
+        api_keys.read_file(tmp_path / "none.json")
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        key_file.change(tmp_path / "none" / "keys.json", lambda keys: keys)
+        api_keys.change_file(tmp_path / "none" / "keys.json", lambda keys: keys)
 
 
 def test_a_file_keeps_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway that runs as another user than whoever revokes a key must go on reading the file."""
     path = tmp_path / "keys.json"
-    key_file.change(path, lambda _: [GOOD])
+    api_keys.change_file(path, lambda _: [GOOD])
     given: list[tuple[int, int]] = []
     real = os.stat
 
@@ -130,7 +130,7 @@ def test_a_file_keeps_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(os, "stat", stat_of)
     monkeypatch.setattr(os, "fchown", lambda _, user, group: given.append((user, group)))
-    key_file.change(path, lambda keys: keys)
+    api_keys.change_file(path, lambda keys: keys)
     assert given == [(4321, 1234)]
 
     def refused(*_: object) -> None:
@@ -139,6 +139,6 @@ def test_a_file_keeps_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(os, "fchown", refused)
     before = path.read_bytes()
     with pytest.raises(ConfigurationError, match=r"belongs to user 4321, group 1234.*nothing was changed"):
-        key_file.change(path, lambda _: [])
+        api_keys.change_file(path, lambda _: [])
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

@@ -17,7 +17,7 @@ import pytest
 
 from styx import ConfigurationError
 from styx.gateway.app import Gateway
-from styx.gateway.auth import key_file
+from styx.gateway.auth import api_keys
 from styx.gateway.auth.access import Access, AccessOptions
 from styx.gateway.auth.api_keys import ApiKey, new_key, utc_now
 from styx.gateway.auth.signing_keys import RETRY_SECONDS, FetchTimes, check_url, fetch, read_file
@@ -51,7 +51,7 @@ class Door:
     def add(self, name: str, **limits: Any) -> str:
         text, entry = new_key(name, utc_now())
         changed = ApiKey(entry.name, entry.id, entry.sha256, **limits)
-        key_file.change(self.keys, lambda keys: [*keys, changed])
+        api_keys.change_file(self.keys, lambda keys: [*keys, changed])
         return text
 
     def poll(self) -> None:
@@ -144,7 +144,7 @@ async def test_keys_are_exchanged_without_a_restart(door: Door, caplog: pytest.L
     assert (await door.ask("/docs", new, "GET")).status == 401
     door.poll()
     assert (await door.ask("/docs", new, "GET")).status == (await door.ask("/docs", door.shop, "GET")).status == 200
-    key_file.change(door.keys, lambda keys: keys[1:])
+    api_keys.change_file(door.keys, lambda keys: keys[1:])
     door.poll()
     assert (await door.ask("/docs", door.shop, "GET")).status == 401
     door.keys.write_bytes(b'{"keys": [')

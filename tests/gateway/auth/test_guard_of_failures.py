@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from styx.gateway.auth.failed_attempts import FAILURES_AT_ONCE_MAX
+from styx.gateway.auth.limits import FAILURES_AT_ONCE_MAX
 from tests.gateway.asgi import Answer, exchange
 from tests.gateway.auth.test_guard import OWN, Door
 

@@ -11,12 +11,12 @@ import styx
 from styx import App, Context, Operator
 from styx.client.embedded import EmbeddedClient
 from styx.gateway.app import Gateway
-from styx.gateway.auth import key_file
+from styx.gateway.auth import api_keys
 from styx.gateway.auth.access import AccessOptions
 from styx.gateway.auth.api_keys import new_key, utc_now
 from styx.gateway.auth.identity import Identity
 from styx.gateway.front import Entrance, Front
-from styx.gateway.request_options import idempotency_key
+from styx.gateway.head import idempotency_key
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX
 from tests.gateway.asgi import Answer, exchange
 from tests.gateway.auth.signers import AUDIENCE, ISSUER, Signer, jwks
@@ -51,7 +51,7 @@ class Bank:
 
     def add(self, name: str) -> str:
         text, entry = new_key(name, utc_now())
-        key_file.change(self._keys, lambda keys: [*keys, entry])
+        api_keys.change_file(self._keys, lambda keys: [*keys, entry])
         return text
 
     async def ask(self, credential: str, method: str, path: str, body: bytes = b"", key: str = "order-18") -> Answer:

@@ -7,9 +7,8 @@ from starlette.routing import Route
 
 from styx import ConfigurationError
 from styx.gateway.app import Gateway
-from styx.gateway.auth.actions import CALL, LOAD, READ, SEE, Action, action_of
 from styx.gateway.auth.identity import Identity
-from styx.gateway.auth.policy import parse
+from styx.gateway.auth.policy import CALL, LOAD, READ, SEE, Action, action_of, parse
 from styx.gateway.openapi import openapi
 from styx.gateway.origin import HEALTH_PATHS
 from tests.gateway.fake_engine import FakeEngine

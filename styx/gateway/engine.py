@@ -1,7 +1,4 @@
-"""The interface between the gateway and an engine: an embedded engine or a cluster's request log.
-
-The gateway must not depend on which of them it serves.
-"""
+"""The interface of an engine to its gateway, which an embedded engine has, and a cluster's request log."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from styx.model.request import Placed, RequestMaker
 
 
 class Engine(Protocol):
-    """What the gateway needs of an engine; all of it is used on one event loop."""
+    """An engine as the gateway uses it, on one event loop."""
 
     app: App
     limits: Limits
@@ -26,16 +23,12 @@ class Engine(Protocol):
         """Makes the requests that it takes, of `app`; there is none before it is ready."""
 
     @property
-    def ready(self) -> bool:
-        """Whether it has recovered and serves."""
-
-    @property
     def unavailable_reason(self) -> str | None:
-        """Why requests cannot be served now, for a person to read; None if they can."""
+        """Why requests cannot be served now, for a person to read; None while they are served."""
 
     @property
     def broken_reason(self) -> str | None:
-        """Why nothing but a new start of this process helps, for a person to read; None if it is not so."""
+        """Why only a new start of this process helps, for a person to read; None where it would not."""
 
     @property
     def in_flight(self) -> int:

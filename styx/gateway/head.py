@@ -1,0 +1,159 @@
+"""The head of a request, which is its line and its headers: the path as names and a key, and the options in headers.
+
+A path is `/v1/{operator}/{key}/{function}` for a call, `/v1/{operator}/{key}` for a read, and `/v1/{operator}` for a
+bulk load. It is parsed as it was sent, because a key may contain an encoded slash.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, unquote
+
+from styx.errors import BadKey, RequestRejected
+from styx.gateway.auth.identity import Identity
+from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_MAX
+from styx.model.operator import Operator
+from styx.model.partitioning import Key
+from styx.values.codec import shown
+
+PREFIX: Final = "/v1/"
+
+_BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+_KEY_KINDS: Final = {b"str": str, b"int": int, b"tuple": None}
+_VISIBLE = re.compile(rb"[\x21-\x7e]{1,%d}+" % IDEMPOTENCY_KEY_CHARS_MAX)
+_ONCE = frozenset((b"idempotency-key", b"styx-timeout", b"styx-key-type", b"content-type", b"host", b"authorization"))
+_SECONDS = re.compile(rb"[0-9]{1,9}+(\.[0-9]{1,9}+)?+")
+
+
+class Address(NamedTuple):
+    """What a path names: the function of a call, the entity of a read, or the operator of a bulk load. `key` is the
+    text form of the key.
+    """
+
+    operator: str
+    key: str | None = None
+    function: str | None = None
+
+
+# The path --------------------------------------------------------------------------------------------------
+
+
+def path(scope: Mapping[str, Any]) -> str:
+    """The request's path, decoded, below the prefix under which the application is mounted (`root_path`)."""
+    below: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return below[len(root) :] if root and below.startswith(root + "/") else below
+
+
+def raw_path(scope: Mapping[str, Any]) -> str:
+    """As `path`, as it was sent: percent-encoding included."""
+    sent = scope.get("raw_path")
+    if sent is None:
+        return quote(path(scope), safe="/")
+    # Bytes beyond ASCII are no URL; kept one to one here, they fail as names or keys with a message.
+    text: str = sent.decode("latin-1")
+    if not scope.get("root_path"):
+        return text
+    below = path(scope)
+    # The prefix may be encoded in another way than ours, and some servers leave it out here.
+    n_prefix = 0 if below == scope["path"] else scope["root_path"].count("/")
+    found = "/" + "/".join(text.split("/")[n_prefix + 1 :])
+    return next((raw for raw in (found, text) if unquote(raw) == below), quote(below, safe="/"))
+
+
+def request_path(scope: Mapping[str, Any]) -> str | None:
+    """The raw path of a call, a read or a load; None for a path that does not begin with `/v1/`, or that was not sent
+    so: proxies may have rules about `/v1/`, and do not know it as `/%76%31/`.
+    """
+    sent = raw_path(scope)
+    return sent if sent.startswith(PREFIX) and path(scope).startswith(PREFIX) else None
+
+
+def parse(sent: str) -> Address | None:
+    """The address in a `request_path`, or None if it has another shape.
+
+    Raises `RequestRejected` (`bad_request`) for percent-encoding that is not UTF-8 or incomplete.
+    """
+    names = sent.removeprefix(PREFIX).split("/")
+    if len(names) > len(Address._fields) or names == [""]:
+        return None
+    return Address(*[name if name.isascii() and "%" not in name else _decoded(name) for name in names])
+
+
+def _decoded(name: str) -> str:
+    if name.isascii() and _BAD_ESCAPE.search(name) is None:
+        try:
+            return unquote(name, errors="strict")
+        except UnicodeDecodeError:
+            pass
+    raise RequestRejected(
+        "bad_request",
+        f"{shown(name)} in the path is not percent-encoded UTF-8: encode every byte but letters, digits and -._~",
+    )
+
+
+# Headers ---------------------------------------------------------------------------------------------------
+
+
+def check_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuses a request that repeats a header which can have one meaning only: another server might take the other one.
+
+    Raises `RequestRejected` (`bad_request`).
+    """
+    seen: set[bytes] = set()
+    for name, _ in headers:
+        if name in seen and name in _ONCE:
+            raise RequestRejected("bad_request", f"the header {name.decode('ascii').title()} stands there twice")
+        seen.add(name)
+
+
+def key_of(text: str, operator: Operator, headers: Mapping[bytes, bytes]) -> Key:
+    """The checked key from its text form, and of the type in `Styx-Key-Type` (`str`, `int` or `tuple`), if it was sent.
+
+    Raises `BadKey`.
+    """
+    if not text:
+        raise BadKey(f"the key of operator {operator.name!r} is empty; the path is {PREFIX}OPERATOR/KEY/FUNCTION")
+    kind = headers.get(b"styx-key-type")
+    if kind is not None and _KEY_KINDS.get(kind, kind) is not operator.key_type.scalar:
+        sent = shown(kind.decode("latin-1"))
+        raise BadKey(f"operator {operator.name!r} has keys of type {operator.key_type.name}, got {sent} {shown(text)}")
+    return operator.key_type.parse(text, operator.name)
+
+
+def idempotency_key(headers: Mapping[bytes, bytes], identity: Identity | None) -> str:
+    """The key under which the reply is remembered, empty without the header; raises `RequestRejected` (`bad_request`).
+
+    A key belongs to whoever used it: with an `identity` that comes first, then a blank, which no header's key can hold.
+    """
+    value = headers.get(b"idempotency-key")
+    if value is None:
+        return ""
+    if _VISIBLE.fullmatch(value) is None:
+        raise RequestRejected(
+            "bad_request",
+            f"Idempotency-Key must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} visible ASCII characters without blanks, "
+            f"got {shown(value.decode('latin-1'))}",
+        )
+    if identity is None:
+        return value.decode("ascii")
+    own = f"{identity.fingerprint} {value.decode('ascii')}"
+    # Two blanks: what stands for a long key is nobody's short one.
+    return own if len(own) <= IDEMPOTENCY_KEY_CHARS_MAX else f"{identity.fingerprint}  {blake2b(value).hexdigest()}"
+
+
+def timeout_seconds(headers: Mapping[bytes, bytes], default: float) -> float:
+    """How long to wait for the reply, in seconds; raises `RequestRejected` (`bad_request`)."""
+    value = headers.get(b"styx-timeout")
+    if value is None:
+        return default
+    if _SECONDS.fullmatch(value) is None or not 0 < float(value) <= TIMEOUT_SECONDS_MAX:
+        raise RequestRejected(
+            "bad_request",
+            f"Styx-Timeout must be seconds above 0 and up to {TIMEOUT_SECONDS_MAX:.0f}, such as 2.5, "
+            f"got {shown(value.decode('latin-1'))}",
+        )
+    return float(value)
