@@ -184,6 +184,7 @@ LOST_AND_BACK = tuple(
     for i in range(6)
     for fault in (Fault("deployment", 0.2 + 0.4 * i, 0.0), Fault("worker crash", 0.4 + 0.4 * i, 0.0))
 )
+# All workers share the slots: one that comes back is needed at once, and not only as a stand-by.
 RETURNING = {**SEVERAL, "workers": 3, "wanted": 3, "slow_messages": 0.0, "faults": LOST_AND_BACK}
 DEPLOYING = {**LONG, "faults": every("deployment", 0.15)}
 MUTATIONS: dict[Mutation, dict[str, Any]] = {
@@ -193,8 +194,9 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_first_version_is_told_to_run_without_a_note: DEPLOYING,
     a_worker_takes_part_before_it_has_the_code: RETURNING,
     who_comes_amid_a_switch_needs_only_the_old_code: {
-        **SEVERAL,
-        "faults": every("worker lost amid a rollout", 0.2, 0.0),
+        **RETURNING,
+        "requests": 150,
+        "faults": every("worker lost amid a rollout", 0.25, 0.0),
     },
     a_second_rollout_takes_the_place_of_the_first: {**LONG, "faults": every("deployment", 0.05)},
     a_check_outlives_the_command_that_waits_for_it: {**LONG, "faults": every("check that ends midway")},
