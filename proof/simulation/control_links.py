@@ -21,6 +21,7 @@ from styx.coordinator.control_events import (
     TurnAway,
 )
 from styx.deployment.versions import load_version
+from styx.set_aside.places import read
 
 if TYPE_CHECKING:
     from proof.simulation.coordinator_process import CoordinatorProcess
@@ -58,7 +59,8 @@ class ControlLinks:
         self._world.cut_off(self._coordinator, effect.worker)
 
     def disconnect(self, effect: Disconnect) -> None:
-        """It registers anew; the coordinator notices that it is lost."""
+        """It registers anew; the coordinator notices that it is lost. What held it up is set aside by then."""
+        assert read(self._world.store.objects), "a worker is let go for a request that the store has not set aside"
         self._world.cut_off(self._coordinator, effect.worker)
 
     def hand_out(self, effect: HandOut) -> None:

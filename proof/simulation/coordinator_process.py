@@ -9,28 +9,26 @@ import msgspec
 
 from proof.simulation.control_links import ControlLinks
 from proof.simulation.versions import opened
-from styx.coordinator.control_events import DrainAsked, Event, LeaveAsked, OperatorGone, VersionFound
+from styx.coordinator.control_events import DrainAsked, Event, LeaveAsked, OperatorGone
 from styx.coordinator.control_plane import ControlPlane
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
     Expel,
     NoteAppended,
     ReleaseLog,
-    Started,
     StateFound,
     StopWanted,
     Tick,
     WorkerLeaving,
     WorkerSaid,
 )
-from styx.deployment.recorded_runtime import read_runtime
-from styx.deployment.versions import load_version, newest_that_ran
-from styx.host.control_host import ControlHost
+from styx.host.control_host import ControlBeginning, ControlHost, read_control_beginning
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, Objects
 from styx.log.base import Stream
 from styx.protocol.messages import SnapshotUnusable, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote, encode
+from styx.set_aside.places import place_of, set_aside
 from styx.snapshot.manifest import Beginning, read_beginning
 
 if TYPE_CHECKING:
@@ -141,28 +139,32 @@ class CoordinatorProcess:
         if self.world.plan.cluster:
             self._identity = log.take_over(COORDINATOR)
 
-        def answer(found: Beginning) -> None:
-            if self.world.plan.managed:
-                self._control(found.started, found.generations.last_epoch)
-            self.give(found.started)
+        def answer(found: Beginning | ControlBeginning) -> None:
+            if isinstance(found, ControlBeginning):
+                self._control(found)
+            else:
+                self.give(found.started)
             if self.alive:
                 self.world.coordinator_started()
 
-        self.world.store.run(lambda: read_beginning(objects, log.records), answer, self._read_metadata)
+        read = read_control_beginning if self.world.plan.managed else read_beginning
+        self.world.store.run(lambda: read(objects, log.records), answer, self._read_metadata)
 
-    def _control(self, started: Started, last_epoch: int) -> None:
-        """As a cluster's process begins: with the version that runs, and the runtime of what is to be replayed."""
-        objects = self.world.store.objects
-        if not (started.generation or started.manifests):
-            started.app_version = newest_that_ran(objects)
-        stored_epoch = max((manifest.epoch for manifest in started.manifests[:1]), default=-1)
-        recorded = read_runtime(objects) if last_epoch > stored_epoch else ""
-        self.plane = ControlPlane(self.core, self.world.app.name, recorded)
+    def _control(self, found: ControlBeginning) -> None:
+        """As a cluster's process begins; it finds what was told to run."""
+        store, version = self._objects.store, found.started.app_version
+        assert version >= max(self.world.operators.confirmed, default=0), f"version {version} is found, an older one"
+        self.plane = ControlPlane(self.core, self.world.app.name, found.runtime)
+
+        def put_aside(place: str, dry_run: bool) -> str:
+            if not dry_run:
+                set_aside(store, place_of(place))
+            return place
+
         links = ControlLinks(self)
-        self._take = ControlHost(self.plane, self._protocol, links, self._objects, opened, self.give).step
-        package = load_version(objects, started.app_version) if started.app_version else None
-        if package is not None:
-            self.give(VersionFound(started.app_version, opened(package)))
+        host = ControlHost(self.plane, self._protocol, links, self._objects, opened, put_aside, self.give)
+        self._take = host.step
+        host.begin(found)
 
     # Members and operators ---------------------------------------------------------------------------------
 

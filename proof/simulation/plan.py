@@ -48,6 +48,9 @@ OTHER_STORE: Final = "other store"
 """No plan draws it: a mistake of whoever deploys, which plans of tests make."""
 
 
+SET_ASIDE: Final = "set aside"
+"""No plan draws it: an operator sets a request aside that holds up a worker, which plans of tests make."""
+
 CONTROL_KINDS: Final = (
     "deployment",
     "deployment that a worker cannot run",
