@@ -11,7 +11,7 @@ import asyncio
 from typing import Final
 
 from styx.cli.cluster_process import run_process, until_told
-from styx.cluster.identifiers import worker_producer
+from styx.cluster.wire import worker_producer
 from styx.cluster.worker.reply_log import QUEUED_BYTES_MAX, ReplyLog
 from styx.kafka.appender import Appender
 from styx.kafka.tail import RequestFeed

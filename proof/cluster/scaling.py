@@ -22,14 +22,13 @@ from proof.chaos_app import INITIAL_BALANCE, account, text
 from proof.cluster.audit import Audit, AuditFailed, audit
 from proof.cluster.child import ChildFailed
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
-from proof.cluster.command import working_directory
 from proof.cluster.faults import APP
 from proof.cluster.halting_coordinator import MODULE
 from proof.cluster.load import LoadOptions, Planned, SteadyLoad
 from proof.cluster.planned_changes import KILLS, Change, Changer, KillPlan
+from proof.cluster.recorded import Begun, read_generations
 from proof.cluster.recovery_time import LOAD_SECONDS_MAX, snapshot_taken, transfers
-from proof.cluster.replayed import Begun, read_generations
-from proof.cluster.services import local_services
+from proof.cluster.services import local_services, working_directory
 from styx.client.base import Client
 from styx.client.connect import connect
 from styx.messages import Reply

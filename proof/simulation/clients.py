@@ -11,9 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from proof.random_loads import random_load
-from proof.random_programs import random_request
-from proof.random_reads import random_read
+from proof.random_requests import random_load, random_read, random_request
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.world import World
 from styx.errors import InTransactionError

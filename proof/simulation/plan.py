@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from proof.random_programs import PROFILES, Profile
+from proof.random_requests import PROFILES, Profile
 from styx.model.limits import MIB
 
 FAULT_KINDS: Final = (

@@ -55,8 +55,7 @@ from styx.coordinator.events import (
     WorkersWanted,
 )
 from styx.coordinator.rollout import Rollout
-from styx.coordinator.roster import Registration, Roster
-from styx.coordinator.runtimes import Runtimes
+from styx.coordinator.roster import Registration, Roster, Runtimes
 
 HELD_UP_S: Final = 2.0
 """A worker of which its watchdog has said nothing for so long is held up no more."""

@@ -39,7 +39,7 @@ from styx.coordinator.control_events import (
 )
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import DeployWanted, StateFound
-from styx.coordinator.phase import Phase
+from styx.coordinator.generation import Phase
 from styx.coordinator.roster import Registration, Roster
 from styx.schema.description import refusal, refusal_to_go_back
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from styx.host.ports import Links, Objects, Outside, Recovery, WorkerJournal
 from styx.protocol.manifest import SlotPart
-from styx.snapshot.store import store_slots
+from styx.snapshot.part import store_slots
 from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,

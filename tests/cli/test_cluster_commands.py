@@ -7,7 +7,7 @@ import pytest
 from styx.cli import operator_link, status
 from styx.cli.exit_codes import CommandFailed
 from styx.cli.run_directory import RunFacts, held, write_facts, write_secret
-from styx.cluster.operator_client import Unanswered
+from styx.cluster.reaching import Unanswered
 from styx.cluster.wire import Answer, Deploy, Drain, Rollback, Scale
 from styx.model.app import App
 from styx.transport import Refused, Security

@@ -17,7 +17,7 @@ from styx.coordinator.events import AppendNote, DeployWanted, NoteAppended, Swee
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.worker_host import WorkerHost
 from styx.protocol.manifest import SlotPart
-from styx.snapshot import store as snapshot_io
+from styx.snapshot import part as snapshot_io
 from styx.state.slot_state import SlotState
 from styx.worker import generation, state_watch, worker
 from styx.worker.events import SlotPartsStored, StoreSlots

@@ -10,7 +10,7 @@ from proof.simulation.plan import SET_ASIDE, Fault
 from styx.coordinator import control_plane, departures, rollout
 from styx.coordinator.control_events import Answer, AsidePut, PackageOffered, PutAside, Said, StorePackage
 from styx.coordinator.events import Expel, ReleaseWorker, StateFound
-from styx.coordinator.phase import Phase
+from styx.coordinator.generation import Phase
 from styx.coordinator.roster import Registration
 from styx.deployment import versions
 from tests.plain_form import plain_form

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from proof import chaos_app, spinning
-from proof.random_programs import Profile
+from proof.random_requests import Profile
 from proof.simulation.plan import Fault
 from styx.coordinator import barrier
 from styx.protocol.frames import Ack

@@ -12,19 +12,17 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from styx.cluster.coordinator.counters import Counters
 from styx.cluster.coordinator.journal import ClusterJournal
 from styx.cluster.coordinator.log_reach import check_begun, check_reach
-from styx.cluster.coordinator.metrics import exposition
+from styx.cluster.coordinator.metrics import Counters, exposition
 from styx.cluster.coordinator.session import CoordinatorSession
-from styx.cluster.identifiers import coordinator_producer
 from styx.cluster.options import (
     FUNCTION_SECONDS_MAX,
     CoordinatorOptions,
     ProcessOptions,
     too_long_functions,
 )
-from styx.cluster.wire import COORDINATOR, Deployment
+from styx.cluster.wire import COORDINATOR, Deployment, coordinator_producer
 from styx.deployment import versions
 from styx.deployment.claim import Claim, claim
 from styx.deployment.package import pack, read_header

@@ -18,11 +18,10 @@ from typing import Final, NoReturn
 import msgspec
 
 from styx.cluster.asides import put_aside
-from styx.cluster.coordinator.counters import Counters, moment
 from styx.cluster.coordinator.journal import ClusterJournal
 from styx.cluster.coordinator.links import Links, WorkerLink
-from styx.cluster.coordinator.rates import Rates
-from styx.cluster.coordinator.snapshot_watch import SnapshotWatch
+from styx.cluster.coordinator.metrics import Counters, moment
+from styx.cluster.coordinator.status import Rates, SnapshotWatch
 from styx.cluster.options import CoordinatorOptions
 from styx.cluster.wire import (
     BUSY_FACT,

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from styx.cluster.identifiers import worker_producer
+from styx.cluster.wire import worker_producer
 from styx.cluster.worker.arrival_gate import ArrivalGate
 from styx.cluster.worker.loading import LoadedGeneration, load
 from styx.cluster.worker.peers import Unreachable

@@ -16,8 +16,8 @@ from styx.sequencer.external_record import decode_external
 from styx.sequencer.tid import slot_of
 from styx.set_aside import places as set_aside
 from styx.snapshot.load import Behind, Unusable, behind_snapshot, state_of
+from styx.snapshot.part import spans
 from styx.snapshot.prefetch import PrefetchingStore
-from styx.snapshot.spans import spans
 from styx.store.base import Store
 from styx.worker.events import LoadState, StateLoaded, StateUnusable
 from styx.worker.given_replies import GivenReplies, given_replies

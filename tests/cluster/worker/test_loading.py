@@ -14,7 +14,7 @@ from styx.log import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import decode_reply
 from styx.protocol.manifest import Manifest, SlotManifest
-from styx.snapshot.store import store_slots
+from styx.snapshot.part import store_slots
 from styx.store import MemoryStore
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker.events import LoadState, SlotContent, StateLoaded, StateUnusable, StoreSlots

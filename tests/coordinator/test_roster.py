@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from styx.coordinator.control_events import ControlEffect, RuntimeStored, StoreRuntime, TurnAway, WorkerArrived
-from styx.coordinator.runtimes import Runtimes
+from styx.coordinator.roster import Runtimes
 from styx.deployment.recorded_runtime import NAME, read_runtime, write_runtime
 from styx.process.runtime import RUNTIME
 from styx.store.memory import MemoryStore
