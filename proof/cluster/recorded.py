@@ -16,7 +16,6 @@ import msgspec
 from styx.kafka.reader import KafkaReader
 from styx.log.base import Record, Stream
 from styx.messages import ReplyRecord, Request, decode_reply, decode_request
-from styx.protocol.frames import decode_outcome
 from styx.protocol.manifest import Manifest
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, LogEntry, decode, replay_plan
 from styx.sequencer.external_record import decode_external
@@ -24,7 +23,7 @@ from styx.snapshot.load import read_states
 from styx.snapshot.manifest import read_manifests
 from styx.store.base import Store
 from styx.testing.recorded_history import HistoryReleased
-from styx.testing.serial import ExternalResult, State
+from styx.testing.serial import ExternalResult, State, external_result
 
 _NOT_REQUESTS: Final = (msgspec.DecodeError, ValueError, RecursionError)
 
@@ -70,7 +69,7 @@ def read_topics(reader: KafkaReader) -> Topics:
         for record in part:
             call = decode_external(record.payload)
             if call.outcome is not None:
-                externals.setdefault(call.key, _result(call.outcome))
+                externals.setdefault(call.key, external_result(call.outcome))
     return Topics(requests, ends, garbage, replies, externals)
 
 
@@ -96,14 +95,6 @@ def whole_stream(reader: KafkaReader, stream: Stream) -> dict[int, list[Record]]
             raise HistoryReleased(f"the first records of {stream.name} partition {partition} were released")
         parts[partition] = list(reader.read(stream, partition, 0)) if end else []
     return parts
-
-
-def _result(outcome: bytes) -> ExternalResult:
-    decoded = decode_outcome(outcome)
-    if decoded.error is not None:
-        return decoded.error
-    assert decoded.value is not None
-    return decoded.value
 
 
 class Begun(NamedTuple):

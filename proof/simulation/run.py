@@ -29,10 +29,10 @@ from styx.errors import FunctionTooLong, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
-from styx.protocol.frames import decode_outcome
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, Verdicts, decode, encode
 from styx.state.table import NEWEST
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
+from styx.testing.serial import ExternalResult, external_result
 from styx.worker.step import Step
 
 PATIENCE_S = 60.0
@@ -246,13 +246,12 @@ class Simulation:
             )
         return "; ".join(lines)
 
-    def _externals(self) -> dict[bytes, bytes | tuple[str, str]]:
+    def _externals(self) -> dict[bytes, ExternalResult]:
         """What outside calls gave; nothing may have been run again after a success was logged."""
-        outcomes = {key: decode_outcome(data) for key, data in self.world.outcomes.items()}
         if not self.plan.faults:
             again = [key.hex() for key, runs in self.world.outside_runs.items() if runs > 1]
             assert not again, f"outside calls ran more than once although nothing had failed: {again}"
-        return {key: o.error if o.error is not None else o.value or b"" for key, o in outcomes.items()}
+        return {key: external_result(data) for key, data in self.world.outcomes.items()}
 
     def _report(self, state: dict[tuple[str, Any], bytes], check: bool) -> SimulationReport:
         world, plan = self.world, self.plan

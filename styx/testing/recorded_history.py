@@ -18,9 +18,8 @@ from styx.errors import StyxError
 from styx.log.base import Log, Stream
 from styx.log.sqlite import SqliteLog
 from styx.messages import ReplyRecord, Request, decode_reply, decode_request
-from styx.protocol.frames import decode_outcome
 from styx.sequencer.external_record import decode_external
-from styx.testing.serial import ExternalResult
+from styx.testing.serial import ExternalResult, external_result
 
 
 class RecordedHistory(NamedTuple):
@@ -64,7 +63,7 @@ def read_history(log: Log, n_slots: int) -> RecordedHistory:
         for record in log.read(Stream.EXTERNALS, slot, first):
             call = decode_external(record.payload)
             if call.outcome is not None:
-                history.externals[call.key] = _result(call.outcome)
+                history.externals[call.key] = external_result(call.outcome)
     return history._replace(undecodable=undecodable)
 
 
@@ -79,11 +78,3 @@ def read_history_of(data_dir: str | os.PathLike[str], n_slots: int) -> RecordedH
             return read_history(log, n_slots)
         finally:
             log.close()
-
-
-def _result(outcome: bytes) -> ExternalResult:
-    decoded = decode_outcome(outcome)
-    if decoded.error is not None:
-        return decoded.error
-    assert decoded.value is not None
-    return decoded.value

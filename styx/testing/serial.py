@@ -36,6 +36,7 @@ from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
+from styx.protocol.frames import decode_outcome
 from styx.schema.state_reading import Misfit, StateReader, entity_name
 
 Entity = tuple[str, Key]
@@ -47,6 +48,12 @@ ExternalResult = bytes | tuple[str, str]
 
 _UNWRITTEN: Final = object()
 _NO_EXTERNALS: Mapping[bytes, ExternalResult] = {}
+
+
+def external_result(outcome: bytes) -> ExternalResult:
+    """From the outcome of an outside call, as the log has it."""
+    decoded = decode_outcome(outcome)
+    return decoded.error if decoded.error is not None else decoded.value or b""
 
 
 class MissingExternal(LookupError):
