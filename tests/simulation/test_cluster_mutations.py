@@ -233,6 +233,14 @@ DEPLOYMENTS_AND_CRASHES = tuple(
 WRITING = {"duration_s": 2.5, "bursts": 50, "requests": 150, "snapshot_interval_s": 2.0, "log_delay_s": 0.0005}
 PACES: dict[Mutation, dict[str, Any]] = {
     nobody_fences: {"managed": False},
+    replies_are_searched_from_where_a_part_was_stored: {
+        "managed": False,
+        "snapshot_interval_s": 0.01,
+        "duration_s": 1.0,
+        "bursts": 50,
+        "requests": 150,
+        "faults": tuple(Fault("worker crash", 0.1 * i, 0.02) for i in range(1, 9)),
+    },
     a_lost_connection_is_not_reported: {"managed": False},
     what_is_written_after_the_check_is_not_looked_at: {**WRITING, "faults": DEPLOYMENTS},
     a_version_begins_without_converting: {**WRITING, "faults": DEPLOYMENTS},
@@ -278,6 +286,7 @@ NOTICED_BY: dict[Mutation, int] = {
     nobody_fences: 123,
     uploads_are_swept_before_there_is_a_snapshot: 5,
     a_lost_connection_is_not_reported: 74,
+    replies_are_searched_from_where_a_part_was_stored: 6,
 }
 """Seeds that are tried first."""
 
