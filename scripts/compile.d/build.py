@@ -104,6 +104,13 @@ def remove() -> None:
     _replace(None)
 
 
+def sources() -> tuple[dict[str, str], dict[str, str]]:
+    """By module, such as `worker/slot`: those to compile, and all others of the package."""
+    package = ROOT / "styx"
+    texts = {str(path.relative_to(package).with_suffix("")): path.read_text() for path in package.rglob("*.py")}
+    return {module: texts.pop(module) for module in MODULES}, texts
+
+
 def build() -> None:
     """Raises `CalledProcessError` if mypyc or the C compiler fails; nothing has changed then."""
     modules = {module: f"styx/{module}.py" for module in MODULES}
@@ -113,7 +120,7 @@ def build() -> None:
         ignored = shutil.ignore_patterns("__pycache__", f"{compiled.DIRECTORY.name}*")
         shutil.copytree(ROOT / "styx", copy / "styx", ignore=ignored)
         digests = {name: compiled.digest(path.read_bytes()) for name, path in dependencies(names, copy).items()}
-        for module, native in native_form({m: (copy / path).read_text() for m, path in modules.items()}).items():
+        for module, native in native_form(*sources()).items():
             (copy / modules[module]).write_text(native)
         # The sources were checked in their plain form, and strictly.
         (copy / "mypy.ini").write_text("[mypy]\nignore_missing_imports = true\n")

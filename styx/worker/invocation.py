@@ -13,7 +13,7 @@ from styx.errors import FunctionTooLong, describe
 from styx.model.context import CLOSED, PATH_STEP_BYTES, Context
 from styx.model.execution import ErrorTriple, close_quietly
 from styx.model.function_spec import MadeCall
-from styx.native.interpreted import plain_stores
+from styx.native.interpreted import native, plain_stores
 from styx.protocol.frames import Failure, Result
 from styx.worker.outgoing_call import made_call
 from styx.worker.own_variables import apart
@@ -34,6 +34,7 @@ class Doomed(Exception):
     """Leads from where a function has returned to where it is ended for what it had done before."""
 
 
+@native(subclassed=True)
 @plain_stores
 class Invocation(Context, eq=False):
     """`_caller` is the waiting invocation on this worker, None for a chain's outermost function or a remote caller.

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from styx.native.compiled import FirstSteps
+from styx.native.interpreted import native
 from styx.protocol.frames import Failure
 from styx.state.table import Changes
 from styx.worker.footprint import Footprint
@@ -30,6 +31,7 @@ from styx.worker.unchanged_rerun import Writes, unchanged_rerun
 _CUT: Final = Failure(b"", b"", True, "aborted", "", "")
 
 
+@native
 class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
     """How a transaction's part on one slot ended; `result` is the root's, on the root slot."""
 

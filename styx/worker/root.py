@@ -11,11 +11,12 @@ import msgspec
 
 from styx.messages import ReplyRecord
 from styx.model.function_spec import FunctionSpec
-from styx.native.interpreted import plain_stores
+from styx.native.interpreted import native, plain_stores
 from styx.protocol.frames import CallSpec, Failure
 from styx.worker.ack_share import Outstanding
 
 
+@native
 @plain_stores
 class RootTransaction(msgspec.Struct, eq=False, gc=False):
     """`tid` and what was asked for stay over epochs; `outstanding`, the ack shares that are missing (None: all),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from styx.native.interpreted import native
 from styx.worker.executor import Executor
 from styx.worker.lock_rounds import LockRounds
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
 
 
+@native(subclassed=True)
 class Watch:
     """`transactions_ended` counts those of all epochs of the generation so far."""
 
