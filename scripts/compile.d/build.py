@@ -108,6 +108,9 @@ def sources() -> tuple[dict[str, str], dict[str, str]]:
     """By module, such as `worker/slot`: those to compile, and all others of the package."""
     package = ROOT / "styx"
     texts = {str(path.relative_to(package).with_suffix("")): path.read_text() for path in package.rglob("*.py")}
+    gone = [module for module in MODULES if module not in texts]
+    if gone:
+        raise SystemExit(f"MODULES in scripts/compile.d/build.py names {', '.join(gone)}: where is its code now?")
     return {module: texts.pop(module) for module in MODULES}, texts
 
 

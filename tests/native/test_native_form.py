@@ -188,6 +188,12 @@ def test_what_would_be_lost_is_refused(source: str, told: str) -> None:
         native(one=f"import msgspec\n{source}")
 
 
+def test_a_module_that_has_moved_must_be_named_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BUILD, "MODULES", ("worker/slot", "worker/moved"))
+    with pytest.raises(SystemExit, match="names worker/moved: where is its code now"):
+        BUILD.sources()
+
+
 def refused(told: str, others: dict[str, str] | None = None, **modules: str) -> None:
     """`others` are not compiled."""
     begin = f"from typing import Annotated, Any\nimport msgspec\n{MARKS}"
