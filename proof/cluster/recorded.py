@@ -15,7 +15,7 @@ from styx.log.base import Record, Stream
 from styx.messages import ReplyRecord, Request, decode_reply, decode_request
 from styx.protocol.frames import decode_outcome
 from styx.protocol.manifest import Manifest
-from styx.sequencer.external_record import decode_external
+from styx.sequencer.epoch_record import decode_external
 from styx.snapshot.load import read_states
 from styx.snapshot.manifest import read_manifests
 from styx.store.base import Store

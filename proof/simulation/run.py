@@ -28,7 +28,7 @@ from styx.protocol.frames import decode_outcome
 from styx.sequencer.epoch_record import Verdicts, decode
 from styx.state.table import NEWEST
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
-from styx.worker.step import Step
+from styx.worker.events import Step
 
 PATIENCE_S = 60.0
 """Virtual time after the last request and fault in which every request must be answered."""

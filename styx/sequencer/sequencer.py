@@ -1,7 +1,9 @@
 """One slot's sequencer: the requests that have arrived, in log order, those of them that were passed over, and the
 transactions carried over from earlier epochs.
 
-Takes each offset once, even if the log delivers a record twice. Paper section 5.1.
+Takes each offset once, even if the log delivers a record twice. Every slot's sequencer owns one residue class of
+transaction ids, without coordination: `tid = sid + lc * n_seq` with sid in 1..n_seq (Mencius). At each epoch's end
+every counter moves to the highest one, so that every later TID is greater than every earlier one. Paper section 5.1.
 """
 
 from __future__ import annotations
@@ -12,8 +14,22 @@ from typing import Any, Final
 
 from styx.log.base import Record
 from styx.messages import Entity, requested_entity
+from styx.model.limits import TID_MAX
 from styx.protocol.manifest import PassedOver
 from styx.sequencer.epoch_record import Resumed, SlotBatch
+
+
+def tid(slot: int, counter: int, n_slots: int) -> int:
+    """The TID of a slot's request number `counter`; slots count from 0, TIDs from 1."""
+    value = slot + 1 + counter * n_slots
+    assert 0 < value <= TID_MAX, "transaction ids are exhausted"
+    return value
+
+
+def slot_of(tid: int, n_slots: int) -> int:
+    """The slot whose sequencer gave `tid`."""
+    return (tid - 1) % n_slots
+
 
 Recorded = tuple[Any, ...]
 """A `Record` that was taken: compiled code reaches items of a tuple quicker than names."""

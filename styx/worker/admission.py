@@ -22,10 +22,10 @@ from styx.protocol.frames import Failure
 from styx.protocol.manifest import PendingTransaction
 from styx.sequencer.sequencer import Recorded
 from styx.worker.events import ReportPoison
-from styx.worker.placing import Placing
+from styx.worker.invocation import Running
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
-from styx.worker.running import Running
+from styx.worker.standing import Placing
 
 UNPLACED: Final = "bad_arguments"
 """Code of a request whose `partition_key` did not end, of type `FunctionTooLong`; if it is in the log, of a verdict."""

@@ -6,20 +6,21 @@ It is made when the epoch begins and dropped when the epoch has closed. Paper se
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from styx.model.execution import ErrorTriple
+from styx.native.interpreted import native
 from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Result
 from styx.protocol.messages import Commit, Conflicts, Done, EpochStarted, LockDecision, LockReport, Validate
 from styx.sequencer.epoch_record import EpochPlan, EpochRecord, SlotBatch, Verdicts, encode
 from styx.worker import cuts, validation
-from styx.worker.events import AppendEpochRecord, AppendVerdicts, Effect, Tell
+from styx.worker.events import AppendEpochRecord, AppendVerdicts, Effect, Step, Tell
+from styx.worker.executor import Executor
 from styx.worker.external_calls import due_calls
 from styx.worker.generation import Generation
 from styx.worker.lock_rounds import LockRounds
 from styx.worker.root import RootTransaction
-from styx.worker.step import Step
-from styx.worker.watch import Watch
+from styx.worker.slot import Slot
 
 
 class Epoch:
@@ -303,3 +304,38 @@ class EpochLog:
         self.undurable += 1
         record = Verdicts(self._generation, self._epoch, ended, unlocked)
         return [AppendVerdicts(self._generation, self._epoch, encode(record))]
+
+
+@native(subclassed=True)
+class Watch:
+    """`transactions_ended` counts those of all epochs of the generation so far."""
+
+    def begins(self, executor: Executor, transactions_ended: int) -> None:
+        """An epoch begins."""
+
+    def sequenced(self, executor: Executor) -> None:
+        """The epoch's transactions are there, to be run."""
+
+    def validates(self) -> None:
+        """Barrier 1 is passed."""
+
+    def locks(self, locked: int) -> None:
+        """The lock phase begins, with so many own transactions."""
+
+    def slice_begins(self) -> None:
+        """A slice of the lock phase begins."""
+
+    def slice_ends(self) -> None:
+        """It has ended."""
+
+    def ends(self, roots: list[RootTransaction]) -> None:
+        """These are about to be answered, in serial order."""
+
+    def committed(self, epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) -> None:
+        """The epoch's writes are all applied; what it was is still there. `locks`: it had a lock phase."""
+
+    def closes(self, executor: Executor, transactions_ended: int) -> None:
+        """The open epoch has closed."""
+
+    def abandons(self) -> None:
+        """The generation is over, and an epoch that was open counts for nothing."""

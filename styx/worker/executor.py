@@ -28,7 +28,7 @@ from styx.worker.external_calls import known_outcome, pending
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
 from styx.worker.invocation import CUT_CODE, Doomed, Invocation, abandon, external_failure
 from styx.worker.notes import Notes, refusal_by
-from styx.worker.outgoing_call import outgoing_call
+from styx.worker.outbox import outgoing_call
 from styx.worker.own_variables import OwnVariables
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot

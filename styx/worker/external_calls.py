@@ -12,7 +12,7 @@ from styx.model.execution import aborted, external_limit_error
 from styx.model.waiting import ExternalCall
 from styx.native.compiled import TransactionLimits
 from styx.protocol.frames import ExternalDone, ExternalOutcome, Failure, decode_outcome
-from styx.sequencer.external_record import ExternalRecord
+from styx.sequencer.epoch_record import ExternalRecord
 from styx.worker.events import AppendExternal, RunExternal
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, failure_at

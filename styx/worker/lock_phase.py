@@ -21,10 +21,10 @@ from styx.native.interpreted import native
 from styx.protocol.frames import Failure
 from styx.state.table import Changes
 from styx.worker.footprint import Footprint
+from styx.worker.invocation import Running
 from styx.worker.notes import Notes
 from styx.worker.own_variables import OwnVariables
 from styx.worker.rerun import Rerun
-from styx.worker.running import Running
 from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes, unchanged_rerun
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from styx.protocol.frames import Failure
 from styx.protocol.messages import LockDecision
+from styx.worker.invocation import Running
 from styx.worker.lock_phase import NOT_RUN, SlotLockPhase
 from styx.worker.notes import Notes
 from styx.worker.root import RootTransaction
-from styx.worker.running import Running
 from styx.worker.slot import Slot
 
 

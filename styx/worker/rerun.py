@@ -26,9 +26,8 @@ from styx.native.interpreted import USUAL, native
 from styx.protocol.frames import Failure, decode_outcome
 from styx.state.table import Reader
 from styx.worker.footprint import Footprint
-from styx.worker.invocation import Doomed, Invocation, abandon, external_failure
+from styx.worker.invocation import Doomed, Invocation, Running, abandon, external_failure
 from styx.worker.notes import Notes, failure_by, refusal_by
-from styx.worker.running import Running
 from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes
 

@@ -1,5 +1,5 @@
-"""A slot: one partition index with the committed state of every operator's partition there, and what the open epoch's
-transactions do on it.
+"""A slot: one partition index with the committed state of every operator's partition there, what the open epoch's
+transactions do on it, and its content for a snapshot.
 
 Functions never touch the state: their writes stay in cells until commit. Paper sections 4 (partitions) and 5.2.
 """
@@ -10,8 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from styx.protocol.manifest import PassedOver, PendingTransaction
 from styx.state.slot_state import SlotState
 from styx.state.table import Changes, Reader
+from styx.worker.events import SlotContent
 from styx.worker.footprint import EntityCell, Footprint
 
 
@@ -69,3 +71,12 @@ class Slot:
             yield operator, cells.values()
         for (operator, _), others in self.shared.items():
             yield operator, others.values()
+
+
+def content_of(
+    slot: Slot, whole: bool, next_offset: int, pending: list[PendingTransaction], passed_over: PassedOver | None
+) -> SlotContent:
+    """With everything (`whole`), or what was changed; what was converted is in no snapshot yet, so all of that."""
+    state = slot.state
+    delta, whole = state.take_delta(), whole or state.converted
+    return SlotContent(slot.index, state.copied() if whole else delta, whole, next_offset, pending, passed_over)

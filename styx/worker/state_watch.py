@@ -16,9 +16,9 @@ from styx.protocol.messages import CheckState, StateChecked
 from styx.schema.state_check import SLICE_ENTITIES, StateCheck
 from styx.state.slot_state import IDEMPOTENCY_TABLE
 from styx.state.table import NEWEST
-from styx.worker.running import Running
+from styx.worker.invocation import Running
 from styx.worker.slot import Slot
-from styx.worker.state_guard import StateGuard
+from styx.worker.standing import StateGuard
 
 _WHOLE: Final = -1
 

@@ -21,9 +21,8 @@ from styx.native.compiled import FirstSteps
 from styx.native.interpreted import RETURNED, USUAL, native, plain_stores
 from styx.state.table import Reader
 from styx.worker.footprint import Footprint
-from styx.worker.invocation import Invocation, abandon
+from styx.worker.invocation import Invocation, Running, abandon
 from styx.worker.own_variables import apart
-from styx.worker.running import Running
 from styx.worker.slot import Slot
 
 Writes = dict[tuple[str, Any], bytes | None]

@@ -26,7 +26,7 @@ from styx.protocol.messages import (
     Validate,
 )
 from styx.state.slot_state import SlotState, holdings
-from styx.worker.epoch import Epoch
+from styx.worker.epoch import Epoch, Watch
 from styx.worker.events import (
     CheckFurther,
     CoordinatorSaid,
@@ -43,6 +43,7 @@ from styx.worker.events import (
     SlotPartsStored,
     StateLoaded,
     StateUnusable,
+    Step,
     StoreSlots,
     SyncReplies,
     Tell,
@@ -52,11 +53,8 @@ from styx.worker.generation import Generation, to_be_loaded
 from styx.worker.notes import Notes
 from styx.worker.pressure import Pressure
 from styx.worker.reply_memory import ReplyMemory
-from styx.worker.slot import Slot
-from styx.worker.slot_content import content_of
+from styx.worker.slot import Slot, content_of
 from styx.worker.state_watch import StateWatch, watch_of
-from styx.worker.step import Step
-from styx.worker.watch import Watch
 
 
 class Worker:
