@@ -203,8 +203,11 @@ class Executor(Endings):
         cells = slot.cells[operator]
         cell = cells.get(key)
         if cell is None:
-            found = slot.found.get(operator)
-            cell = cells[key] = EntityCell(footprint, key, slot.find(operator) if found is None else found)
+            try:
+                found = slot.found[operator]
+            except KeyError:
+                found = slot.find(operator)
+            cell = cells[key] = EntityCell(footprint, key, found)
         elif cell.footprint is not footprint:
             cell = slot.shared_cell(cell, footprint, operator)
         kind: Annotated[type[Invocation], USUAL] = self.invocation

@@ -18,13 +18,14 @@ from styx.worker.footprint import EntityCell, Footprint
 
 
 class Slot:
-    """Of the open `epoch`: `footprints` are the transactions here by TID. `cells` are
-    the entities, by operator and key, as the first transaction that names them sees them, `shared` as the others do, by
-    TID; so validation has to look at the latter only. `found` reads the state, by operator, as the present step must:
-    the execution step at the end of the epoch before, the lock phase behind the lock-free commit.
+    """Of the open `epoch`: `footprints` are the transactions here by TID, `accessing` those that touched many entities
+    at once, which validation finds. `cells` are the entities, by operator and key, as the first transaction that names
+    them sees them, `shared` as the others do, by TID; so validation has to look at the latter only. `found` reads the
+    state, by operator, as the present step must: the execution step at the end of the epoch before, the lock phase
+    behind the lock-free commit.
     """
 
-    __slots__ = ("_reads", "cells", "epoch", "footprints", "found", "index", "shared", "state")
+    __slots__ = ("_reads", "accessing", "cells", "epoch", "footprints", "found", "index", "shared", "state")
 
     def __init__(self, index: int, state: SlotState | None = None, epoch: int = -1) -> None:
         """`state` is that at the end of `epoch`."""
@@ -38,6 +39,7 @@ class Slot:
         self._reads = self.epoch
         self.found: dict[str, Reader] = {}
         self.footprints: dict[int, Footprint] = {}
+        self.accessing: list[Footprint] = []
         self.cells: defaultdict[str, dict[Any, EntityCell]] = defaultdict(dict)
         self.shared: dict[tuple[str, Any], dict[int, EntityCell]] = {}
 
