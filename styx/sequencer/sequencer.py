@@ -36,7 +36,7 @@ Recorded = tuple[Any, ...]
 PASSED_MAX: Final = 5_000
 """While so many of a slot's requests are passed over, no other is looked at. Few beside what may wait in a worker."""
 LOOKS_MAX: Final = 64
-"""So many passed over are looked at in one epoch and find no room: behind them hardly one does."""
+"""Requests that were passed over, looked at in one epoch, and found no room; the search ends after so many."""
 
 
 class SlotSequencer:
@@ -131,7 +131,7 @@ class SlotSequencer:
         return SlotBatch(self.slot, first, self.next_offset, len(taken), resumed, late, passed), taken
 
     def _late(self, limit: int, has_room: Callable[[Recorded], bool] | None) -> list[Recorded]:
-        """Those passed over for which there is room now, at most `limit`, who has waited longest first."""
+        """Requests that were passed over and have room now, at most `limit`, the oldest first."""
         taken: list[Recorded] = []
         staying: set[Entity] = set()
         looks = LOOKS_MAX

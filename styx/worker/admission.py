@@ -112,7 +112,7 @@ class Admission:
         return root
 
     def readmit(self, slot: int, pending: PendingTransaction) -> RootTransaction:
-        """A transaction that a snapshot held goes on, unless the app of today does not have what it is for."""
+        """A transaction of a snapshot goes on; it is refused if the present app lacks its operator or function."""
         request, payload = decode_request(pending.payload), pending.payload
         target = self._target(slot, request, len(payload), -1)
         root = RootTransaction(

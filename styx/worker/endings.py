@@ -27,7 +27,7 @@ from styx.worker.root import RootAccounts
 
 
 class Endings(RootAccounts):
-    """`_resumptions` are invocations that wait no longer, each with what it waited for."""
+    """`_resumptions` are invocations that can go on, each with the result that it waited for."""
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int, notes: Notes | None) -> None:
         super().__init__(worker, app, limits, n_slots)

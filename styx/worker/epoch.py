@@ -67,7 +67,7 @@ class Epoch:
     # Sequencing and execution ------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Its transactions are sequenced, and what it is made of is told to the log and to the coordinator."""
+        """Sequences the epoch's transactions, writes its record, and tells the coordinator that it has begun."""
         generation, plan, epoch = self._generation, self.plan, self.number
         self._watch.begins(self._executor, generation.ended)
         generation.replies.begin(epoch, plan is not None)
@@ -81,7 +81,7 @@ class Epoch:
             self._effects.append(self._log.composition(counter, batches))
         else:
             cuts.apply(plan.ended, roots)
-        if not generation.alone and generation.joined < epoch:  # else nobody has to be told to join
+        if not generation.alone and generation.joined < epoch:  # else all workers join by themselves
             self._tell(EpochStarted(generation.number, epoch))
         self._executor.begin(epoch, roots)
         for message in generation.early.pop(epoch, ()):
@@ -89,7 +89,7 @@ class Epoch:
         self._watch.sequenced(self._executor)
 
     def run(self) -> None:
-        """A slice of what there is to run."""
+        """Runs a slice of the epoch's functions."""
         if self.step is Step.LOCKING:
             self._run_locks()
         elif self.step is Step.EXECUTING:
@@ -199,7 +199,7 @@ class Epoch:
         self.step = Step.LOCKING
         self._watch.locks(len(self._executor.roots.keys() & locked))
         self._begin_round()
-        # Nobody has to wait for the lock phase whose end is known before it.
+        # A transaction that has ended before the lock phase is answered before it.
         self._effects.extend(generation.replies.take())
 
     def _begin_round(self) -> None:
@@ -298,7 +298,7 @@ class EpochLog:
         return AppendEpochRecord(self._generation, self._epoch, encode(record))
 
     def verdicts(self, ended: list[tuple[int, ErrorTriple | None]], unlocked: list[int]) -> list[AppendVerdicts]:
-        """What time has decided, if it has decided anything: in the log before anybody hears of it."""
+        """The record of the watchdog's verdicts, if there are any: in the log before they are told."""
         if not ended and not unlocked:
             return []
         self.undurable += 1
@@ -332,7 +332,7 @@ class Watch:
         """These are about to be answered, in serial order."""
 
     def committed(self, epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) -> None:
-        """The epoch's writes are all applied; what it was is still there. `locks`: it had a lock phase."""
+        """All writes of the epoch are applied; its transactions are still there. `locks`: it had a lock phase."""
 
     def closes(self, executor: Executor, transactions_ended: int) -> None:
         """The open epoch has closed."""

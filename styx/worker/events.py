@@ -76,7 +76,7 @@ class Proceed:
 
 @dataclass(slots=True)
 class CheckFurther:
-    """So many more entities may be checked now, beside what is served."""
+    """Check up to so many more entities now, beside the epochs."""
 
     entities: int
 
@@ -203,7 +203,7 @@ class AppendVerdicts:
 
 @dataclass(slots=True)
 class EmitReplies:
-    """Append to a slot's replies stream and answer the callers; what they depend on is durable."""
+    """Append to a slot's replies stream and answer the callers; the records that the replies depend on are durable."""
 
     slot: int
     replies: list[ReplyRecord]

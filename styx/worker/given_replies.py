@@ -73,9 +73,9 @@ def decided(epoch: int, locking: bool, reached: Reached) -> bool:
 
 
 TOLD_MAX = 10
-"""So many differences of one function in one recovery are told of in words; further ones are counted only."""
+"""Differences of one function that are described in one recovery; further ones are only counted."""
 FUNCTIONS_TOLD_MAX = 1_000
-"""Functions of which differences are told of in one recovery; those of further ones are counted only."""
+"""Functions whose differences are described in one recovery; those of further functions are only counted."""
 FURTHER = "; further ones of this function are counted only"
 """Follows the last difference of a function that is told of."""
 CAUSES = (

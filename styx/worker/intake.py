@@ -70,7 +70,7 @@ class Intake:
     # Arrivals ----------------------------------------------------------------------------------------------
 
     def arrive(self, slot: int, arrivals: list[Record]) -> None:
-        """Records of a slot's requests stream; another worker's slot is no concern of this one."""
+        """Takes records of a slot's requests stream; those of another worker's slot are ignored."""
         sequencer = self._sequencers.get(slot)
         if sequencer is not None:
             sequencer.arrive(arrivals)
@@ -120,11 +120,11 @@ class Intake:
     # Epochs ------------------------------------------------------------------------------------------------
 
     def form(self, counter: int) -> tuple[list[RootTransaction], list[SlotBatch]]:
-        """The next epoch's transactions and what its record says of them; slots take turns at being first."""
+        """The next epoch's transactions, and the batches for its record; slots take turns at being first."""
         if self.pressure.halted:
             return [], [sequencer.nothing() for _, sequencer in sorted(self._sequencers.items())]
         for parked in self._unstarted:
-            # Its outside call was under way when the snapshot was taken; nobody else starts it again.
+            # Its outside call was under way when the snapshot was taken; no other worker starts it again.
             self._sequencers[slot_of(parked, self._n_slots)].ready.setdefault(parked, {})
         self._unstarted = set()
         full = self._full_slots() if self.parked else frozenset()
@@ -169,7 +169,7 @@ class Intake:
         return roots, list(plan.batches.values())
 
     def take_told(self) -> list[ReportPoison | NotResumed]:
-        """What forming an epoch has found: records that are no requests, and what a replay cannot go on with."""
+        """Reports from the forming of the last epoch: records that are no requests, and failed resumptions."""
         told, self._told = self._told, []
         return told
 

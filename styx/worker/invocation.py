@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _nothing() -> None:
-    """Where nobody watches."""
+    """Does nothing, where there is no watchdog."""
 
 
 class Running:
@@ -53,7 +53,7 @@ _by_path = itemgetter(0)
 
 
 class Doomed(Exception):
-    """Leads from where a function has returned to where it is ended for what it had done before."""
+    """Ends a function that has returned although its context had refused something."""
 
 
 @native(subclassed=True)

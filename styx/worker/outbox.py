@@ -132,7 +132,7 @@ def outgoing_call(footprint: Footprint, path: bytes, made: MadeCall, share: int,
 
 
 def reported(calls: list[tuple[bytes, MadeCall]]) -> list[tuple[bytes, CallSpec]]:
-    """Calls by their paths, for whoever will send them."""
+    """Calls with their paths, in the form in which a result or an ack carries them to the worker that sends them."""
     return [
         (path, CallSpec(made.synchronous, made.slot, made.function.operator, made.function.name, made.key, made.params))
         for path, made in calls

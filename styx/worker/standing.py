@@ -104,7 +104,7 @@ class StateGuard:
         self._names: dict[tuple[str, str], FunctionSpec] = {}
 
     def run(self, operator: Operator, what: str, key: Any, call: Callable[[Any], T], argument: Any) -> T:
-        """As `Guard.run`; who looks is told `what` runs where a function's name would stand."""
+        """As `Guard.run`; the watchdog shows `what` in place of a function's name."""
         name = self._names.get((operator.name, what))
         if name is None:
             name = self._names[operator.name, what] = operator.spec(what, read_function(operator).func)
