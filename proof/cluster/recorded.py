@@ -17,8 +17,14 @@ from styx.kafka.reader import KafkaReader
 from styx.log.base import Record, Stream
 from styx.messages import ReplyRecord, Request, decode_reply, decode_request
 from styx.protocol.manifest import Manifest
-from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, LogEntry, decode, replay_plan
-from styx.sequencer.external_record import decode_external
+from styx.sequencer.epoch_record import (
+    EPOCHS_PARTITION,
+    GenerationMarker,
+    LogEntry,
+    decode,
+    decode_external,
+    replay_plan,
+)
 from styx.snapshot.load import read_states
 from styx.snapshot.manifest import read_manifests
 from styx.store.base import Store

@@ -33,7 +33,7 @@ from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, Verdicts,
 from styx.state.table import NEWEST
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
 from styx.testing.serial import ExternalResult, external_result
-from styx.worker.step import Step
+from styx.worker.events import Step
 
 PATIENCE_S = 60.0
 """Virtual time after the last request and fault in which every request must be answered."""

@@ -50,10 +50,10 @@ from styx.worker.events import (
     SendFrame,
     StateLoaded,
     StateUnusable,
+    Step,
     StoreSlots,
 )
 from styx.worker.given_replies import GivenReplies, given_replies
-from styx.worker.step import Step
 from styx.worker.worker import Worker
 
 if TYPE_CHECKING:

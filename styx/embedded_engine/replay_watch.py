@@ -12,7 +12,7 @@ from styx.log.base import LogReader, Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.reports.function_reports import FunctionReports
 from styx.worker.events import NotResumed, ReplyDiffers
-from styx.worker.replay_difference import (
+from styx.worker.given_replies import (
     CAUSES,
     ReplayDiffers,
     Told,

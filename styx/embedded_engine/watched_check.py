@@ -15,8 +15,8 @@ from styx.schema.state_check import Table, check_tables
 from styx.schema.state_findings import StateFindings
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import WatchedCheck
-from styx.worker.running import Running
-from styx.worker.state_guard import StateGuard
+from styx.worker.invocation import Running
+from styx.worker.standing import StateGuard
 
 
 def checked(app: App, n_slots: int, limits: Limits, slots: Mapping[int, Mapping[str, Table]]) -> StateFindings:

@@ -38,6 +38,7 @@ from styx.model.partitioning import Key
 from styx.model.signature import NO_ARGUMENTS
 from styx.model.waiting import DONE, ExternalCall, SyncCall, call, call_external, forgotten, function_text
 from styx.native.compiled import TransactionLimits, calls_more
+from styx.native.interpreted import native
 from styx.values.codec import encode_any, is_scalar, shown
 from styx.values.reading import Reading
 
@@ -49,6 +50,7 @@ OPEN_MAX: Final = 1_000
 """Coroutines of one context that have not ended, as far as is known, before those that have are forgotten."""
 
 
+@native(subclassed=True)
 class Cell:
     """One entity's state as one transaction sees it. `chain` is the reader's synchronous chain.
 
@@ -68,6 +70,7 @@ class Cell:
         raise NotImplementedError
 
 
+@native(subclassed=True)
 class Environment:
     """What a context needs to know of its transaction and deployment."""
 
@@ -125,6 +128,7 @@ def has_ended(begun: Any) -> bool:
     return begun.ended if isinstance(begun, Reading) else begun.cr_frame is None
 
 
+@native(subclassed=True, unchecked=True)
 class Context(msgspec.Struct, eq=False):
     """One invocation of one function on one entity; valid until the function ends.
 

@@ -36,6 +36,7 @@ from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import TransactionLimits
+from styx.native.interpreted import native
 from styx.values.codec import encode_any, is_scalar
 
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class Outcome(NamedTuple):
     error: ErrorTriple | None
 
 
+@native
 class Target(msgspec.Struct, eq=False, frozen=True):
     """A request's root, resolved against the app. `slot` is the index of the slot that owns the key."""
 

@@ -18,7 +18,7 @@ from styx.errors import StyxError
 from styx.log.base import Log, Stream
 from styx.log.sqlite import SqliteLog
 from styx.messages import ReplyRecord, Request, decode_reply, decode_request
-from styx.sequencer.external_record import decode_external
+from styx.sequencer.epoch_record import decode_external
 from styx.testing.serial import ExternalResult, external_result
 
 

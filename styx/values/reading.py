@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, NoReturn
 
+from styx.native.interpreted import native
+
 _TWICE = "cannot reuse already awaited coroutine"
 
 
+@native(short_lived=True)
 class Reading:
     """`ended`: it was awaited, or closed, and holds nothing any more."""
 

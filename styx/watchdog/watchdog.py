@@ -1,8 +1,8 @@
 """A thread that names the code that holds up an engine, and interrupts a function that runs longer than the
 deployment's limit.
 
-It samples which function runs (`styx.worker.running`) a few times a second, so that a function costs only the recording
-of its name. Time is counted in the thread's own turns, so that time in which the process was stopped, or the machine
+It samples which function runs (`Running`) a few times a second, so that a function costs only the recording of its
+name. Time is counted in the thread's own turns, so that time in which the process was stopped, or the machine
 slept, does not count. A function inside C code (`time.sleep`) is named, and is interrupted when the C code returns to
 Python. C code that lets no other thread run holds up the watchdog as well: see `styx.watchdog.held_interpreter`.
 """

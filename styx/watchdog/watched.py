@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from styx.model.limits import Limits
-from styx.sequencer.tid import slot_of
-from styx.worker.invocation import Invocation
-from styx.worker.running import Running
-from styx.worker.step import Step
+from styx.sequencer.sequencer import slot_of
+from styx.worker.events import Step
+from styx.worker.invocation import Invocation, Running
 from styx.worker.worker import Worker
 
 

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from styx.kafka.appender import RECORD_BYTES_MAX, Appender, size_of
+from styx.kafka.appender import Appender
+from styx.kafka.appends import RECORD_BYTES_MAX, size_of
 from styx.kafka.errors import AppendFailed, Fenced, RecordTooLarge
 from styx.log.base import LogClosed, LogOverloaded
 from tests.kafka.blocking import record, records

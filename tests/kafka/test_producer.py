@@ -13,7 +13,7 @@ from aiokafka.record.memory_records import MemoryRecords
 
 from styx.client.kafka.sender import Requests
 from styx.kafka import producer as producer_module
-from styx.kafka.appender import Append, Appends
+from styx.kafka.appends import Append, Appends
 from styx.kafka.producer import EXCHANGE_BYTES_PAUSED, PAUSE_SECONDS_MAX, PAUSE_SHARE, Lane, Pacing, Producer
 from styx.kafka.session import KafkaSession
 from styx.kafka.transaction import ProducerIdentity, Transaction

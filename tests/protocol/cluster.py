@@ -52,13 +52,13 @@ from styx.worker.events import (
     Proceed,
     RequestsArrived,
     SendFrame,
+    Step,
     StoreSlots,
     SyncReplies,
     Tell,
 )
 from styx.worker.events import Effect as WorkerEffect
 from styx.worker.events import Event as WorkerEvent
-from styx.worker.step import Step
 from styx.worker.worker import Worker
 from tests.protocol import narration
 from tests.protocol.links import Links

@@ -51,7 +51,7 @@ from styx.model.limits import Limits
 from styx.protocol.frames import ExternalOutcome
 from styx.testing.history import check_history
 from styx.values.codec import decode_plain, encode_strict
-from styx.worker.step import Step
+from styx.worker.events import Step
 from tests.protocol import narration
 from tests.protocol.cluster import Cluster, script_request
 from tests.protocol.managed_cluster import ManagedCluster, is_told

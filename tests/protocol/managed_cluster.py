@@ -47,7 +47,7 @@ from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.messages import CheckState, Recover, ToWorker
 from styx.schema.description import describe
-from styx.worker.step import Step
+from styx.worker.events import Step
 from styx.worker.worker import Worker
 from tests.protocol.cluster import Cluster
 from tests.protocol.scripted_app import app, version

@@ -17,8 +17,8 @@ from styx.watchdog import watchdog as watchdog_module
 from styx.watchdog.held_loop import HeldLoop
 from styx.watchdog.watchdog import LOOP_END_SECONDS, NAMED_AGAIN_SECONDS_MAX, Watchdog
 from styx.watchdog.watched import Watched
-from styx.worker.running import Running
-from styx.worker.step import Step
+from styx.worker.events import Step
+from styx.worker.invocation import Running
 from tests.plain_form import plain_form
 
 pytestmark = plain_form  # a compiled `Running` takes no stand-in for an invocation

@@ -50,9 +50,9 @@ from styx.worker.events import (
     SlotPartsStored,
     StateLoaded,
     StateUnusable,
+    Step,
     Tell,
 )
-from styx.worker.step import Step
 from styx.worker.worker import Worker
 from tests.protocol.cluster import script_request
 from tests.protocol.scripted_app import app

@@ -8,11 +8,11 @@ from typing import Any
 
 from styx.cli.check.feed import Feed
 from styx.cli.check.messages import Ended, Written
+from styx.worker.epoch import Watch
+from styx.worker.events import Step
 from styx.worker.lock_rounds import LockRounds
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
-from styx.worker.step import Step
-from styx.worker.watch import Watch
 from styx.worker.worker import Worker
 
 

@@ -30,7 +30,8 @@ from styx.deployment.package_format import PackageRefused
 from styx.errors import ConfigurationError, EngineFailed
 from styx.host.background import Background, on_running_loop
 from styx.host.control_host import ControlBeginning, read_control_beginning
-from styx.kafka.appender import RECORD_BYTES_MAX, Appender
+from styx.kafka.appender import Appender
+from styx.kafka.appends import RECORD_BYTES_MAX
 from styx.kafka.errors import Fenced
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import ROUTING_KEY, ensure_topics, topics_of

@@ -15,10 +15,10 @@ from styx.cluster.worker.timed_invocation import timed_invocation
 from styx.messages import ReplyRecord
 from styx.metrics.histogram import EPOCH_SIZES, REQUEST_SECONDS, ROUNDS, Histogram
 from styx.protocol.messages import Commit, Conflicts, Done, LockDecision, LockReport, ToCoordinator, ToWorker
+from styx.worker.epoch import Watch
 from styx.worker.executor import Executor
 from styx.worker.invocation import Invocation
 from styx.worker.root import RootTransaction
-from styx.worker.watch import Watch
 
 
 class EpochWatch(Watch):

@@ -25,8 +25,7 @@ from styx.kafka.errors import Fenced
 from styx.kafka.tail import RequestFeed
 from styx.kafka.transaction import ProducerIdentity
 from styx.protocol.messages import Recover
-from styx.sequencer.epoch_record import EPOCHS_PARTITION
-from styx.sequencer.external_record import encode_external
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, encode_external
 from styx.set_aside.places import Place
 from styx.state.table import NEWEST
 from styx.worker.events import (

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from styx.kafka.reader import KafkaReader
 from styx.log.base import LogReader, Stream
-from styx.sequencer.epoch_record import EPOCHS_PARTITION
-from styx.sequencer.external_record import decode_external
-from styx.sequencer.tid import slot_of
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, decode_external
+from styx.sequencer.sequencer import slot_of
 from styx.set_aside import places as set_aside
 from styx.snapshot.load import Behind, Unusable, behind_snapshot, state_of
 from styx.snapshot.part import spans

@@ -18,7 +18,7 @@ from styx.model.app import App
 from styx.model.placement import Misplaced, misplaced
 from styx.protocol.messages import Recover
 from styx.worker.events import NotResumed, ReplyDiffers
-from styx.worker.replay_difference import (
+from styx.worker.given_replies import (
     CAUSES,
     Told,
     causes,

@@ -57,9 +57,9 @@ from styx.worker.events import (
     RequestsArrived,
     SendFrame,
     SlotPartsStored,
+    Step,
 )
 from styx.worker.pressure import LOG_BYTES_MAX
-from styx.worker.step import Step
 from styx.worker.worker import Worker
 
 WAITING_BYTES_MAX: Final = 32 * 1024 * 1024

@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable
 
 from styx.cluster.worker.epoch_watch import EpochWatch
-from styx.worker.events import CheckFurther, CoordinatorSaid, Effect, Event, Proceed
-from styx.worker.step import Step
+from styx.worker.events import CheckFurther, CoordinatorSaid, Effect, Event, Proceed, Step
 from styx.worker.worker import Worker
 
 
