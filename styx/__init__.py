@@ -29,8 +29,7 @@ from styx.version import __version__
 if TYPE_CHECKING:
     from styx import errors as errors
     from styx.client.connect import connect, connect_sync
-    from styx.client.embedded import embedded
-    from styx.client.embedded_sync import embedded_sync
+    from styx.client.embedded import embedded, embedded_sync
     from styx.gateway.mounted import asgi
     from styx.typed import Context, Operator
 
@@ -72,7 +71,7 @@ if not TYPE_CHECKING:  # who checks types would take any name for one of ours
 
             return embedded
         if name == "embedded_sync":
-            from styx.client.embedded_sync import embedded_sync
+            from styx.client.embedded import embedded_sync
 
             return embedded_sync
         if name == "asgi":

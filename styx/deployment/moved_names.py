@@ -20,6 +20,8 @@ _ROOMS: Final = {
 }
 """What release 0.1.0 had directly in `styx`, by the folder that it is in now."""
 _OTHERWISE: Final = {
+    "styx.client.base": "client.entity_handle",
+    "styx.client.embedded": "client.embedded_sync",
     "styx.model.execution": "own_generators",
     "styx.model.function_spec": "made_call",
     "styx.model.limits": "patience",

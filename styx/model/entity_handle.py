@@ -1,6 +1,6 @@
 """An entity and what a function calls on it: `ctx.at(account, "bob").call(credit, 5)`.
 
-A client says the same of an entity (`styx.client.entity_handle`).
+A client says the same of an entity (`styx.client.base`).
 """
 
 from __future__ import annotations

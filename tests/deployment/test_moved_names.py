@@ -71,6 +71,8 @@ app = App("older", [thing])
 """
 MERGED = {
     "styx.call_spec": "CallSpec",
+    "styx.client.embedded_sync": "SyncEmbeddedClient embedded_sync",
+    "styx.client.entity_handle": "EntityOfClient",
     "styx.key_space": "KeySpace",
     "styx.made_call": "MadeCall",
     "styx.migration": "Migration",

@@ -55,13 +55,13 @@ def _counted(process: CoordinatorProcess) -> Iterator[Metric]:
     yield counter(*families.EPOCHS, counts.epochs)
     yield counter("styx_replayed_epochs_total", "Recorded epochs that recoveries had to run again.", counts.replayed)
     yield counter("styx_expelled_workers_total", "Workers given up for silence or lost connections.", counts.expelled)
-    yield counter("styx_snapshots_total", "Snapshots completed since the start.", counts.snapshots_completed)
-    yield counter("styx_snapshots_failed_total", "Snapshots given up since the start.", counts.snapshots_failed)
+    yield counter(*families.SNAPSHOTS, counts.snapshots_completed)
+    yield counter(*families.SNAPSHOTS_FAILED, counts.snapshots_failed)
     yield histogram(
         "styx_snapshot_seconds", "From the end of a snapshot's epoch to its completion.", counts.snapshot_seconds
     )
-    yield counter("styx_snapshot_written_bytes_total", "Bytes stored for snapshots.", counts.snapshot_bytes)
-    yield counter("styx_refused_connections_total", "Connections refused.", process.refused)
+    yield counter(*families.SNAPSHOT_BYTES, counts.snapshot_bytes)
+    yield counter(*families.REFUSED, process.refused)
     outcomes = {"done": counts.deployed, "refused": counts.refused}
     yield counters("styx_deployments_total", "Deployments, by outcome.", "outcome", outcomes)
 
@@ -109,7 +109,7 @@ def _snapshots(session: CoordinatorSession | None) -> Iterator[Metric]:
         failing_s = 0.0 if watch.failing_since_s is None else now_s - watch.failing_since_s
         store = float(watch.store_problem is None)
         size = whole_bytes(manifests[0]) if manifests else 0
-    yield gauge("styx_snapshot_age_seconds", "Since the last complete snapshot; NaN before the first.", age_s)
+    yield gauge(*families.SNAPSHOT_AGE, age_s)
     yield gauge("styx_snapshots_failing_seconds", "Since when snapshots fail; 0 if the last one did not.", failing_s)
     yield gauge("styx_snapshot_bytes", "Size of the newest snapshot, all its objects.", size)
     yield gauge("styx_store_reachable", "0 while the store refuses; NaN: the coordinator is away.", store)
