@@ -1,6 +1,6 @@
-"""What the five transactions are asked with and what they answer: of the columns that a terminal would show (clauses
-2.4.3 to 2.8.3) those that the request does not have already. Payment leaves out what else the standard shows of rows
-that it reads anyway: the addresses of warehouse, district and customer, C_PHONE, C_SINCE and C_CREDIT_LIM.
+"""The arguments and results of the five transactions. A result has the columns that a terminal would show (clauses
+2.4.3 to 2.8.3), except those of the request. Payment leaves out further columns of rows that it reads anyway: the
+addresses of warehouse, district and customer, C_PHONE, C_SINCE and C_CREDIT_LIM.
 
 `warehouse.delivery` answers with a list: for each district the number of the order that it delivered, None if there was
 none. `district.stock_level` answers with a number: how many of the items in the district's last 20 orders are short.

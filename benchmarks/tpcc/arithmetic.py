@@ -1,4 +1,4 @@
-"""The standard's arithmetic, as the audit works it out for itself: never with the functions that it audits.
+"""The standard's arithmetic for the audit, which never uses the functions that it audits.
 
 Amounts are in cents, taxes and discounts in ten-thousandths.
 """

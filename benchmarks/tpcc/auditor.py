@@ -1,6 +1,6 @@
-"""Reads all rows of a deployment, district by district, and tells the rules of each what it finds.
+"""Reads all rows of a deployment, district by district, and passes them to the rules.
 
-No more than a district's customers are held at a time. Stock comes last, for any order may have taken from any of it.
+It holds no more than one district's customers at a time. Stock comes last, because any order may have used any stock.
 
 While it reads, nothing may change. Requests without an answer can still be in the log: each is run before what
 reached its slot later, or carried to an epoch that follows at once. So the audit begins when the rows that every

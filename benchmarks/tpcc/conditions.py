@@ -1,4 +1,4 @@
-"""The twelve consistency conditions of clause 3.3.2: from rows to what violates them, in words.
+"""The twelve consistency conditions of clause 3.3.2. Each takes rows and gives violations as texts.
 
 Each function is one condition, and yields a text for each violation: the condition's clause, whose it is, and the two
 values that differ. What a condition sums over many rows is gathered in an `OrdersTally` while the rows stream by.

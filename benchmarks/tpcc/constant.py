@@ -1,5 +1,5 @@
-"""The columns of answers that no transaction writes, such as names, taxes and prices, as checksums: so a witness need
-not keep them, and an audit can still compare them with the rows.
+"""The columns of answers that no transaction writes, such as names, taxes and prices, as checksums: so a witness does
+not keep them, and the audit can still compare them with the rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What each of the five transactions is asked with: the random inputs of clauses 2.4.1 to 2.8.1.
+"""The random inputs of the five transactions (clauses 2.4.1 to 2.8.1).
 
-Shares, such as that of the orders that are to be rolled back, are exact rather than chances. Money is in cents.
+Shares, such as that of rolled-back orders, are exact instead of probabilities. Money is in cents.
 """
 
 from __future__ import annotations

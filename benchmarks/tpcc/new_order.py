@@ -1,8 +1,8 @@
 """New-Order (clause 2.4): a customer of a district orders 5 to 15 items, each from the stock of some warehouse.
 
 The warehouse of an item is another one than the customer's now and then. An item that does not exist rolls the whole
-order back, with all that its earlier lines have done. What goes to another warehouse never has the order's number:
-that changes whenever the transaction is run again after others of the district.
+order back, with all that its earlier lines have done. A call to another warehouse never carries the order's number,
+because the number changes when the transaction is run again after others of the district.
 """
 
 from __future__ import annotations

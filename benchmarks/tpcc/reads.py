@@ -1,4 +1,4 @@
-"""What the audit reads the rows with: functions of the tables, beside those of the transactions.
+"""The functions by which the audit reads rows, beside the functions of the transactions.
 
 Each reads the rows of several keys that follow each other, in one transaction and by calls on one slot, so that all
 rows of a warehouse are read by some thousands of requests. What stands where no row should stand is looked for as far

@@ -1,4 +1,4 @@
-"""What a witness keeps of each request, and how it keeps very many of them: packed, by the block.
+"""A witness's record of each request. Records are packed in blocks, because there are very many.
 
 A NewOrder of ten lines takes about 100 bytes, a Payment 40. A list of a million such objects would take a gigabyte and
 keep the garbage collector busy; blocks of msgpack do neither, and travel between processes as they are.

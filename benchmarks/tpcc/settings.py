@@ -1,4 +1,4 @@
-"""What a TPC-C workload is made with: the values, their defaults, and what is refused.
+"""The settings of a TPC-C workload: values, defaults and checks.
 
 The standard's cardinalities of a warehouse are the largest. A smaller warehouse has fewer items or fewer customers, and
 what the standard counts by them shrinks alike: stock, last names, orders, those undelivered, and the initial

@@ -1,4 +1,4 @@
-"""What all clients were told, and what they got no answer to, sorted by whose rows it is about.
+"""The replies to all clients, and their requests without an answer, by the rows that they concern.
 
 Everything stays packed until it is asked for: one district's share at a time.
 """

@@ -1,4 +1,5 @@
-"""What an audit has found wrong: a few texts of each rule, since one lost effect can break a rule for every row.
+"""The violations found by an audit. It keeps a few texts of each rule, because one lost effect can break a rule for
+every row.
 
 A text begins with its rule and a colon.
 """

@@ -1,4 +1,4 @@
-"""What one client saw of its requests, as far as the rows depend on it.
+"""One client's witness: the outcomes of its requests, as far as rows depend on them.
 
 A reply that no serial order of transactions could give, whatever the rows are, is noted as a violation at once: one
 that contradicts itself or its request, or an abort that the request is no cause of.

@@ -1,5 +1,5 @@
-"""What searches and recommendations must answer, by the data set alone. Looks at every hotel that could be near rather
-than at cells of a map, and remembers its answers: there are fewer places than requests.
+"""The right answers to searches and recommendations, from the data set alone. It checks every hotel that could be near,
+instead of cells of a map, and keeps its answers, because there are fewer places than requests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one client saw of its requests, as far as the audit needs it. Data between two processes; judges nothing."""
+"""One client's witness for the audit, as data that travels between processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hotel workload is made with: the values, their defaults, and what is refused."""
+"""The settings of a hotel workload: values, defaults and checks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What one client saw: it holds searches, recommendations and logins against what must be answered, and keeps what
-reservations say.
+"""One client's witness. It compares searches, recommendations and logins with the right answers, and keeps the replies
+to reservations.
 
-A room or a seat that is taken stays taken, so whatever a reply said to be full must be full ever after: that is kept
+A taken room or seat stays taken, so a hotel or flight that a reply called full must stay full. The witness keeps this
 too, for the audit.
 """
 

@@ -1,4 +1,4 @@
-"""Whether pages show the latest reviews, newest first, by what one client knows of it.
+"""Checks that pages show the latest reviews, newest first, as far as one client knows them.
 
 A client knows the place in the serial order of each review that it was told of, and that of each page that it reads.
 Others write meanwhile, so of the reviews that a page shows some are unknown to it.

@@ -1,8 +1,8 @@
 """The services `user_reviews` and `movie_reviews`: lists of reviews, in pages.
 
-A list grows for ever and an entity may not, and whoever adds to an entity reads and writes all of it. So new reviews
-come to page 0, the list's head; when that is full, its older part becomes a page of its own, which is never written
-again. Page 1 is the oldest. The head keeps what is asked for most, the latest reviews, which are therefore in one page.
+A list grows without limit, an entity may not, and each addition reads and writes a whole entity. So new reviews go to
+page 0, the list's head. When the head is full, its older part becomes a new page, which is never written again. Page 1
+is the oldest. So the latest reviews, which are read most, are in one page.
 """
 
 from __future__ import annotations

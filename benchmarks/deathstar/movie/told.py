@@ -1,4 +1,4 @@
-"""What is known of a review, in a form that is small and can be compared: as it was asked for, and as it was found.
+"""A review in a small form that can be compared: as requested, and as found.
 
 The text is known by its CRC, for a run can write gigabytes of texts.
 """

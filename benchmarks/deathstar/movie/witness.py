@@ -1,4 +1,4 @@
-"""What one client saw of its requests: which reviews it was told of, and what may have become of those without a reply.
+"""One client's witness: the reviews in its replies, and the requests without a reply.
 
 It never looks at the state. A reply that no serial order of transactions could give is noted as a violation at once:
 in a movie's page the list and the rating have to be those of the same reviews.

@@ -1,4 +1,4 @@
-"""The answers about one district in the serial order that they claim: each shows what those before it have left.
+"""The answers about one district, in the serial order that they claim. Each must show the effects of those before it.
 
 A reply's epoch, phase and TID are its place in that order. An order, payment or delivery without an answer has no
 place: what it leaves is allowed wherever its number does not forbid it, and a balance that it may have changed is not

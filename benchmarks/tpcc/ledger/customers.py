@@ -1,7 +1,7 @@
 """The customers of one district and their payments.
 
-Each row of HISTORY is an initial one, or one that a client was told of, or one without an answer. A customer is what
-payments and deliveries have made of it.
+Each row of HISTORY is initial, or belongs to a payment in a reply, or to a payment without an answer. A customer's row
+is the result of its payments and deliveries.
 """
 
 from __future__ import annotations

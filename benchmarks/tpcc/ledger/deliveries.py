@@ -1,5 +1,5 @@
-"""The deliveries of one warehouse: each order that was delivered since the start was delivered by one that a client was
-told of, or by one without an answer.
+"""The deliveries of one warehouse. Each order delivered since the start belongs to a Delivery in a reply, or to one
+without an answer.
 
 A Delivery takes an order of every district that has one, and gives all of them the same carrier and time.
 """
@@ -68,7 +68,7 @@ class DeliveriesLedger:
             yield f"delivery: {delivered.o_ids} of warehouse {self._w_id} were delivered at once, at {several}"
 
     def _without_answer(self, handed_over: Sequence[Mapping[int, HandedOver]], oldest: Sequence[int]) -> Iterator[str]:
-        """Orders that nobody was told of, put together to deliveries by carrier and time."""
+        """Groups the orders that no reply named into deliveries, by carrier and time."""
         together: defaultdict[tuple[int, int | None], Counter[int]] = defaultdict(Counter)
         for d_id, orders in enumerate(handed_over, 1):
             for o_id, found in orders.items():

@@ -1,5 +1,5 @@
-"""The StockLevels in the serial order that all answers claim: which items the district's last orders had, and how many
-of those were short.
+"""Checks the StockLevels in the serial order that all answers claim: the items of the district's last orders, and how
+many of them were short.
 
 Where an order without an answer may have played a part, nothing is said: it has no place.
 """

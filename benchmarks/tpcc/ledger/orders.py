@@ -1,6 +1,6 @@
-"""The orders of one district: each is an initial one, or one that a client was told of, or one without an answer.
+"""The orders of one district. Each is initial, or is named in a reply, or belongs to a request without an answer.
 
-Orders come by number, one at a time, and are not kept. What other rules need of them is summed up meanwhile.
+Orders come by number, one at a time, and are not kept. Sums for other rules are made meanwhile.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What NewOrders showed of stock, in the serial order that their answers claim: each left what those before it had
-left, without its own quantity.
+"""The stock that NewOrders showed, in the serial order that their answers claim. Each must show the stock left by those
+before it, less its own quantity.
 
 Of a row that an order without an answer has taken from, nothing is said: that order has no place.
 """

@@ -1,4 +1,4 @@
-"""What all order lines of a run have taken out of each stock, and what that leaves of it."""
+"""The quantities that the order lines of a run have taken from each stock, and the remaining stock."""
 
 from __future__ import annotations
 

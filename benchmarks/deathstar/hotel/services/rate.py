@@ -1,4 +1,4 @@
-"""What a night costs. An entity is the rate plan of one hotel."""
+"""The prices of the nights. An entity is the rate plan of one hotel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from styx import Context, Operator
 
 
 class NoRatePlan(Exception):
-    """Nobody has said what this hotel costs."""
+    """This hotel has no rate plan."""
 
 
 class RatePlan(msgspec.Struct):

@@ -1,5 +1,6 @@
-"""The search for a room near a place. Keeps nothing: its entities are the cells of the map, and a request goes to that
-of its place, so that most of what it asks `geo` stays on one slot and the searches of different regions do not.
+"""The search for a room near a place. Its entities have no state: they are the cells of the map, and a request goes to
+the cell of its place. So most of its calls to `geo` stay on one slot, and searches of different regions are on
+different slots.
 """
 
 from __future__ import annotations
