@@ -174,7 +174,7 @@ class Auditor:
         deliveries: DeliveriesLedger,
         oldest: int,
     ) -> None:
-        """What holds of a district's orders together; D_YTD is looked at in `_sums`."""
+        """Checks the rules on all orders of a district. `_sums` checks D_YTD."""
         least, most = deliveries.bounds(key[1]) if self._told.witnessed else (self._settings.delivered, tally.orders)
         self.violations.add(conditions.condition_2(key, row.next_o_id, tally))
         self.violations.add(conditions.condition_3(key, tally))
@@ -243,7 +243,7 @@ class Auditor:
 
 
 def _names(settings: Settings) -> Names:
-    """Of all warehouses and their districts."""
+    """The names of all warehouses and their districts."""
     names: Names = {}
     for w_id in range(1, settings.warehouses + 1):
         warehouse = places.warehouse_row(settings, w_id).name

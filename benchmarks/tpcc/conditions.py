@@ -16,7 +16,7 @@ OrderKey = tuple[int, int, int]
 
 
 class OrdersTally:
-    """What the conditions need of all rows of ORDER, NEW_ORDER and ORDER_LINE of one district."""
+    """Sums over all rows of ORDER, NEW_ORDER and ORDER_LINE of one district, for the conditions."""
 
     def __init__(self) -> None:
         self.orders = 0
@@ -28,7 +28,7 @@ class OrdersTally:
         self.last_new = 0
 
     def add(self, o_id: int, row: Order | None, new_order: NewOrder | None, lines: Sequence[OrderLine]) -> None:
-        """What stands under one number; numbers must come in ascending order."""
+        """Adds the rows of one order number. Numbers must come in ascending order."""
         self.lines += len(lines)
         if row is not None:
             self.orders += 1

@@ -55,7 +55,7 @@ class Told:
 
 
 def home_of(record: Row) -> Home:
-    """Where the rows are that a record is about: a payment's are its customer's."""
+    """The home of the rows of a record. The home of a payment is that of its customer."""
     match record:
         case Paid() | AskedPayment():
             return record.c_w_id, record.c_d_id

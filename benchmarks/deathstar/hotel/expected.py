@@ -30,7 +30,7 @@ class Expected:
         self.price = cache(self._price)
 
     def offers(self, place: Place, in_date: str, out_date: str) -> list[dict[str, Any]]:
-        """Of a search, if there is a room in each of the hotels."""
+        """The answer to a search if each of the hotels has a room."""
         return [
             {
                 "hotel": number,

@@ -23,7 +23,7 @@ SHOWN_MAX: Final = 20
 
 
 class Found(NamedTuple):
-    """What was read: results of `user.reservations`, `reservation.read`, `hotel.occupancy` and `flight.occupancy`."""
+    """The results of `user.reservations`, `reservation.read`, `hotel.occupancy` and `flight.occupancy`."""
 
     lists: Mapping[str, Any]
     reservations: Mapping[str, Any]
@@ -60,7 +60,7 @@ class Ledger:
         self.counts.update(seen.counts)
 
     def violations(self, found: Found) -> list[str]:
-        """What is wrong; `found` must have all that the clients have seen, and may have more."""
+        """The violations. `found` must have everything that the clients have seen, and may have more."""
         untold = self._untold(found)
         standing = [*self.seen.made.values(), *(booked for booked in untold.values() if booked is not None)]
         rules = (
@@ -172,7 +172,7 @@ class Ledger:
                 yield f"flight {key} was said to be full, and is not"
 
     def _offered_too_late(self) -> Iterator[str]:
-        """What had no room in one epoch is offered in no later one, and neither is a longer stay."""
+        """Checks that a stay without a room in one epoch is not offered in a later one; nor is a longer stay."""
         full: dict[int, list[tuple[Stay, int]]] = {}
         for stay, epoch in self.seen.no_room:
             full.setdefault(stay.hotel, []).append((stay, epoch))

@@ -39,7 +39,7 @@ class Stay(NamedTuple):
 
 
 class Booked(NamedTuple):
-    """What a request asked to reserve, in the order in which `reserve` is asked; also what `reservation.read` tells."""
+    """The arguments of a request to reserve, in the order of `reserve`; also the result of `reservation.read`."""
 
     user: str
     hotel: int

@@ -28,7 +28,7 @@ compose_review = Operator("compose_review")
 
 
 class Composed(msgspec.Struct):
-    """Where a new review is stored, and when it was written, in milliseconds since 1970."""
+    """The key of a new review, and the time at which it was written, in milliseconds since 1970."""
 
     review_id: str
     movie_id: int

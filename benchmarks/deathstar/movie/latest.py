@@ -29,7 +29,7 @@ class Latest:
             latest[owner] = max((place, review_id), latest.get(owner, (place, review_id)))
 
     def fault_of_movie(self, movie: int, reviews: Sequence[Mapping[str, Any]], place: Place) -> str:
-        """What is wrong with the reviews of a page read at this place; empty if nothing is."""
+        """The fault in the reviews of a page read at this place; empty if there is none."""
         return self._fault_of(reviews, place, self._of_movie.get(movie))
 
     def fault_of_user(self, user: int, reviews: Sequence[Mapping[str, Any]], place: Place) -> str:

@@ -60,7 +60,7 @@ class Ledger:
         return sorted({wanted.user for wanted in self._unknown})
 
     def violations(self, found: Found) -> list[str]:
-        """What is wrong with the state found."""
+        """The violations in the state found."""
         expected, surplus = self._expected(found)
         faults = [
             *found.unread,
@@ -115,7 +115,7 @@ def _wrongly_stored(expected: Mapping[ReviewKey, Written], stored: Mapping[Revie
 def _wrongly_listed(
     expected: Mapping[ReviewKey, Written], lists: Mapping[int, list[ReviewKey]], owner: str
 ) -> list[str]:
-    """Of the lists of all users or of all movies, which is what `owner` says, those reviews that stand wrongly."""
+    """The misplaced reviews in the lists of all users or of all movies, by `owner`."""
     places: dict[ReviewKey, list[int]] = {key: [] for key in expected}
     for number, reviews in lists.items():
         for key in reviews:

@@ -17,7 +17,7 @@ from styx import Context, Operator
 HEAD: Final = 0
 """The number of the page with the latest reviews."""
 LATEST: Final = 10
-"""So many of the latest reviews are in the head always, if the list has as many."""
+"""The least number of latest reviews in the head, if the list has as many."""
 PAGE: Final = 50
 """Reviews of every page but the head."""
 
@@ -67,7 +67,7 @@ async def keep(ctx: Context, full: Page) -> None:
 @user_reviews.register
 @movie_reviews.register
 async def listed(ctx: Context) -> Page:
-    """Which reviews are on this page, and where the list goes on."""
+    """The reviews on this page, and the number of the next page."""
     page: Page = await ctx.get(Page([]))
     return page
 

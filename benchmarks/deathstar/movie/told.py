@@ -32,10 +32,10 @@ class Written(NamedTuple):
 
 
 def place_of(reply: Reply) -> Place:
-    """Where in the serial order the transaction was."""
+    """The transaction's place in the serial order."""
     return reply.epoch, reply.phase, reply.tid
 
 
 def text_mark(text: str) -> int:
-    """What stands for a text here."""
+    """A text's CRC."""
     return crc32(text.encode())

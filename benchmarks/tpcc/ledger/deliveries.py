@@ -16,7 +16,7 @@ from benchmarks.tpcc.told import Told
 
 
 class DeliveriesLedger:
-    """Of the warehouse `w_id`. `told` are the deliveries of the clients, in the serial order that they claim."""
+    """The ledger of the warehouse `w_id`. `told` are the deliveries in replies, in the serial order that they claim."""
 
     def __init__(self, w_id: int, settings: Settings, told: Told) -> None:
         self._w_id = w_id
@@ -41,7 +41,9 @@ class DeliveriesLedger:
         return least, least + self._asked.total()
 
     def violations(self, handed_over: Sequence[Mapping[int, HandedOver]], oldest: Sequence[int]) -> Iterator[str]:
-        """What is wrong with the orders delivered since the start, by district; `oldest` are those to come next."""
+        """The violations of the orders delivered since the start, by district. `oldest` are the next orders to
+        deliver.
+        """
         if not self._witnessed:
             return
         for d_id, o_id in self._twice:

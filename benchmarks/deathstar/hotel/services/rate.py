@@ -20,7 +20,7 @@ class RatePlan(msgspec.Struct):
     nightly: list[int]
 
     def price(self, in_date: date, out_date: date) -> int:
-        """Of all nights; raises `BadStay`."""
+        """The price of all nights; raises `BadStay`."""
         return sum(self.nightly[night.weekday()] for night in nights_of(in_date, out_date))
 
 
@@ -29,7 +29,7 @@ rate = Operator("rate", key_type=int, state_type=RatePlan)
 
 @rate.register
 async def price(ctx: Context, in_date: date, out_date: date) -> int:
-    """Of one room for the stay, in cents."""
+    """The price of one room for the stay, in cents."""
     plan: RatePlan | None = await ctx.get()
     if plan is None:
         raise NoRatePlan(f"hotel {ctx.key} has no rate plan")

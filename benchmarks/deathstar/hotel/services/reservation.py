@@ -36,7 +36,7 @@ async def store(ctx: Context, made: Reservation) -> None:
 
 @reservation.register
 async def read(ctx: Context) -> Reservation:
-    """What was reserved."""
+    """The reservation."""
     made: Reservation | None = await ctx.get()
     if made is None:
         raise NoSuchReservation(f"there is no reservation {ctx.key}")

@@ -32,7 +32,7 @@ search = Operator("search", key_type=tuple[int, int], partition_key=region_of)
 
 @search.register
 async def nearby(ctx: Context, place: Place, in_date: date, out_date: date) -> list[Found]:
-    """Of the hotels nearest to the place, those with a room for all of the stay; nearest first."""
+    """Among the hotels nearest to the place, those with a room for the whole stay, nearest first."""
     near: list[Near] = await ctx.call(geo, places.nearest, ctx.key, (place,))
     found = []
     for one in near:

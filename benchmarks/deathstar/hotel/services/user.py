@@ -38,7 +38,7 @@ user = Operator("user", state_type=User)
 
 
 def hashed(salt: bytes, password: str) -> bytes:
-    """What is kept of a password."""
+    """The stored hash of a password."""
     return sha256(salt + password.encode()).digest()
 
 
