@@ -1,6 +1,6 @@
 """The echo as a deployment for the driver: an own broker, an app's topics as Styx makes them, and the echo process.
 
-Nothing of it is left afterwards. It stands in for a whole cluster: the same clients send the same requests.
+Afterwards all of it is removed. It takes the place of a whole cluster: the same clients send the same requests.
 """
 
 from __future__ import annotations
