@@ -8,7 +8,9 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from styx.cli.common_options import FunctionSeconds
 from styx.cli.front_options import FrontOptions
+from styx.model.limits import FUNCTION_SECONDS_DEFAULT
 
 EXAMPLES: Final = """\
 Examples:
@@ -26,7 +28,7 @@ Exit codes:
 
 
 def _problem_of(data_dir: Path) -> str | None:
-    """Why nothing can be kept in the directory, which is made if it is missing."""
+    """Why the directory cannot keep the data, None if it can. A missing directory is made."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -55,10 +57,7 @@ def dev(
     snapshot_interval: Annotated[
         float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
     ] = 10.0,
-    function_seconds_max: Annotated[
-        float,
-        Parameter(help="How long a function may run; then it is interrupted.", env_var="STYX_FUNCTION_SECONDS_MAX"),
-    ] = 10.0,
+    function_seconds_max: FunctionSeconds = FUNCTION_SECONDS_DEFAULT,
     quiet: Annotated[bool, Parameter(negative=(), help="No line for each request.", env_var="STYX_QUIET")] = False,
     all_errors: Annotated[
         bool,
@@ -138,7 +137,7 @@ def dev(
     )
     shown = DevOptions(not quiet, all_errors, target if check else None)
     if app is not None:
-        from styx.cli.check.source_files import imported_files
+        from styx.cli.source_files import imported_files
 
         shown = shown._replace(files=imported_files())
         run_dev_server(app, options, shown)
@@ -147,7 +146,7 @@ def dev(
 
         run_version(target, options, shown, sockets)
     else:
-        from styx.cli.reload.main import run_watcher
+        from styx.cli.reload.watcher import run_watcher
 
         return run_watcher(options)
     return 0

@@ -13,24 +13,48 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from styx.cli.dev_server import say
+from styx.cli.dev_server import say, set_up_terminal
+from styx.cli.exit_codes import CommandFailed
 from styx.cli.reload.control import LINE_BYTES_MAX, VARIABLE, News, Order, line_of, news_of
-from styx.cli.reload.watching import Stamps, stamps, until_changed
+from styx.cli.serving import ServingOptions
+from styx.cli.source_files import Stamps, changed, stamps_in
+from styx.gateway.server import BACKLOG_MAX
+from styx.http.server import listen_on
+from styx.model.limits import Limits
+from styx.process.extras import lacking
 from styx.watchdog import ending
 
 RELEASE_SECONDS_MAX: Final = 30.0
-"""How long a version may take to let go, besides what a function may run for; then it is killed, and what it has
-answered is in the log.
+"""The time that a version has to release its data, besides a function's limit; then it is killed. Its answered requests
+are in the log.
 """
 END_SECONDS_MAX: Final = 60.0
-"""How long a version may take to end, besides what a function may run for; then it is killed."""
+"""The time that a version has to end, besides a function's limit; then it is killed."""
+SETTLE_MS: Final = 50
+"""Milliseconds without a change before a change is reported: an editor's save is several changes."""
+LONGEST_SETTLE_MS: Final = 400
 SIGNAL_SECONDS: Final = 1.0
-"""What has not ended by an order for so long may not hear any: it gets a signal, which its watchdog sees to."""
+"""A version that has not followed an order to end for so long gets a signal, for its watchdog to act on."""
 AGAIN_SECONDS: Final = 1.0
-"""Before a version that ended by itself is started anew."""
+"""The pause before a version that ended by itself is started again."""
+
+
+def run_watcher(options: ServingOptions) -> int:
+    """Watches and serves until the process is told to stop; raises `CommandFailed` without watchfiles."""
+    if find_spec("watchfiles") is None:
+        raise CommandFailed(lacking("styx dev --reload", "watchfiles", "reload"))
+    set_up_terminal()
+    limits = options.limits or Limits()
+    with listen_on(options.host, options.port, BACKLOG_MAX) as listening:
+
+        async def run() -> int:
+            return await Watcher(listening, limits.function_seconds_max).run()
+
+        return asyncio.run(run())
 
 
 class Version:
@@ -61,12 +85,12 @@ class Version:
         return version
 
     async def asked(self, order: Order) -> News | None:
-        """What it says to an order; None if it has ended instead."""
+        """Its answer to an order; None if it has ended."""
         self._writer.write(line_of(order))
         return await self.news()
 
     async def news(self) -> News | None:
-        """The next thing it says; None if it has ended."""
+        """Its next message; None if it has ended."""
         try:
             line = await self._reader.readline()
         except (OSError, ValueError):
@@ -74,7 +98,7 @@ class Version:
         return news_of(line) if line.endswith(b"\n") else None
 
     async def end(self, order: Order | None = None, seconds_max: float = END_SECONDS_MAX) -> int:
-        """Ends it, orderly if it takes the order in time, and gives its exit status."""
+        """Ends it, by the order if there is one, and by force after that time. Returns its exit status."""
         if order is None:
             self._process.kill()
         else:
@@ -88,13 +112,13 @@ class Version:
         return await ended
 
     def kill(self) -> None:
-        """Whoever waits for its end waits no longer."""
+        """Kills it; `end` returns then."""
         self._process.kill()
 
 
 class Watcher:
-    """`run` ends when the process is told to, and gives the exit status of the version that served; told again, it
-    waits for nothing. A function may run for `function_seconds_max`.
+    """`run` ends at SIGTERM or SIGINT, with the exit status of the version that served; a second signal kills that
+    version. A function may run for `function_seconds_max`.
     """
 
     def __init__(self, listening: socket.socket, function_seconds_max: float) -> None:
@@ -139,7 +163,7 @@ class Watcher:
     async def _work(self) -> None:
         self._spare = await Version.started(self._listening)
         while True:
-            self._before = stamps(self._directories)
+            self._before = stamps_in(self._directories)
             await self._switch()
             if self._spare is None:
                 self._spare = await Version.started(self._listening)
@@ -199,7 +223,7 @@ class Watcher:
         self._serving, self._served = following, True
 
     async def _released(self, serving: Version) -> bool:
-        """It has let go; False if it had to be killed for it, or was gone."""
+        """Whether it released data and socket; False if it was killed, or was gone."""
         try:
             news = await asyncio.wait_for(serving.asked(Order("release")), self._release_s)
         except TimeoutError:
@@ -211,7 +235,7 @@ class Watcher:
         return False
 
     async def _go_on(self) -> None:
-        """The version before serves again."""
+        """Lets the version before serve again."""
         if self._serving is None:
             return
         news = await self._serving.asked(Order("serve"))
@@ -220,9 +244,9 @@ class Watcher:
             self._serving = None
 
     def _look_at(self, directories: list[str]) -> None:
-        """What was not looked at before is taken as it is now; a change a moment ago was imported."""
+        """Adds directories to those that are watched, with their files' present stamps: these files were imported."""
         new = [each for each in directories if each not in self._directories]
-        self._before.update(stamps(new))
+        self._before.update(stamps_in(new))
         self._directories = sorted({*self._directories, *directories})
 
     def _stays(self, why: str) -> None:
@@ -235,3 +259,33 @@ def _short(path: str) -> str:
         return str(Path(path).relative_to(Path.cwd()))
     except ValueError:
         return path
+
+
+async def until_changed(directories: list[str], before: Stamps) -> list[str]:
+    """Waits until Python files in the directories differ from `before`; gives their names. watchfiles reports changes,
+    and the stamps say which files are meant.
+    """
+    from watchfiles import awatch
+
+    there = await asyncio.to_thread(lambda: [directory for directory in directories if os.path.isdir(directory)])
+    stop = asyncio.Event()
+    hearing = awatch(
+        *there,
+        watch_filter=None,
+        debounce=LONGEST_SETTLE_MS,
+        step=SETTLE_MS,
+        stop_event=stop,
+        recursive=False,
+        yield_on_timeout=True,  # the first time soon after it has begun: what changed before that is found then
+        rust_timeout=500,
+        ignore_permission_denied=True,
+    )
+    try:
+        async for _ in hearing:
+            found = changed(before, await asyncio.to_thread(stamps_in, directories))
+            if found:
+                return found
+    finally:
+        stop.set()
+        await hearing.aclose()
+    return []

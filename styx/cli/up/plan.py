@@ -1,4 +1,4 @@
-"""The plan of `styx up`: numbers, addresses, and from them each process's arguments and environment. Data only."""
+"""The plan of `styx up`: numbers, addresses, and from them each process's arguments and environment."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from styx.cli.cluster_options import DataOptions
 from styx.cli.cluster_setup import ANY_ADDRESS, SECRET_FILE_VARIABLE, SECRET_VARIABLE
+from styx.cli.common_options import ClusterNumbers, DataOptions
 from styx.cli.front_options import FrontOptions
 from styx.cli.store_options import INHERITED, words_of
 from styx.transport.address import format_address
@@ -23,13 +23,13 @@ KEPT: Final = (
     "STYX_FACTS_TOKEN",
     "STYX_PLAIN",
 )
-"""What children inherit of this command's own variables; the rest would be taken for options of theirs."""
+"""Variables of this command that its children inherit; they would take the others for options of their own."""
 LOOPBACK: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpPlan:
-    """A cluster on this machine. Times in seconds."""
+    """A cluster on this machine."""
 
     app: str
     cluster: str
@@ -40,28 +40,22 @@ class UpPlan:
     gateway_ports: list[int]
     coordinator_port: int
     facts_port: int
-    slots: int
-    snapshot_interval: float
-    silence: float
-    replication: int
-    reply_partitions: int
-    function_seconds_max: float
-    keep_log: bool
+    numbers: ClusterNumbers
     directory: Path
 
     @property
     def coordinator(self) -> str:
-        """Where workers, gateways and commands reach the coordinator."""
+        """The coordinator's address for workers, gateways and commands."""
         return format_address(LOOPBACK, self.coordinator_port)
 
     @property
     def facts_url(self) -> str:
-        """Where the coordinator tells of the cluster."""
+        """The address of the coordinator's facts."""
         return f"http://{LOOPBACK}:{self.facts_port}"
 
     @property
     def gateway_urls(self) -> list[str]:
-        """Where requests go, seen from this machine."""
+        """The gateways' addresses, for this machine."""
         host = LOOPBACK if self.host in ANY_ADDRESS else self.host
         scheme = "http" if self.front.tls_cert is None else "https"
         return [f"{scheme}://{format_address(host, port)}" for port in self.gateway_ports]
@@ -72,11 +66,7 @@ class UpPlan:
             *("coordinator", "--app-name", self.app, "--workers", str(workers), *self._data()),
             *("--host", LOOPBACK, "--port", str(self.coordinator_port)),
             *("--http-host", LOOPBACK, "--http-port", str(self.facts_port)),
-            *("--slots", str(self.slots), "--snapshot-interval", str(self.snapshot_interval)),
-            *("--silence", str(self.silence), "--replication", str(self.replication)),
-            *("--reply-partitions", str(self.reply_partitions)),
-            *("--function-seconds-max", str(self.function_seconds_max)),
-            *(["--keep-log"] if self.keep_log else []),
+            *self.numbers.words(),
             *("--cluster", self.cluster),
         ]
 
@@ -86,7 +76,7 @@ class UpPlan:
         return ["worker", "--name", name, *self._data(), *self._member(), *facts]
 
     def worker_url(self, facts_port: int) -> str:
-        """Where that worker tells of itself."""
+        """The address of that worker's facts."""
         return f"http://{LOOPBACK}:{facts_port}"
 
     def gateway_words(self, name: str, port: int) -> list[str]:
@@ -102,7 +92,7 @@ class UpPlan:
 
 
 def child_environment(secret: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What children find in their environment: the secret, and nothing that would change an option of theirs."""
+    """The environment of the children: the secret, and no variable that would change an option of theirs."""
     kept = {name: value for name, value in environment.items() if not name.startswith("STYX_") or name.startswith(KEPT)}
     kept.pop(SECRET_FILE_VARIABLE, None)
     return {**kept, SECRET_VARIABLE: secret}

@@ -1,13 +1,15 @@
 """When a dead child is started again, and what children are told."""
 
+import asyncio
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from styx.cli.cluster_options import DataOptions
+from styx.cli.common_options import ClusterNumbers, DataOptions
 from styx.cli.front_options import FrontOptions
+from styx.cli.up.child import QUICK_DEATHS_MAX, STEADY_SECONDS, Child, Restarts, how_it_ended
 from styx.cli.up.plan import UpPlan, child_environment
-from styx.cli.up.restarts import QUICK_DEATHS_MAX, STEADY_SECONDS, Restarts, how_it_ended
 
 
 def test_pauses_grow_until_it_is_given_up() -> None:
@@ -67,6 +69,21 @@ def test_environment_of_children() -> None:
     }
 
 
+def test_a_child_has_as_long_without_its_supervisor_as_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function within its limit, which the supervisor would wait for, is not cut off."""
+    given: list[dict[str, str]] = []
+
+    async def start(*_: str, env: dict[str, str], **__: object) -> NoReturn:
+        given.append(env)
+        raise OSError("not started")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
+    child = Child("one", list, {"PATH": "/bin"}, print, lambda: None, stop_s=632.0)
+    with pytest.raises(OSError, match="not started"):
+        asyncio.run(child.run())
+    assert given == [{"PATH": "/bin", "STYX_SUPERVISED": "632"}]
+
+
 def plan(host: str) -> UpPlan:
     return UpPlan(
         app="bank",
@@ -78,13 +95,15 @@ def plan(host: str) -> UpPlan:
         gateway_ports=[8080, 8081],
         coordinator_port=7,
         facts_port=8,
-        slots=4,
-        snapshot_interval=1.0,
-        silence=0.5,
-        replication=3,
-        reply_partitions=2,
-        function_seconds_max=45.0,
-        keep_log=True,
+        numbers=ClusterNumbers(
+            slots=4,
+            snapshot_interval=1.0,
+            silence=0.5,
+            replication=3,
+            reply_partitions=2,
+            function_seconds_max=45.0,
+            keep_log=True,
+        ),
         directory=Path("x"),
     )
 
@@ -99,8 +118,7 @@ def test_words_are_options_that_the_commands_have(monkeypatch: pytest.MonkeyPatc
         _, bound, _ = parser.parse_args(words, exit_on_error=False, print_error=False)
         assert bound.arguments["cluster"] == "c"
         if words[0] == "coordinator":
-            assert (bound.arguments["workers"], bound.arguments["keep_log"]) == (3, True)
-            assert bound.arguments["function_seconds_max"] == 45.0
+            assert (bound.arguments["workers"], bound.arguments["numbers"]) == (3, wanted.numbers)
             assert bound.arguments["data"] == wanted.data
         else:
             assert bound.arguments["coordinator"] == "127.0.0.1:7"
