@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import Metric
 
-from styx.client.kafka.counters import RequestCounters
-from styx.client.kafka.requester import Requester
+from styx.client.kafka.requester import RequestCounters, Requester
 from styx.metrics import families
 from styx.metrics.exposition import counter, counters, gauge, histogram
 

@@ -83,7 +83,7 @@ async def test_requests_gather_in_the_pause_between_two_exchanges(
     loop = asyncio.get_running_loop()
     now_s = loop.time()
     monkeypatch.setattr(loop, "time", lambda: now_s)
-    sender.pacing.replied_after(4.0)
+    sender.producer.pacing.replied_after(4.0)
     for name in b"a", b"b", b"c":
         sender.send(waiter(name))
         await turns()
