@@ -57,7 +57,7 @@ async def test_many_fetches_give_every_record_once(
     appender: Appender, reader: KafkaReader, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("styx.kafka.reader.FETCH_BYTES_MAX", 2000)
-    monkeypatch.setattr("styx.kafka.producer.BATCH_BYTES_MAX", 700)
+    monkeypatch.setattr(appender._producer, "_batch_bytes_max", 700)
     for partition in (0, 1):
         await appender.append(topics.replies, partition, records(range(1000)))
     assert numbers(await read_all(reader, Stream.REPLIES, 0, 3)) == list(range(3, 1000))

@@ -17,6 +17,12 @@ from styx.kafka.producer import Add, Lane, Producer
 from styx.kafka.session import KafkaSession
 from styx.kafka.transaction import initialize
 
+BATCH_BYTES_MAX: Final = 512 * 1024
+"""One batch, unless a single request is larger: half of a broker's default limit."""
+EXCHANGE_BYTES_MAX: Final = 1024 * 1024
+"""An exchange with so many bytes takes no further batch. A load has up to 2 MiB under way, and each exchange waits for
+the one before.
+"""
 AWAY_SECONDS: Final = 2.0
 """How long Kafka may be silent before new requests are refused."""
 PROBE_SECONDS: Final = 1.0
@@ -76,6 +82,8 @@ class RequestSender:
             refused=self._refused,
             failed=failed,
             repeated="requests are sent again",
+            batch_bytes_max=BATCH_BYTES_MAX,
+            exchange_bytes_max=EXCHANGE_BYTES_MAX,
         )
         self._lanes: dict[int, Lane[Requests]] = {}
         self._away_since_s: float | None = None

@@ -100,7 +100,7 @@ async def test_requests_gather_in_the_pause_between_two_exchanges(
 async def test_a_full_exchange_leaves_slots_for_the_next_one(
     session: FakeSession, sender: RequestSender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(producer_module, "EXCHANGE_BYTES_MAX", 1)
+    monkeypatch.setattr(sender.producer, "_exchange_bytes_max", 1)
     for name, slot in (b"a", 0), (b"b", 1), (b"c", 2):
         sender.send(waiter(name, slot))
     await turns()
