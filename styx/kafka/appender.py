@@ -22,6 +22,10 @@ from styx.log.base import LogClosed, LogOverloaded
 
 QUEUED_BYTES_MAX: Final = 4096 * 1024 * 1024
 """Appended but not yet acknowledged; `append` beyond it raises. Workers hold back their input long before."""
+BATCH_BYTES_MAX: Final = 256 * 1024
+"""One batch, unless a single record is larger."""
+EXCHANGE_BYTES_MAX: Final = 512 * 1024
+"""An exchange with so many bytes takes no further batch, so that a worker's event loop builds one in milliseconds."""
 APPEND_SECONDS_MAX: Final = 300.0
 """How long a partition may make no progress, Kafka being away say, before the appender gives up."""
 COMMIT_SECONDS: Final = 30.0
@@ -62,6 +66,8 @@ class Appender:
             refused=self._refused,
             failed=self._fail,
             repeated="appends are repeated",
+            batch_bytes_max=BATCH_BYTES_MAX,
+            exchange_bytes_max=EXCHANGE_BYTES_MAX,
         )
         self._lanes: dict[tuple[str, int], Lane[Appends]] = {}
         self._idle = asyncio.Event()

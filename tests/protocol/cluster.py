@@ -30,7 +30,7 @@ from styx.coordinator.events import (
 from styx.coordinator.events import Effect as CoordinatorEffect
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, Objects
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.messages import Request
 from styx.model.app import App
 from styx.model.context import Context

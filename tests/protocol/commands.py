@@ -43,7 +43,7 @@ from typing import Any
 
 from proof.spinning import as_replied
 from styx.coordinator.events import DeployWanted, SnapshotWanted, StopWanted, Tick, WorkersWanted
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.messages import Request
 from styx.model.bulk_load import encode_pair, load_arguments
 from styx.model.function_spec import LOAD_FUNCTION

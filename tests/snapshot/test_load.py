@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, encode_reply
 from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest, SlotPart

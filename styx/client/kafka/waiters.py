@@ -1,7 +1,7 @@
-"""Requests under way in one requester: who waits for which reply, how many wait, and when each timeout ends.
+"""Requests under way in one requester: the waiter of each reply, limits, and timeouts.
 
-Bounded in number and bytes. A timeout ends the waiting, not the transaction. A request whose waiter has gone is
-forgotten: unlike an embedded engine, Kafka may never answer it.
+Their number and bytes are bounded. A timeout ends the waiting, not the transaction. A request without a waiting caller
+is forgotten: unlike an embedded engine, Kafka may never answer it.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from styx.values.codec import decode_plain
 IN_FLIGHT_BYTES_MAX: Final = 256 * 1024 * 1024
 """Encoded requests under way at once; one is always let in."""
 TIMEOUT_RESOLUTION_SECONDS: Final = 0.01
-"""A timeout may be noticed so much late; looking more often would cost more than it gives."""
+"""The largest delay of a timeout; looking more often would cost more than it gives."""
 SWEEP_SECONDS_MAX: Final = 0.5
-"""How long a request that its caller has cancelled may still count as under way."""
+"""How long a cancelled request may still count as under way."""
 
 _make_reply: Final[Callable[[tuple[Any, ...]], Reply]] = partial(tuple.__new__, Reply)
 
 
 class Receiver(Protocol):
-    """Where a reply goes: an `asyncio.Future`, or what takes it in the very turn of the event loop in which it comes.
+    """Takes the reply to a request: an `asyncio.Future`, or an object that acts in the turn in which the reply comes.
 
-    None of these may raise.
+    No method may raise.
     """
 
     def done(self) -> bool:
-        """Whether nobody waits any more."""
+        """Whether the caller no longer waits."""
 
     def set_result(self, result: Any, /) -> object:
         """Takes the reply; not called if `done`."""
 
     def set_exception(self, exception: BaseException, /) -> object:
-        """Takes it that there is no reply; not called if `done`."""
+        """Takes the reason for the lack of a reply; not called if `done`."""
 
 
 class Waiter(msgspec.Struct, eq=False):
     """One request: `receiver` gets the `Reply`, or with `raw` the `ReplyRecord`. `payload` is the encoded request.
 
-    `key` is its id, as replies carry it. `repeatable`: it has an idempotency key, so sending it twice runs it once.
-    `misrouted_tid`: the TID under which another slot has sent it back, 0 for none.
+    `key` is its id, as in replies. A `repeatable` request has an idempotency key, and may be sent twice.
+    `misrouted_tid` is the TID under which another slot has sent it back, 0 for none.
     """
 
-    # A Struct because it is made for every request: that takes a third of the time.
+    # A Struct, since each request makes one: that takes a third of the time.
     key: bytes
     slot: int
     payload: bytes
@@ -66,7 +66,7 @@ class Waiter(msgspec.Struct, eq=False):
 class Waiters:
     """All requests of a requester that wait for their reply, by request id; times are the loop's.
 
-    `late` makes the error of those that waited in vain.
+    `late` makes the error of a timeout.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, count_max: int, late: Callable[[], Exception]) -> None:
@@ -79,7 +79,7 @@ class Waiters:
         self._timer_at_s = math.inf
 
     def add(self, waiter: Waiter) -> None:
-        """From now on its reply is waited for. Raises `RequestRejected` (`bad_request`, `overloaded`)."""
+        """Begins to wait for a reply. Raises `RequestRejected` (`bad_request`, `overloaded`)."""
         by_id, key = self.by_id, waiter.key
         if key in by_id:
             raise RequestRejected("bad_request", f"request id {key.decode()!r} is under way already")
@@ -92,7 +92,7 @@ class Waiters:
             self._arm(min(waiter.deadline_s, waiter.since_s + SWEEP_SECONDS_MAX))
 
     def answer(self, waiter: Waiter, reply: ReplyRecord) -> None:
-        """Gives it its reply, unless it is cancelled or late."""
+        """Gives a waiter its reply, unless it is cancelled or late."""
         del self.by_id[waiter.key]
         self._bytes -= len(waiter.payload)
         receiver = waiter.receiver
@@ -115,7 +115,7 @@ class Waiters:
             receiver.set_result(public)
 
     def end(self, error: Callable[[], Exception]) -> None:
-        """Nobody will be answered any more; the exception is made for each waiter anew."""
+        """Fails all waiters, each with a new exception."""
         if self._timer is not None:
             self._timer.cancel()
         waiting, self.by_id = self.by_id, {}
@@ -146,7 +146,7 @@ class Waiters:
 
 
 def fail(receiver: Receiver, error: Exception) -> None:
-    """Ends the waiting of one that may be done already, or of a future that nobody may ever look at."""
+    """Ends the waiting with an error, unless it has ended."""
     if not receiver.done():
         receiver.set_exception(error)
         if isinstance(receiver, asyncio.Future):

@@ -18,8 +18,7 @@ from typing import Final
 
 from prometheus_client.core import Metric
 
-from styx.client.kafka.counters import RequestCounters
-from styx.client.kafka.requester import Requester
+from styx.client.kafka.requester import RequestCounters, Requester
 from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import GATEWAY, Code, Deployment, Serve, gateway_hears
 from styx.deployment.package import unpack

@@ -10,7 +10,7 @@ import pytest
 
 from styx.cluster.worker.loading import LoadedGeneration, load
 from styx.kafka.reader import KafkaReader
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import decode_reply
 from styx.protocol.manifest import Manifest, SlotManifest
