@@ -14,8 +14,7 @@ from typing import Any
 
 from styx.cli.serving import run_loop
 from styx.cli.supervised import end_with_supervisor
-from styx.process.allocator import return_large_blocks
-from styx.process.garbage import tune_collector
+from styx.process.memory import return_large_blocks, tune_collector
 from styx.reports.log_setup import set_up_logging
 from styx.watchdog import held_interpreter
 from styx.watchdog.ending import notice

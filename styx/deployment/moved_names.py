@@ -14,8 +14,8 @@ _ROOMS: Final = {
         "app bulk_load context entity_handle entity_read execution function_log function_spec limits operator "
         "partitioning placement signature user_frames waiting"
     ),
-    "styx.values": "codec custom_types declared_types reading round_trip sets settled_types steady_text",
-    "styx.process": "allocator extras fsync garbage ports runtime",
+    "styx.values": "codec custom_types declared_types reading round_trip settled_types steady_text",
+    "styx.process": "extras fsync ports runtime",
     "styx.embedded_engine": "data_directory",
 }
 """What release 0.1.0 had directly in `styx`, by the folder that it is in now."""
@@ -28,7 +28,9 @@ _OTHERWISE: Final = {
     "styx.native.compiled": "transaction_limits",
     "styx.native.form": "compiled",
     "styx.native.interpreted": "plain_stores",
+    "styx.process.memory": "allocator garbage",
     "styx.protocol.frames": "call_spec",
+    "styx.values.custom_types": "sets",
 }
 """What it had there under other names: modules that were renamed, or are parts of another one now, by that one."""
 MOVED: Final = {

@@ -18,10 +18,9 @@ from typing import Any
 import cloudpickle
 
 from styx.deployment.classes import set_attributes
-from styx.deployment.declaration import Declaration, declare
 from styx.deployment.moved_names import present_name, with_moved
 from styx.deployment.package_format import PackageRefused
-from styx.deployment.rebuilding import LateDecoder
+from styx.deployment.rebuilding import Declaration, LateDecoder, declare
 from styx.deployment.user_code import is_user_code
 from styx.model.app import App
 from styx.model.operator import Operator

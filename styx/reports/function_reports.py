@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from styx.errors import describe
 from styx.model.user_frames import Frame, UserFrames
-from styx.reports.allowance import Allowance
 from styx.reports.mistakes import Mistake, Mistakes, Place, key_text, now, places, printable
 from styx.worker.events import RunExternal
 from styx.worker.notes import CAPTURES_MAX, AbortNote, LineNote, Notes
@@ -186,3 +185,32 @@ def _tell_line(note: LineNote) -> None:
     if line.fields:
         fields["fields"] = line.fields
     _functions_log.log(line.level, "%s", " ".join(words), extra={FIELDS: fields})
+
+
+class Allowance:
+    """Lets `per_second` lines pass in each second, so that a flood of lines fills no disk. `left_out` counts the others
+    since `take_left_out`.
+    """
+
+    def __init__(self, per_second: int, clock: Callable[[], float] = monotonic) -> None:
+        self.left_out = 0
+        self._per_second = per_second
+        self._clock = clock
+        self._began_s = -1.0
+        self._passed = 0
+
+    def passes(self) -> bool:
+        """Counts one more line; returns whether it is within the limit."""
+        now_s = self._clock()
+        if self._began_s < 0 or now_s - self._began_s >= 1:
+            self._began_s, self._passed = now_s, 0
+        if self._passed >= self._per_second:
+            self.left_out += 1
+            return False
+        self._passed += 1
+        return True
+
+    def take_left_out(self) -> int:
+        """The number of lines that did not pass since the last call of this."""
+        left_out, self.left_out = self.left_out, 0
+        return left_out

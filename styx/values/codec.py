@@ -17,11 +17,10 @@ import msgspec
 from msgspec import inspect
 
 from styx.errors import UnsupportedValue
-from styx.values.custom_types import dec_hook, enc_hook
+from styx.values.custom_types import dec_hook, enc_hook, holds_set, in_order
 from styx.values.declared_types import nodes_of, type_text
 from styx.values.reading import Reading
 from styx.values.round_trip import Misfit, equality_tells, lost, open_places, place_of
-from styx.values.sets import holds_set, in_order
 from styx.values.settled_types import settled
 from styx.values.steady_text import steady_text
 

@@ -23,7 +23,6 @@ from styx.model.limits import END_SECONDS, alive_seconds_max, end_seconds_max
 from styx.model.user_frames import UserFrames
 from styx.values.codec import shown
 from styx.watchdog import ending, held_interpreter
-from styx.watchdog.held_loop import HeldLoop
 from styx.watchdog.interruption import Interruption
 from styx.watchdog.watched import Watched, WatchedCheck
 from styx.worker.invocation import Invocation
@@ -319,3 +318,31 @@ def _debugged(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+class HeldLoop:
+    """Checks from another thread whether an event loop turns: code outside of passes can hold it up, too.
+
+    Such code is the finalizer of an asynchronous generator that a function left, or a task that a function began. It
+    can be named, but not interrupted. `call_soon` has the loop call something, from any thread.
+    """
+
+    def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
+        self._call_soon = call_soon
+        self._asked = False
+        self._seconds = 0.0
+
+    def look(self, passed_s: float, within_pass: bool) -> float:
+        """For how many seconds it has not turned, those of passes left out; `passed_s` since the last look."""
+        if not self._asked:
+            self._asked, self._seconds = True, 0.0
+            try:
+                self._call_soon(self._answer)
+            except RuntimeError:
+                self._asked = False  # the loop is closed
+            return 0.0
+        self._seconds = 0.0 if within_pass else self._seconds + passed_s
+        return self._seconds
+
+    def _answer(self) -> None:
+        self._asked = False
