@@ -405,7 +405,7 @@ class Context(msgspec.Struct, eq=False):
 
     @property
     def log(self) -> FunctionLog:
-        """`ctx.log("paid", amount=5)`: a line, written once the transaction ends; a run that does not count writes none."""
+        """`ctx.log("paid", amount=5)`: a line that is written when the transaction ends, if this run of it counts."""
         if self._left < 0:
             self._refuse()
         return FunctionLog(self)

@@ -141,7 +141,7 @@ class KeySpace:
     of what `partition_key` makes of them.
     """
 
-    __slots__ = ("_check", "_hash", "_integers", "_n_partitions", "_parts", "operator", "partition_key")
+    __slots__ = ("_check", "_hash", "_n_partitions", "_parts", "_scalar", "operator", "partition_key")
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class KeySpace:
     ) -> None:
         self.operator = operator
         self._check = key_type.check
-        self._integers = key_type.scalar is int
+        self._scalar = key_type.scalar
         self._parts = key_type.parts
         self._n_partitions = n_partitions or 0
         self.partition_key = partition_key
@@ -160,10 +160,15 @@ class KeySpace:
 
     def check(self, key: Any) -> Any:
         """`key` as the engine holds it; raises `BadKey` for an invalid one."""
-        if self._integers and type(key) is int:
-            number: int = key
-            if -_SMALL < number < _SMALL:
-                return key
+        if type(key) is self._scalar:
+            if type(key) is str:
+                text: str = key
+                if len(text) <= SHORT_TEXT_CHARS and text.isascii():
+                    return key
+            else:
+                number: int = key
+                if -_SMALL < number < _SMALL:
+                    return key
         elif type(key) is tuple and self._is_small(key):
             return key
         check = self._check
