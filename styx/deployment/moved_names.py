@@ -18,7 +18,7 @@ _ROOMS: Final = {
     "styx.process": "extras fsync ports runtime",
     "styx.embedded_engine": "data_directory",
 }
-"""What release 0.1.0 had directly in `styx`, by the folder that it is in now."""
+"""Modules that release 0.1.0 had directly in `styx`, by their present folder."""
 _OTHERWISE: Final = {
     "styx.model.execution": "own_generators",
     "styx.model.function_spec": "made_call",
@@ -32,7 +32,7 @@ _OTHERWISE: Final = {
     "styx.protocol.frames": "call_spec",
     "styx.values.custom_types": "sets",
 }
-"""What it had there under other names: modules that were renamed, or are parts of another one now, by that one."""
+"""Modules that it had there under other names, by the module that they are now, or are a part of."""
 MOVED: Final = {
     **{f"styx.{name}": f"{room}.{name}" for room, names in _ROOMS.items() for name in names.split()},
     **{f"styx.{name}": module for module, names in _OTHERWISE.items() for name in names.split()},

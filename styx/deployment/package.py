@@ -40,7 +40,7 @@ DEPTH_MAX: Final = 10_000
 PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
 _STACK_BYTES: Final = 64 * MIB
 _packing: Final = threading.Lock()
-"""What is packed by value is said to cloudpickle for the whole process."""
+"""Held while an app is packed: cloudpickle's list of modules to pack by value is the whole process's."""
 
 
 class AppCode(NamedTuple):
@@ -80,7 +80,7 @@ def pack_code(app: App) -> AppCode:
 
 
 def unpack_code(payload: bytes) -> App:
-    """The app in what `pack_code` gave, as `unpack`; whoever calls this trusts the bytes. Raises `PackageRefused`."""
+    """As `unpack`, for the payload that `pack_code` made; the caller trusts the bytes. Raises `PackageRefused`."""
     return AppUnpickler(payload).unpickled()
 
 

@@ -76,7 +76,7 @@ def reduce_meta(meta: msgspec.Meta) -> Reduced:
 
 
 def make_of_options(make: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """What is made of options alone."""
+    """An object that is made of options alone."""
     return make(**options)
 
 
@@ -97,7 +97,7 @@ class Declaration(NamedTuple):
 
 
 def declaration(operator: Operator) -> Declaration:
-    """What `operator` was declared with."""
+    """The declaration of `operator`."""
     key_type = operator.key_type
     return Declaration(
         operator.name,
@@ -111,7 +111,7 @@ def declaration(operator: Operator) -> Declaration:
 
 
 def declare(operator: Operator, declared: Declaration) -> None:
-    """Makes an empty operator what `declared` says, with every check; raises `ConfigurationError`."""
+    """Declares an empty operator as `declared` says, with every check; raises `ConfigurationError`."""
     Operator.__init__(
         operator,
         declared.name,

@@ -80,7 +80,7 @@ class AppUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"unknown reference {pid!r}")
 
     def find_class(self, module: str, name: str, /) -> Any:
-        """What is installed under a name; raises `UnpicklingError` for the app's own, which only this process has."""
+        """The installed object of a name; raises `UnpicklingError` for the app's own, which only this process has."""
         module = present_name(module)
         self.named_modules.add(module)
         loaded = sys.modules.get(module)
@@ -98,7 +98,7 @@ class AppUnpickler(pickle.Unpickler):
         return module
 
     def _make_importable(self, shipped: dict[str, types.ModuleType]) -> None:
-        """Lets the app's functions import its modules when they run; nobody else finds them."""
+        """Lets the app's functions import its modules when they run; no other code finds them."""
         for name, module in shipped.items():
             parent, _, child = name.rpartition(".")
             if parent in shipped:

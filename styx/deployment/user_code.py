@@ -26,7 +26,7 @@ _STANDARD_LIBRARY: Final = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
 )
 _OWN: Final = frozenset({"styx", "cloudpickle"})
-"""What every process that unpacks has: packages are made of both, and the header names their versions."""
+"""Modules that every process that unpacks has: packages are made of both, and the header names their versions."""
 
 
 def user_modules() -> dict[str, ModuleType]:
@@ -39,7 +39,7 @@ def user_modules() -> dict[str, ModuleType]:
 
 
 def is_user_code(module: ModuleType) -> bool:
-    """Whether a package must contain `module`, because nobody else has it."""
+    """Whether a package must contain `module`, because no other process has it."""
     name = module.__name__
     if name == "__main__":
         return True
@@ -49,7 +49,7 @@ def is_user_code(module: ModuleType) -> bool:
 
 
 def finds_user_code(name: str) -> bool:
-    """Whether importing `name`, which nobody did yet, would find the app's own code; it is not executed."""
+    """Whether an import of `name`, which is not loaded yet, would find the app's own code; nothing is executed."""
     path: Iterable[str] | None = None
     spec: ModuleSpec | None = None
     prefix = ""
@@ -118,7 +118,7 @@ def _is_installed(name: str, place: str) -> bool:
     if any(part in _INSTALLED for part in parts) or place.startswith(_STANDARD_LIBRARY):
         return True
     if not os.path.isabs(place) or place.endswith(">"):
-        return True  # frozen, or nobody knows where from
+        return True  # frozen, or of unknown origin
     # The directory on sys.path that the module was found from: `pip install --target` puts its records beside it.
     depth = name.count(".") + (1 if parts[-1] in ("__init__.py", "__init__.pyc") else 0)
     root = os.sep.join(parts[: -1 - depth])

@@ -133,7 +133,7 @@ class Context(msgspec.Struct, eq=False):
     called so far, this one's calls included, as far as the executor knows (large arguments and results as several);
     `_left` the operations on state that remain,
     `CLOSED` once the function has ended. `_begun` is the last coroutine that a method gave, and `_open` are
-    those before it that had not ended when the next one began: whoever awaits them in turn needs no list.
+    those before it that had not ended when the next one began: a function that awaits them in turn needs no list.
 
     A Struct, because one is made for every call: its fields from `_chain_id` on are the executor's
     (`styx.worker.invocation`), so that none has to be set after it is made.
@@ -325,7 +325,7 @@ class Context(msgspec.Struct, eq=False):
                 raise self._too_large(f"params of {function.operator}.{function.name}", data)
             called = self._called + 1 + calls_more(data, limits)
             if called > limits.invocations_max:
-                # Last: while branches run at once nobody knows the sum, and a call that is refused anyway is not in it.
+                # Last: while branches run at once the sum is unknown, and a call that is refused anyway is not in it.
                 raise call_limit_error(limits, data)
         except BaseException as error:  # noqa: BLE001 - a key's and an argument's own code can run here
             raise self._doomed(error) from None

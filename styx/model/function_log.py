@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LINES_MAX: Final = 1_000
 """Lines of one transaction on one slot; further ones are counted."""
 LINES_BYTES_MAX: Final = 64 * 1024
-"""The same, in characters of messages and fields together."""
+"""Characters of these lines, messages and fields together."""
 MESSAGE_CHARS_MAX: Final = 4_096
 """One message, or one field's value; what is longer is cut."""
 

@@ -99,12 +99,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 # its limits is never taken for a dead worker, and a function that is stuck in C code counts as one after a known time.
 
 REPLAY_PATIENCE: Final = 3
-"""How many times longer a function may run in the replay of what may not have been decided before: it may have ended in
-time when it ran first, on a machine that was less busy. No reply stands, so either outcome is right.
+"""How many times longer a function may run in the replay of an epoch that may not have been decided before: it may have
+ended in time when it ran first, on a machine that was less busy. No reply stands, so either outcome is right.
 """
 CLOSED_PATIENCE: Final = 30
-"""The same in the replay of what is known to have been decided: then the function did end, or its end is recorded, and
-no other outcome is right. If it does not end now, the engine fails.
+"""The same factor in the replay of an epoch that is known to have been decided. There the function did end, or its end
+is recorded, and no other outcome is right. If it does not end now, the engine fails.
 """
 STUCK_SECONDS_MAX: Final = 300.0
 """A function over its limit is in C code, which nothing can interrupt; its worker counts as alive so much longer."""

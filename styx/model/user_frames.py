@@ -37,7 +37,7 @@ _OF_PYTHON: Final = (f"{sys.prefix}/lib", f"{sys.prefix}/bin/")
 """Libraries, and the scripts that start commands such as `styx`."""
 _RAISE: Final = opmap["RAISE_VARARGS"]
 _traceback_of: Final[Callable[[BaseException], TracebackType | None]] = BaseException.__dict__["__traceback__"].__get__
-"""Whatever a class of the app's makes of the attribute."""
+"""Python's own attribute, whatever a class of the app's defines under the name."""
 _cause_of: Final[Callable[[BaseException], BaseException | None]] = BaseException.__dict__["__cause__"].__get__
 _context_of: Final[Callable[[BaseException], BaseException | None]] = BaseException.__dict__["__context__"].__get__
 _is_context_hidden: Final[Callable[[BaseException], bool]] = BaseException.__dict__["__suppress_context__"].__get__

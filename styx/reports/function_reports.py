@@ -20,7 +20,7 @@ from styx.worker.notes import CAPTURES_MAX, AbortNote, LineNote, Notes
 SHOWN_PER_SECOND_MAX: Final = 10
 """Mistakes that are logged; further ones are counted, and kept as far as their frames were looked at."""
 REFILL_SECONDS: Final = 1.0
-"""Between two times when exceptions are looked at again (`styx.worker.notes.CAPTURES_MAX`)."""
+"""The interval at which the allowance of exceptions to look at is refilled (`styx.worker.notes.CAPTURES_MAX`)."""
 FIELDS: Final = "styx"
 """The attribute of log records that holds what they are about."""
 
@@ -41,7 +41,7 @@ class FunctionReports:
         self._summary_due = False
 
     def show_all(self) -> None:
-        """Somebody looks on: all of which the frames are looked at are logged."""
+        """Logs every mistake whose frames are looked at: a person is watching."""
         self._allowance = Allowance(CAPTURES_MAX)
 
     def take(self) -> None:

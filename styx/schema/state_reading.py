@@ -27,7 +27,7 @@ _AT: Final = " - at `$"
 class Misfit(Exception):
     """A stored value cannot be used; its text says why, and begins with the path to the part that is to blame.
 
-    Made of a text, or of what the codec raised and what to say behind it: most of a million texts nobody reads.
+    Made of a text, or of the codec's error and the words behind it: the text is made only if it is read.
     """
 
     def __str__(self) -> str:
@@ -36,8 +36,8 @@ class Misfit(Exception):
 
 
 class Reading:
-    """What became of one value. `data` is what the new code stores in its place, None if it stays; `dropped` is the
-    path to a part of it that the new type does not have.
+    """The reading of one value. `data` is what the new code stores in its place, None if it stays. `dropped` is the
+    path to a part that the new type does not have.
     """
 
     __slots__ = ("data", "dropped")
@@ -65,7 +65,7 @@ class StateReader:
         return self._typed is not None
 
     def read(self, data: bytes) -> Reading:
-        """What the new code makes of a stored value; raises `Misfit` if it can do nothing with it."""
+        """Reads a stored value with the new code; raises `Misfit` if the code cannot use it."""
         typed = self._typed
         try:
             if typed is None:
@@ -125,7 +125,7 @@ def entity_name(operator: str, key: Any) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """What msgspec says, as it reads behind an entity's name: `.address: missing required field 'zip'`."""
+    """The error's text in the form that follows an entity's name: `.address: missing required field 'zip'`."""
     kind, message = describe(error)
     message, _, path = message.partition(_AT)
     message = message.replace("`", "'").removeprefix("Object ")
@@ -139,7 +139,7 @@ def reason_of(error: BaseException) -> str:
 
 _TYPES_KEPT_MAX: Final = 1_024
 _LOSSY: Final = (dict, list, int)
-"""What a type may lose a part of."""
+"""Classes of values of which a type may lose a part."""
 
 
 def dropped_part(plain: Any, typed: Any, path: str = "") -> str:
@@ -203,7 +203,7 @@ def _of_list(plain: list[Any], typed: Any, path: str) -> str:
 
 @lru_cache(_TYPES_KEPT_MAX)
 def _fields(kind: Any) -> dict[str, str] | None:
-    """Attributes by the name that they are encoded with, its tag's included; None if nobody knows."""
+    """Attributes by the name that they are encoded with, the tag's included; None if that is not known."""
     if issubclass(kind, msgspec.Struct):
         config = kind.__struct_config__
         tag = {} if config.tag_field is None else {config.tag_field: ""}

@@ -63,7 +63,7 @@ _decoder = msgspec.msgpack.Decoder(ext_hook=ext_hook)
 _encoder = msgspec.msgpack.Encoder(enc_hook=enc_hook)
 _parts_of: Final = msgspec.structs.astuple
 _UNENCODABLE: Final = (TypeError, ValueError, OverflowError, RecursionError)
-"""What msgspec raises for what it cannot encode."""
+"""The errors of msgspec for values that it cannot encode."""
 
 
 def is_scalar(value: Any) -> bool:

@@ -25,7 +25,7 @@ import msgspec
 from styx.values.reading import Reading
 
 ERRORS_TOLD_MAX: Final = 10
-"""Of what does not fit a model, so many places are named."""
+"""Places that an error names of a value that does not fit a model."""
 _STR_TYPES: Final = (
     PurePath,
     ipaddress.IPv4Address,
@@ -56,7 +56,7 @@ def json_schema(model: Any, **options: Any) -> dict[str, Any]:
 
 
 def enc_hook(value: Any) -> Any:
-    """What msgspec encodes in place of a value that it does not know; raises `TypeError`."""
+    """The form that msgspec encodes in place of a value that it does not know; raises `TypeError`."""
     kind = type(value)
     if is_model(kind):
         return _plain(value.model_dump(mode="python", by_alias=True, round_trip=True, warnings=False))
@@ -67,7 +67,7 @@ def enc_hook(value: Any) -> Any:
 
 
 def dec_hook(kind: Any, data: Any) -> Any:
-    """What msgspec has decoded, made an object of a type that it does not know; raises `ValueError` for what does not
+    """An object of a type that msgspec does not know, made of decoded `data`; raises `ValueError` for data that do not
     fit.
     """
     if kind is object:

@@ -28,15 +28,15 @@ from styx.watchdog.watched import Watched, WatchedCheck
 from styx.worker.invocation import Invocation
 
 TURN_SECONDS: Final = 0.25
-"""Between two looks, unless functions may run for a few of these only."""
+"""The interval of looks, unless functions may run for only a few of these."""
 NAMED_SECONDS: Final = 1.0
-"""What runs for longer is named; again after twice as long each time."""
+"""A function that runs for longer is named; again after twice as long each time."""
 NAMED_AGAIN_SECONDS_MAX: Final = 60.0
-"""At least so often."""
+"""The longest interval between two of these."""
 HELD_UP_SECONDS: Final = 2.0
 """Without a turn of the watchdog's own thread, afterwards that is told; or of the event loop outside of passes."""
 LOOP_END_SECONDS: Final = 10.0
-"""What holds up the event loop outside of passes is waited for so long when the process was told to end."""
+"""A process that was told to end waits so long for code that holds up the event loop outside of passes."""
 INSIST_SECONDS: Final = 1.0
 """A function that goes on for so long behind its interruption, whatever it caught, is ended in earnest."""
 DEBUGGERS: Final = frozenset({"bdb", "pdb", "pydevd", "debugpy", "_pydevd_bundle"})
@@ -85,12 +85,12 @@ class Watchdog:
 
     @property
     def seconds_max(self) -> float:
-        """What the core runs with now: recorded epochs run within the limits that they were recorded with."""
+        """The core's present limit: recorded epochs run within the limits that they were recorded with."""
         return self._watched.limits.function_seconds_max
 
     @property
     def turn_s(self) -> float:
-        """Between two looks."""
+        """The interval of looks, in seconds."""
         return min(TURN_SECONDS, self.seconds_max / 4)
 
     def start(self, call_soon: Callable[[Callable[[], None]], object] | None = None) -> None:
