@@ -32,11 +32,12 @@ from styx.coordinator.control_events import (
 )
 from styx.coordinator.control_plane import ControlPlane
 from styx.coordinator.events import Started
-from styx.deployment import recorded_runtime, versions
+from styx.deployment import versions
 from styx.errors import ConfigurationError, EngineFailed
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Connections, Objects
 from styx.log.base import LogReader
+from styx.process.runtime import read_runtime, write_runtime
 from styx.snapshot.manifest import read_beginning
 from styx.store.base import StoreReader
 
@@ -60,7 +61,7 @@ def read_control_beginning(store: StoreReader, log: LogReader) -> ControlBeginni
         started.app_version = versions.newest_that_ran(store)
     package = versions.load_version(store, started.app_version) if started.app_version else None
     stored_epoch = max((manifest.epoch for manifest in started.manifests[:1]), default=-1)
-    runtime = recorded_runtime.read_runtime(store) if generations.last_epoch > stored_epoch else ""
+    runtime = read_runtime(store) if generations.last_epoch > stored_epoch else ""
     return ControlBeginning(started, damaged, package, runtime)
 
 
@@ -126,7 +127,7 @@ class ControlHost:
         store = self._objects.store
         self._objects.submit(
             "storing what the workers run on",
-            lambda: recorded_runtime.write_runtime(store, effect.runtime),
+            lambda: write_runtime(store, effect.runtime),
             lambda _: self._give(RuntimeStored()),
             lambda error: self._give(RuntimeStored(f"the store does not take what the workers run on: {error}")),
         )

@@ -15,7 +15,7 @@ import msgspec
 from styx.errors import EngineFailed
 from styx.log.base import LogReader, LogTruncated, Stream
 from styx.protocol.manifest import Manifest
-from styx.schema.conversion import converted
+from styx.schema.state_reading import converted
 from styx.sequencer.epoch_record import (
     EPOCHS_PARTITION,
     EpochPlan,

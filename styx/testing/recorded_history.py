@@ -38,7 +38,7 @@ class HistoryReleased(StyxError):
 
 
 def read_history(log: Log, n_slots: int) -> RecordedHistory:
-    """What is durable in the log of an engine with `n_slots`.
+    """The durable history in the log of an engine with `n_slots`.
 
     Raises `HistoryReleased` unless the log is there from its first record on, and what reading raises.
     """

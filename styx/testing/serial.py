@@ -1,4 +1,4 @@
-"""The serial reference: the slow, obvious executor that says what every transaction must do.
+"""The serial reference: the slow, obvious executor that gives the right outcome of every transaction.
 
 One dictionary, one transaction at a time, one function at a time, in the public order inside a transaction. It shares
 with the engine the programming model and the texts of `styx.model.execution`, but no code that runs transactions: it
@@ -44,7 +44,7 @@ Entity = tuple[str, Key]
 State = dict[Entity, bytes]
 """Every entity that exists, with its encoded state."""
 ExternalResult = bytes | tuple[str, str]
-"""What an outside function gave: its encoded result, or the (type, message) of its exception."""
+"""The outcome of an outside function: its encoded result, or the (type, message) of its exception."""
 
 _UNWRITTEN: Final = object()
 _NO_EXTERNALS: Mapping[bytes, ExternalResult] = {}
@@ -296,7 +296,7 @@ class _Transaction(Environment):
         return data
 
     def _serve(self, running: _Running, waits_for: Any) -> bytes | None:
-        """What to resume with at once, or None after starting the function that is waited for."""
+        """The value to resume with at once, or None after starting the function that is waited for."""
         context = running.context
         if context._doom is not None:
             raise _Ended(aborted(context._doom))

@@ -46,7 +46,7 @@ class Reading:
         raise error if value is None else value
 
     def close(self) -> None:
-        """As a coroutine's: nobody is to await it."""
+        """As a coroutine's: it cannot be awaited any more."""
         self.value, self.ended = None, True
 
     def _taken(self) -> Any:

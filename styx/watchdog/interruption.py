@@ -29,7 +29,7 @@ class Interrupted(BaseException):
 
 
 class Interruption:
-    """Of functions on one thread."""
+    """Interrupts functions on one thread."""
 
     def __init__(self, thread_id: int) -> None:
         self._thread = ctypes.c_ulong(thread_id)
