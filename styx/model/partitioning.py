@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 from zlib import crc32
 
 import msgspec
@@ -166,7 +166,7 @@ class KeySpace:
                 if len(text) <= SHORT_TEXT_CHARS and text.isascii():
                     return key
             else:
-                number: int = key
+                number = cast(int, key)
                 if -_SMALL < number < _SMALL:
                     return key
         elif type(key) is tuple and self._is_small(key):

@@ -70,6 +70,7 @@ async def read_routing_table(address: KafkaAddress, app_name: str) -> RoutingTab
     """
     topic = topics_of(app_name).directory
     session = KafkaSession(address)
+    found: RoutingTable | Exception | None = None
     try:
         async with asyncio.timeout(READ_SECONDS_MAX):
             await session.open([topic])
@@ -81,7 +82,7 @@ async def read_routing_table(address: KafkaAddress, app_name: str) -> RoutingTab
                     await asyncio.sleep(RETRY_SECONDS)
                     await session.refresh()
     except (OSError, EngineFailed, Damaged) as error:
-        raise NotSent(f"the topic {topic} cannot be read: {error or 'no answer'}") from None
+        raise NotSent(f"the topic {topic} cannot be read: {str(error) or 'no answer'}") from None
     finally:
         await session.close()
     if found is None:
