@@ -74,13 +74,7 @@ async def read_routing_table(address: KafkaAddress, app_name: str) -> RoutingTab
     try:
         async with asyncio.timeout(READ_SECONDS_MAX):
             await session.open([topic])
-            while True:
-                try:
-                    found = await _newest(session, topic)
-                    break
-                except ConnectionError:
-                    await asyncio.sleep(RETRY_SECONDS)
-                    await session.refresh()
+            found = await _newest(session, topic)
     except (OSError, EngineFailed, Damaged) as error:
         raise NotSent(f"the topic {topic} cannot be read: {str(error) or 'no answer'}") from None
     finally:
@@ -99,7 +93,19 @@ async def read_routing_table(address: KafkaAddress, app_name: str) -> RoutingTab
 
 
 async def _newest(session: KafkaSession, topic: str) -> RoutingTable | Exception | None:
-    """The newest table that can be read; else why the newest one cannot be; None without any."""
+    """The newest table that can be read; else why the newest one cannot be; None without any.
+
+    Reads again after a `ConnectionError`, such as that of a leader that moves.
+    """
+    while True:
+        try:
+            return await _read(session, topic)
+        except ConnectionError:
+            await asyncio.sleep(RETRY_SECONDS)
+            await session.refresh()
+
+
+async def _read(session: KafkaSession, topic: str) -> RoutingTable | Exception | None:
     place = topic, 0
     position = (await list_offsets(session, [place], FIRST))[place]
     end = (await list_offsets(session, [place], END))[place]
