@@ -10,7 +10,8 @@ import signal
 import sys
 from typing import Final
 
-from styx.cli import coordinator_main, main
+from styx.cli import main
+from styx.cluster.coordinator import process
 from styx.cluster.coordinator.process import CoordinatorProcess
 from styx.cluster.options import CoordinatorOptions, ProcessOptions
 from styx.model.app import App
@@ -37,5 +38,5 @@ class SwitchedCoordinator(CoordinatorProcess):
 
 
 if __name__ == "__main__":
-    vars(coordinator_main)[CoordinatorProcess.__name__] = SwitchedCoordinator
+    vars(process)[CoordinatorProcess.__name__] = SwitchedCoordinator
     sys.exit(main())

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from typing import Annotated, Final
 
+import msgspec
 from cyclopts import Parameter
 
-from styx.cli.gateway_options import (
+from styx.cli.common_options import (
     ApiKey,
     Authority,
     EntityKey,
     GatewayUrl,
     OperatorName,
     ReplyTimeout,
-    check_timeout_option,
+    check_timeout,
 )
-from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.cli.exit_codes import usage_error
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
+from styx.values.codec import shown
 
 EXAMPLES: Final = """\
 Examples:
@@ -33,6 +36,10 @@ Exit codes:
   2    rejected before it ran: no such operator or function, or the arguments
        do not fit
 """
+
+
+_OPENS_JSON = ("{", "[", '"')
+_encode = msgspec.json.Encoder().encode
 
 
 def call(
@@ -56,13 +63,10 @@ def call(
     any other word as text (bob). A number as text needs both quotes: '"10"'.
     What begins with a dash and is no number goes after --.
     """
-    from styx.cli.call_outcome import call_outcome, unknown_outcome
-    from styx.cli.gateway_request import GatewayRequest, NoReply, post
-    from styx.cli.json_arguments import json_arguments
-    from styx.cli.output import readable
+    from styx.cli.gateway_request import GatewayRequest, NoReply, call_outcome, post, unknown_outcome
     from styx.cli.run_directory import gateway_url
 
-    check_timeout_option(timeout)
+    check_timeout(timeout, TIMEOUT_SECONDS_MAX)
     url = gateway_url(url)
     # A key always, so that a request without a reply can be asked for again.
     same_key = idempotency_key or _new_key()
@@ -71,14 +75,36 @@ def call(
         outcome = call_outcome(post(url, request), url, same_key)
     except NoReply as error:
         outcome = unknown_outcome(str(error), same_key)
-    if outcome.complaint:
-        print(outcome.complaint, file=sys.stderr)
-    if outcome.output:
-        print(readable(outcome.output))
-    return outcome.exit_code
+    return outcome.told()
 
 
 def _new_key() -> str:
     from secrets import token_hex
 
     return token_hex(12)
+
+
+def json_arguments(words: Sequence[str]) -> bytes:
+    """The JSON array of the words: a word that is JSON as such, any other word as text. The server decides whether an
+    argument fits the function.
+
+    Raises `CommandFailed` for a word that begins like JSON and is not: half an object is a slip, never meant as text.
+    """
+    return b"[" + b",".join(_json(number, word) for number, word in enumerate(words, 1)) + b"]"
+
+
+def _json(number: int, word: str) -> bytes:
+    try:
+        data = word.encode()
+    except UnicodeEncodeError:
+        raise usage_error(f"argument {number} is not valid Unicode: {shown(word)}") from None
+    try:
+        msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        if word.lstrip().startswith(_OPENS_JSON):
+            raise usage_error(
+                f"argument {number} begins like JSON and is not: {shown(word)}: {error}\n"
+                'Put it in single quotes, so that the shell leaves its double quotes alone: \'{"name": "tea"}\''
+            ) from None
+        return _encode(word)
+    return data

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from styx.cli.cluster_options import DataOptions
+from styx.cli.common_options import DataOptions
 from styx.cli.store_options import StorePlace
 from styx.cluster.facts_access import tokens_for
 from styx.cluster.facts_server import FactsAddress

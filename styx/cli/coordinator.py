@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from styx.cli.cluster_options import CLUSTER_DEFAULT, SECRETS_HELP, ClusterName, DataOptions, HttpHost, HttpPort
+from styx.cli.common_options import CLUSTER_DEFAULT, SECRETS_HELP, ClusterName, DataOptions, HttpHost, HttpPort
 
 EXAMPLES: Final = f"""\
 Examples:
@@ -85,9 +85,8 @@ def coordinator(
         slots, 1 if workers == "auto" else workers, snapshot_interval, silence, grace, replication, reply_partitions
     )
 
-    from styx.cli.cluster_process import run_process
+    from styx.cli.cluster_process import coordinate, run_process
     from styx.cli.cluster_setup import facts_address, process_options, security_of
-    from styx.cli.coordinator_main import coordinate
     from styx.cluster.options import CoordinatorOptions, cluster_limits
 
     try:

@@ -6,12 +6,12 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.operator_options import (
+from styx.cli.common_options import (
     ANSWER_SECONDS_DEFAULT,
     AnswerTimeout,
     ClusterOrLocal,
     Coordinator,
-    check_timeout_option,
+    check_timeout,
 )
 
 EXAMPLES: Final = """\
@@ -60,7 +60,7 @@ def deploy(
 
     if rollback == (target is not None):
         raise usage_error("give either MODULE:APP or --rollback")
-    check_timeout_option(timeout)
+    check_timeout(timeout)
 
     from styx.cli.app_target import load_app
     from styx.cli.operator_link import operator_link

@@ -138,7 +138,7 @@ def dev(
     )
     shown = DevOptions(not quiet, all_errors, target if check else None)
     if app is not None:
-        from styx.cli.check.source_files import imported_files
+        from styx.cli.source_files import imported_files
 
         shown = shown._replace(files=imported_files())
         run_dev_server(app, options, shown)
@@ -147,7 +147,7 @@ def dev(
 
         run_version(target, options, shown, sockets)
     else:
-        from styx.cli.reload.main import run_watcher
+        from styx.cli.reload.watcher import run_watcher
 
         return run_watcher(options)
     return 0

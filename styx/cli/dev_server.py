@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from styx.cli.check.process import FINISH_SECONDS_MAX, checked
-from styx.cli.check.source_files import Stamps
-from styx.cli.engine_facts import Start
 from styx.cli.example_call import example
 from styx.cli.request_lines import RequestLines
-from styx.cli.serving import ServingOptions, run_loop, serve_embedded
+from styx.cli.serving import ServingOptions, Start, run_loop, serve_embedded
+from styx.cli.source_files import Stamps
 from styx.model.app import App
 from styx.model.function_spec import FunctionSpec
 from styx.reports.json_lines import json_wanted

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.operator_options import ClusterOrLocal, Coordinator, check_timeout_option
+from styx.cli.common_options import ClusterOrLocal, Coordinator, check_timeout
 
 EXAMPLES: Final = """\
 Examples:
@@ -47,7 +47,7 @@ def drain(
 
     if not name:
         raise usage_error("give the worker's NAME, or set STYX_NAME")
-    check_timeout_option(timeout)
+    check_timeout(timeout)
 
     from styx.cli.operator_link import operator_link
     from styx.cluster.wire import Drain

@@ -90,7 +90,7 @@ def _key(key_type: Any) -> str:
 
 
 def _word(value: Any) -> str:
-    """As `styx.cli.json_arguments` reads it."""
+    """As `styx.cli.call` reads it."""
     if isinstance(value, str):
         try:
             msgspec.json.decode(value)

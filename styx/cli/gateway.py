@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.cluster_options import (
+from styx.cli.common_options import (
     CLUSTER_DEFAULT,
     COORDINATOR_DEFAULT,
     SECRETS_HELP,
@@ -68,10 +68,9 @@ def gateway(
     if not 0 <= drain <= DRAIN_SECONDS_MAX:
         raise usage_error(f"--drain is a number of seconds from 0 to {DRAIN_SECONDS_MAX:g}, got {drain:g}")
 
-    from styx.cli.cluster_process import run_process
+    from styx.cli.cluster_process import run_process, serve_gateway
     from styx.cli.cluster_setup import default_name, facts_address, security_of
     from styx.cli.front_options import front_of
-    from styx.cli.gateway_main import serve_gateway
     from styx.cluster.gateway.process import GatewayProcess
     from styx.kafka.address import parse_kafka_url
     from styx.transport.address import parse_address

@@ -1,27 +1,44 @@
-"""One HTTP request to a gateway with the standard library, for `styx call`; the answer as bytes.
+"""One HTTP request to a gateway, for `styx call` and `styx state`, and the outcome of the command for its answer.
 
-For one request, the HTTP client and its event loop would take longer to import than the request takes.
+It uses the standard library: for one request, the HTTP client and its event loop would take longer to import than the
+request takes.
 """
 
 from __future__ import annotations
 
 import http.client
 import ssl
+import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from styx.cli.exit_codes import CommandFailed, usage_error
+import msgspec
+
+from styx.cli.exit_codes import ABSENT, FAILURE, SUCCESS, USAGE, CommandFailed, usage_error
 from styx.client.credential import PASSWORD_IN_URL
 from styx.values.codec import shown
 
 MARGIN_SECONDS: Final = 1.0
-"""How much longer than the gateway the command waits, so that it hears of a timeout from it."""
+"""The command waits so much longer than the gateway, so that the gateway tells it of a timeout."""
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
+_TYPED_WRONGLY: Final = frozenset(
+    {"unknown_operator", "unknown_function", "not_found", "bad_arguments", "bad_request", "too_large"}
+)
+"""Codes of requests that did not run, and would be rejected again."""
+_MAY_HAVE_RUN: Final = frozenset({"timeout", "unknown"})
+_LATER: Final = frozenset({"overloaded", "unavailable"})
+_INTERNAL_STATUS: Final = 500
+_ADVICE: Final = {
+    "bad_arguments": "Arguments are JSON, and other words are text; a number as text is '\"10\"'.",
+    "not_found": "The path of --url may be too long: it ends before /v1.",
+}
+
+
 class GatewayRequest(NamedTuple):
-    """A transaction's request: `arguments` is a JSON array, `key` the key's text form, which the server parses."""
+    """The request of a transaction. `arguments` is a JSON array, `key` the text form of the key."""
 
     operator: str
     key: str
@@ -34,7 +51,7 @@ class GatewayRequest(NamedTuple):
 
 
 class GatewayRead(NamedTuple):
-    """A read of one entity; `key` is its text form, which the server parses."""
+    """A read of one entity. `key` is the text form of its key."""
 
     operator: str
     key: str
@@ -122,7 +139,7 @@ def _path(*parts: str) -> str:
 
 
 def bearer(credential: str) -> str:
-    """A credential as it may stand in a header; raises `CommandFailed`, without saying what it is."""
+    """The credential for a header; raises `CommandFailed`, whose text does not contain it."""
     text = credential.strip()
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise usage_error("the API key is neither a key nor a token: it has one line of letters, digits and signs")
@@ -141,3 +158,104 @@ def _unreachable(url: str, error: OSError) -> CommandFailed:
 def _why(error: Exception) -> str:
     text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     return " ".join(text.split())
+
+
+class CallOutcome(NamedTuple):
+    """JSON for standard output, text for standard error, and the exit code."""
+
+    output: str
+    complaint: str
+    exit_code: int
+
+    def told(self) -> int:
+        """Prints the outcome; returns the exit code. On a terminal the JSON is indented, elsewhere it is one line."""
+        if self.complaint:
+            print(self.complaint, file=sys.stderr)
+        if self.output:
+            readable = sys.stdout.isatty() and self.output[0] in "[{"
+            print(msgspec.json.format(self.output, indent=2) if readable else self.output)
+        return self.exit_code
+
+
+class _Error(msgspec.Struct):
+    code: str
+    message: str
+    type: str = ""
+
+
+class _Body(msgspec.Struct):
+    result: msgspec.Raw = msgspec.Raw(b"null")
+    result_error: str = ""
+    error: _Error | None = None
+
+
+def call_outcome(answer: GatewayAnswer, url: str, idempotency_key: str) -> CallOutcome:
+    """The outcome of a request that was answered by the server at `url`."""
+    body = _decoded(answer)
+    if body is None:
+        complaint = _no_reply(answer, url)
+        if answer.status >= _INTERNAL_STATUS:
+            # A proxy that has lost its server, for example: the server may have committed the request.
+            return unknown_outcome(complaint, idempotency_key)
+        complaint += "\nCheck --url."
+        return CallOutcome("", f"styx: {complaint}", FAILURE)
+    return _result(body) if body.error is None else _failed(body.error, idempotency_key)
+
+
+def read_outcome(answer: GatewayAnswer, url: str) -> CallOutcome:
+    """The outcome of the read of an entity."""
+    body = _decoded(answer)
+    if body is None:
+        return CallOutcome("", f"styx: {_no_reply(answer, url)}\nCheck --url.", FAILURE)
+    error = body.error
+    if error is None:
+        return _result(body)
+    if error.code == "unknown_entity":
+        return CallOutcome("", f"absent: {error.message}", ABSENT)
+    if error.code in _MAY_HAVE_RUN:
+        return unread_outcome(error.message.partition(";")[0])
+    return _failed(error, "")
+
+
+def unread_outcome(why: str) -> CallOutcome:
+    """The outcome of a read without an answer."""
+    return CallOutcome("", f"styx: {why}; nothing was changed, ask again", FAILURE)
+
+
+def _decoded(answer: GatewayAnswer) -> _Body | None:
+    try:
+        return msgspec.json.decode(answer.body, type=_Body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _result(body: _Body) -> CallOutcome:
+    if body.result_error:
+        return CallOutcome("", f"styx: {body.result_error}", FAILURE)
+    return CallOutcome(bytes(body.result).decode(), "", SUCCESS)
+
+
+def _no_reply(answer: GatewayAnswer, url: str) -> str:
+    return f"status {answer.status} from {url} is no reply of a gateway: {shown(answer.body)}"
+
+
+def unknown_outcome(why: str, idempotency_key: str) -> CallOutcome:
+    """The outcome of a request that may have committed."""
+    complaint = (
+        f"styx: {why}; the request may have committed.\n"
+        f"Ask again with --idempotency-key {idempotency_key}: that gives its reply and runs nothing twice."
+    )
+    return CallOutcome("", complaint, FAILURE)
+
+
+def _failed(error: _Error, idempotency_key: str) -> CallOutcome:
+    if error.code == "aborted":
+        text = f"{error.type}: {error.message}" if error.message else error.type
+        return CallOutcome("", f"aborted: {text}", FAILURE)
+    if error.code in _MAY_HAVE_RUN:
+        return unknown_outcome(error.message.partition(";")[0], idempotency_key)
+    if error.code in _TYPED_WRONGLY:
+        advice = f"\n{_ADVICE[error.code]}" if error.code in _ADVICE else ""
+        return CallOutcome("", f"rejected: {error.message}{advice}", USAGE)
+    later = "; try again later" if error.code in _LATER and "again" not in error.message else ""
+    return CallOutcome("", f"{error.code}: {error.message}{later}", FAILURE)

@@ -9,8 +9,8 @@ import asyncio
 import os
 from typing import Final, NamedTuple
 
-from styx.cli.cluster_options import CLUSTER_DEFAULT, COORDINATOR_DEFAULT
 from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, security_of
+from styx.cli.common_options import CLUSTER_DEFAULT, COORDINATOR_DEFAULT
 from styx.cli.exit_codes import CommandFailed, usage_error
 from styx.cli.run_directory import cluster_at, local_cluster
 from styx.cluster.operator_client import Order, Unanswered, ask

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.cluster_options import LogUrl
+from styx.cli.common_options import LogUrl
 from styx.cli.store_options import NO_OPTIONS, FromOptions, StoreOptions, StoreWord, secrets_help
 
 EXAMPLES: Final = f"""\

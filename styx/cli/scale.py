@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.operator_options import ClusterOrLocal, Coordinator
+from styx.cli.common_options import ClusterOrLocal, Coordinator
 
 ANSWER_SECONDS_MAX: Final = 30.0
 

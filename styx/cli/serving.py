@@ -1,6 +1,6 @@
-"""An app embedded behind its HTTP gateway, in this process: what `styx dev` serves and what the demo kills.
+"""An embedded engine behind its HTTP gateway, in this process: `styx dev` serves it, and the demo kills it.
 
-The caller says what to do at each stage.
+The caller is told of each stage, with the facts of the engine's start.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import styx
-from styx.cli.engine_facts import Start, snapshot_epoch, start_of
 from styx.errors import EngineFailed
 from styx.gateway.server import serve
 from styx.model.app import App
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from styx.http.asgi import Application
 
 WATCH_SECONDS: Final = 1.0
-"""How often a served engine is asked whether it still runs."""
-
+"""The time between two checks that a served engine still runs."""
 SWITCH_INTERVAL_S: Final = 0.0005
 """Python's default is ten times as long."""
 
@@ -51,6 +49,42 @@ class ServingOptions(NamedTuple):
     front: Front | None = None
     accept_changed_replay: bool = False
     limits: Limits | None = None
+
+
+class Start(NamedTuple):
+    """The start of an engine: its seconds, the epoch of its snapshot, and the last epoch; None if there is none.
+
+    `replayed` epochs of the log were run again. `changed`: the app is another than at the last start; `recorded_code`:
+    the epochs were run on the code that had run them before. `notes` are about the check of the stored state.
+    """
+
+    seconds: float
+    snapshot_epoch: int | None
+    epoch: int | None
+    replayed: int = 0
+    changed: bool = False
+    recorded_code: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def start_of(engine: EmbeddedEngine) -> Start:
+    """The facts of a start that has just ended."""
+    epoch, counters, change = engine.worker.epoch, engine.counters, engine.app_change
+    return Start(
+        counters.recovery_s,
+        counters.recovered_from,
+        epoch if epoch >= 0 else None,
+        counters.replayed or 0,
+        change.changed,
+        change.recorded_code_ran,
+        tuple(change.notes),
+    )
+
+
+def snapshot_epoch(engine: EmbeddedEngine) -> int | None:
+    """The epoch up to which the newest stored snapshot reaches, None if there is none."""
+    manifests = engine.coordinator.ledger.manifests
+    return manifests[0].epoch if manifests else None
 
 
 async def serve_embedded(
@@ -124,7 +158,7 @@ def run_loop(main: Coroutine[Any, Any, T]) -> T:
 
 
 async def _until_failed(engine: EmbeddedEngine, stop: asyncio.Event) -> None:
-    """An engine that failed serves nobody: better to end, loudly, so that somebody starts it again."""
-    while engine.ready:  # noqa: ASYNC110 - the engine has no event for it, and nobody waits for the second it takes
+    """Stops the server of an engine that failed: a process that ends is started again."""
+    while engine.ready:  # noqa: ASYNC110 - the engine has no event for it, and a second's delay does not matter
         await asyncio.sleep(WATCH_SECONDS)
     stop.set()

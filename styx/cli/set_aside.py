@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.operator_options import ANSWER_SECONDS_DEFAULT, AnswerTimeout, ClusterOrLocal, check_timeout_option
+from styx.cli.common_options import ANSWER_SECONDS_DEFAULT, AnswerTimeout, ClusterOrLocal, check_timeout
 from styx.cli.store_options import NO_OPTIONS, StoreOptions, StorePlace
 
 EXAMPLES: Final = """\
@@ -80,7 +80,7 @@ def _of_running_cluster(place: str | None, coordinator: str, cluster: str | None
     from styx.errors import ConfigurationError
     from styx.set_aside.places import place_of
 
-    check_timeout_option(timeout)
+    check_timeout(timeout)
     if place is not None:
         place_of(place)
     answer = operator_link(coordinator, cluster).ask(SetAside(place or "", dry_run), timeout)

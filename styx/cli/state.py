@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Final
 
 from cyclopts import App
 
-from styx.cli.gateway_options import (
+from styx.cli.common_options import (
     ApiKey,
     Authority,
     EntityKey,
     GatewayUrl,
     OperatorName,
     ReplyTimeout,
-    check_timeout_option,
+    check_timeout,
 )
-from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
+from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 
 EXAMPLES: Final = """\
 Examples:
@@ -32,7 +31,7 @@ Exit codes:
 
 
 def state(sort_key: int) -> App:
-    """`styx state` and what is below it; `sort_key` is its place in the list of commands."""
+    """The group of commands `styx state`; `sort_key` is its place in the list of commands."""
     commands = App(name="state", help="Look at an entity.", help_format="plaintext", sort_key=sort_key)
     commands.command(get, help_epilogue=EXAMPLES)
     return commands
@@ -53,21 +52,13 @@ def get(
     It is read in a transaction of its own: all that was answered before is in it.
     A key that begins with a dash and is no number goes after --.
     """
-    from styx.cli.call_outcome import read_outcome
-    from styx.cli.exit_codes import FAILURE
-    from styx.cli.gateway_request import GatewayRead, NoReply, get_entity
-    from styx.cli.output import readable
+    from styx.cli.gateway_request import GatewayRead, NoReply, get_entity, read_outcome, unread_outcome
     from styx.cli.run_directory import gateway_url
 
-    check_timeout_option(timeout)
+    check_timeout(timeout, TIMEOUT_SECONDS_MAX)
     url = gateway_url(url)
     try:
         outcome = read_outcome(get_entity(url, GatewayRead(operator, key, timeout, api_key, ca)), url)
     except NoReply as error:
-        print(f"styx: {error}; nothing was changed, ask again", file=sys.stderr)
-        return FAILURE
-    if outcome.complaint:
-        print(outcome.complaint, file=sys.stderr)
-    if outcome.output:
-        print(readable(outcome.output))
-    return outcome.exit_code
+        outcome = unread_outcome(str(error))
+    return outcome.told()

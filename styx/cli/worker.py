@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.cluster_options import (
+from styx.cli.common_options import (
     CLUSTER_DEFAULT,
     COORDINATOR_DEFAULT,
     SECRETS_HELP,
@@ -73,9 +73,8 @@ def worker(
         raise usage_error(f"--drain is a number of seconds, 0 or more, got {drain:g}")
 
     from styx.cli.app_target import load_app
-    from styx.cli.cluster_process import run_process
+    from styx.cli.cluster_process import run_process, work
     from styx.cli.cluster_setup import facts_address, process_options, security_of
-    from styx.cli.worker_main import work
 
     options = process_options(name, security_of(cluster), coordinator, data, host, port, advertise)
     loaded = None if app is None else load_app(app)

@@ -1,5 +1,7 @@
 """`styx call` against a real gateway, and against things that are none."""
 
+from __future__ import annotations
+
 import socket
 import threading
 from collections.abc import Iterator
@@ -7,8 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from styx.cli.call_outcome import call_outcome
-from styx.cli.gateway_request import GatewayAnswer
+from styx.cli.call import json_arguments
+from styx.cli.exit_codes import USAGE, CommandFailed
+from styx.cli.gateway_request import GatewayAnswer, call_outcome
 from tests.cli.conftest import Styx
 from tests.gateway.fake_engine import FakeEngine
 
@@ -143,3 +146,33 @@ def test_other_servers(styx: Styx, answer: bytes, complaint: str) -> None:
     assert ran.status == 1
     assert complaint in ran.err
     assert len(ran.err.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], "[]"),
+        (["10", "-5", "1.5"], "[10,-5,1.5]"),
+        (["true", "null", '"10"'], '[true,null,"10"]'),
+        (["bob"], '["bob"]'),
+        (["two words", 'with "quotes"', ""], '["two words","with \\"quotes\\"",""]'),
+        (['{"name": "tea"}', "[1, 2]"], '[{"name": "tea"},[1, 2]]'),
+        (["2026-01-02", "1-2", "0x10", "True", "NaN"], '["2026-01-02","1-2","0x10","True","NaN"]'),
+        (["12345678901234567890123"], "[12345678901234567890123]"),
+        (["Zoë"], '["Zoë"]'),
+    ],
+)
+def test_json_where_it_is_json_and_text_elsewhere(words: list[str], expected: str) -> None:
+    assert json_arguments(words).decode() == expected
+
+
+@pytest.mark.parametrize("word", ['{"name": tea}', "{name: tea}", "[1, 2", '"tea', ' {"a"'])
+def test_half_json_is_a_slip(word: str) -> None:
+    with pytest.raises(CommandFailed, match="argument 2 begins like JSON") as raised:
+        json_arguments(["1", word])
+    assert raised.value.exit_code == USAGE
+
+
+def test_not_unicode() -> None:
+    with pytest.raises(CommandFailed, match="not valid Unicode"):
+        json_arguments(["\udcff"])

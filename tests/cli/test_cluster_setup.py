@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from styx import ConfigurationError
-from styx.cli.cluster_options import DataOptions
 from styx.cli.cluster_setup import process_options, secret_of, security_of
+from styx.cli.common_options import DataOptions
 from styx.transport import Security
 
 SECRET = "0123456789abcdef"

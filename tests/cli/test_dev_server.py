@@ -11,9 +11,8 @@ import styx
 from styx import App, Context, EngineFailed, Operator
 from styx.cli import serving
 from styx.cli.dev_server import closing_line, opening_lines
-from styx.cli.engine_facts import Start
 from styx.cli.example_call import command
-from styx.cli.serving import ServingOptions, serve_embedded
+from styx.cli.serving import ServingOptions, Start, serve_embedded
 from styx.client import embedded as embedded_module
 from styx.client.embedded import EmbeddedClient
 from styx.gateway.auth.access import AccessOptions

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from styx import App, Context, Operator
+from styx.cli.call import json_arguments
 from styx.cli.example_call import command, example
-from styx.cli.json_arguments import json_arguments
 from styx.model.function_spec import UserFunction
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from styx.cli.project import FILES
+from styx.cli.new import FILES
 from tests.cli.conftest import Styx
 
 

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from styx import OutcomeUnknown
-from styx.cli.call_outcome import read_outcome
-from styx.cli.gateway_request import GatewayAnswer
+from styx.cli.gateway_request import GatewayAnswer, read_outcome
 from tests.cli.conftest import Styx
 from tests.gateway.fake_engine import FakeEngine
 

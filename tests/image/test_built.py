@@ -83,7 +83,8 @@ def test_the_hot_modules_are_compiled(image: str) -> None:
 
 def test_no_module_is_compiled_to_bytecode_at_a_start(image: str) -> None:
     program = (
-        "import sys, pathlib, styx.cli.worker_main, styx.cli.gateway_main, styx.cli.coordinator_main as _\n"
+        "import sys, pathlib, styx.cli.cluster_process, styx.cluster.worker.process\n"
+        "import styx.cluster.coordinator.process, styx.gateway.server, styx.cluster.gateway.process as _\n"
         "caches = [m.__spec__.cached for m in list(sys.modules.values()) if getattr(m, '__spec__', None)]\n"
         "print([c for c in caches if c and not pathlib.Path(c).exists()])"
     )

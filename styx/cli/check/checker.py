@@ -1,4 +1,7 @@
-"""Compares an engine's replies and stored state with a serial execution, an epoch at a time.
+"""The program of the checking process: it compares an engine's replies and stored state with a serial execution, an
+epoch at a time. Messages come on standard input, and findings go to standard output.
+
+python -m styx.cli.check.checker
 
 Each transaction is run twice, one run after the other, so that a function that changes global state it later reads is
 found. Differences are reported once an epoch. Then the engine's state is taken over, so that one difference causes no
@@ -8,13 +11,32 @@ others. Outside functions are not run: their logged outcomes are used.
 from __future__ import annotations
 
 import inspect
+import logging
+import os
+import signal
+import sys
 from collections.abc import Iterator
 from types import CodeType
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from styx.cli.check.messages import Difference, Ended, Epoch, State
+from styx.cli.app_target import load_app
+from styx.cli.check.messages import (
+    CHANGED,
+    Begin,
+    Checked,
+    Difference,
+    Ended,
+    Epoch,
+    State,
+    encode,
+    read,
+    to_checker,
+    write,
+)
+from styx.cli.exit_codes import CommandFailed
+from styx.cli.source_files import stamps_of
 from styx.messages import Request, decode_request
 from styx.model.app import App
 from styx.model.execution import Outcome
@@ -24,11 +46,18 @@ from styx.testing.serial import Entity, ExternalResult, MissingExternal, SerialR
 from styx.values.codec import shown
 
 NOT_AGAIN: Final = frozenset({"FunctionTooLong"})
-"""Types of errors that end a transaction from outside: its functions may never end by themselves."""
+"""Types of errors that end a transaction from outside: without them its functions may never end."""
+
+
+NICE: Final = 10
+"""The serving process comes first."""
+EPOCH_SECONDS_MAX: Final = 60
+"""The time for the functions of one epoch; then the process ends."""
+ENTITIES_MAX: Final = 200_000
 
 
 class _Reference(SerialReference):
-    """Keeps what a transaction wrote apart, until it is wanted."""
+    """A serial execution that keeps the writes of a transaction apart until `keep`."""
 
     def __init__(self, app: App, limits: Limits, n_slots: int) -> None:
         super().__init__(app, limits, n_slots)
@@ -38,12 +67,12 @@ class _Reference(SerialReference):
         self.writes = writes
 
     def keep(self) -> None:
-        """What the last transaction wrote holds."""
+        """Takes the writes of the last transaction into the state."""
         super()._commit(self.writes)
 
 
 class Checker:
-    """`state` must come before the first epoch."""
+    """The comparison. `state` must be called before the first epoch."""
 
     def __init__(self, app: App, limits: Limits, n_slots: int) -> None:
         self._app = app
@@ -51,17 +80,17 @@ class Checker:
 
     @property
     def entities(self) -> int:
-        """How many it holds."""
+        """The number of entities that it holds."""
         return len(self._reference.state)
 
     def state(self, state: State) -> None:
-        """Begins anew from there."""
+        """Begins anew from this state."""
         self._reference.state = {
             (each.operator, _key(each.key)): each.value for each in state.entities if each.value is not None
         }
 
     def epoch(self, epoch: Epoch) -> Difference | None:
-        """Runs what ended in an epoch; gives the first difference."""
+        """Runs the transactions that ended in an epoch; gives the first difference."""
         state, found = self._reference.state, None
         before: dict[Entity, bytes | None] = {}
         writers: dict[Entity, tuple[Ended, Request]] = {}
@@ -91,7 +120,7 @@ class Checker:
         return found
 
     def _again(self, ended: Ended, request: Request) -> tuple[str | None, dict[Entity, bytes | None]]:
-        """(what differs in words, what it writes) of two more runs of a transaction."""
+        """(difference in words or None, writes) of two more runs of a transaction."""
         reference = self._reference
         reference.externals = {key: _external(outcome) for key, outcome in (ended.externals or {}).items()}
         told = Outcome(ended.result, ended.error)
@@ -126,7 +155,7 @@ class Checker:
             return "nothing"
         try:
             return shown(self._app.operator(entity[0]).decode_state(data))
-        except Exception:  # noqa: BLE001 - what is not readable is shown as it is
+        except Exception:  # noqa: BLE001 - state that cannot be decoded is shown as bytes
             return shown(data)
 
     def _difference(self, epoch: int, ended: Ended, request: Request, text: str) -> Difference:
@@ -148,7 +177,7 @@ def _said(outcome: Outcome) -> str:
 
 
 def _first_line(code: CodeType) -> int:
-    """That of the function's first statement, or of its `def`: not of what decorates it."""
+    """The line of the function's first statement, or of its `def`: not of its decorators."""
     lines = sorted({line for *_, line in code.co_lines() if line is not None and line > code.co_firstlineno})
     return lines[0] if lines else code.co_firstlineno
 
@@ -160,3 +189,52 @@ def _external(outcome: bytes) -> ExternalResult:
 
 def _key(key: Any) -> Any:
     return tuple(key) if isinstance(key, list) else key
+
+
+def main() -> None:
+    """Checks until standard input ends."""
+    os.nice(NICE)
+    incoming, outgoing = _streams()
+    logging.disable(logging.CRITICAL)
+    sys.dont_write_bytecode = True
+    checker: Checker | None = None
+    while (data := read(incoming)) is not None:
+        message = to_checker(data)
+        found: Difference | None = None
+        problem = ""
+        signal.alarm(EPOCH_SECONDS_MAX)
+        if isinstance(message, Begin):
+            try:
+                checker = Checker(load_app(message.target), message.limits, message.n_slots)
+            except CommandFailed as error:
+                problem = error.message
+            if stamps_of(message.files) != message.files:
+                problem = CHANGED
+        elif isinstance(message, State):
+            assert checker is not None
+            checker.state(message)
+        else:
+            assert isinstance(message, Epoch)
+            assert checker is not None
+            found = checker.epoch(message)
+            if checker.entities > ENTITIES_MAX:
+                problem = f"there are more than {ENTITIES_MAX:,} entities"
+        signal.alarm(0)
+        if found is not None:
+            write(outgoing, encode(found))
+        write(outgoing, encode(Checked(problem)))
+        if problem:
+            return
+
+
+def _streams() -> tuple[BinaryIO, BinaryIO]:
+    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # The output of the app is dropped: the serving process has printed it already.
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    return incoming, outgoing
+
+
+if __name__ == "__main__":
+    main()

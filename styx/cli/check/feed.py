@@ -1,4 +1,5 @@
-"""The queue of epochs to be sent to the checking process: whole epochs, in order, bounded in bytes.
+"""The queue of epochs for the checking process: whole epochs, in order, bounded in bytes. `CheckWatch` fills it, as the
+observer of a worker's epochs.
 
 If the checker falls behind, epochs are left out until it has taken the whole queue; then it begins again from the state
 of that moment. So under load only a part of the transactions is checked. The serving process is never blocked.
@@ -6,26 +7,32 @@ of that moment. So under load only a part of the transactions is checked. The se
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from styx.cli.check.messages import Ended, Epoch, State, ToChecker, Written, encode
+from styx.worker.lock_rounds import LockRounds
+from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
+from styx.worker.step import Step
+from styx.worker.watch import Watch
+from styx.worker.worker import Worker
 
 QUEUE_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Epochs that wait to be checked."""
+"""Bytes of the epochs that wait to be checked."""
 ENTITIES_MAX: Final = 100_000
 STATE_BYTES_MAX: Final = 64 * 1024 * 1024
-"""State that is copied for the checker; with more nothing is checked."""
+"""Bytes of state that is copied for the checker; with more state, nothing is checked."""
 PAUSE_SECONDS: Final = 2.0
-"""Between a checker that fell behind and its next beginning."""
+"""The time from the moment at which the checker fell behind to its next beginning."""
 
 
 class Feed:
-    """One engine's. `ended` collects the open epoch; `problem` says why nothing is checked any more."""
+    """The queue of one engine. `ended` has the transactions of the open epoch; `problem` says why the check is over."""
 
     def __init__(self) -> None:
         self.ended: list[Ended] = []
@@ -41,11 +48,11 @@ class Feed:
     # The engine's thread -----------------------------------------------------------------------------------
 
     def give(self, message: ToChecker) -> None:
-        """Sends it, whatever waits."""
+        """Sends a message, however much waits."""
         self._put(encode(message))
 
     def give_state(self, slots: Iterable[Slot], epoch: int) -> None:
-        """Everything from here on follows the state at the end of `epoch`; nothing does if it is too much."""
+        """Begins anew, with the state at the end of `epoch`. If that is too much, sets `problem` instead."""
         tables = [each for slot in slots for each in slot.state.at(epoch).items()]
         if sum(len(table) for _, table in tables) > ENTITIES_MAX:
             self.problem = f"there are more than {ENTITIES_MAX:,} entities"
@@ -58,7 +65,7 @@ class Feed:
         self.listens, self._behind_since_s = True, None
 
     def close(self, epoch: int, written: list[Written]) -> None:
-        """The epoch is over."""
+        """Sends the epoch, which is over; if the queue is full, falls behind."""
         ended, self.ended = self.ended, []
         if not ended and not written:
             return
@@ -69,12 +76,12 @@ class Feed:
             self._put(data)
 
     def fall_behind(self, since_s: float) -> None:
-        """Epochs are left out from here on, until the state can be given again."""
+        """Leaves out epochs from here on, until the state can be given again."""
         self.listens, self._behind_since_s = False, since_s
 
     @property
     def ready_again(self) -> bool:
-        """The checker fell behind, has caught up, and may be given the state."""
+        """Whether the checker fell behind, has taken the whole queue, and can be given the state again."""
         since_s = self._behind_since_s
         if since_s is None or self.problem is not None or self.waiting:
             return False
@@ -82,16 +89,16 @@ class Feed:
 
     @property
     def waiting(self) -> int:
-        """Messages that were not checked yet."""
+        """The number of messages that are not checked yet."""
         return len(self._queue) + self._under_way
 
     @property
     def stopped(self) -> bool:
-        """Nothing is sent any more."""
+        """Whether the queue was stopped."""
         return self._stopped
 
     def stop(self) -> None:
-        """What waits is let go."""
+        """Drops the waiting messages; nothing is sent any more."""
         self.listens = False
         with self._changed:
             self._stopped = True
@@ -108,7 +115,7 @@ class Feed:
     # Other threads -----------------------------------------------------------------------------------------
 
     def take(self) -> bytes | None:
-        """The next message for the checker, None when it is over; blocks."""
+        """The next message for the checker, None after `stop`; blocks."""
         with self._changed:
             while not self._queue and not self._stopped:
                 self._changed.wait()
@@ -120,12 +127,66 @@ class Feed:
             return data
 
     def checked(self) -> None:
-        """The checker has taken a message."""
+        """Notes that the checker has checked a message."""
         with self._changed:
             self._under_way -= 1
             self._changed.notify_all()
 
     def wait_until_checked(self, seconds: float) -> None:
-        """Until nothing waits, or for so long; blocks."""
+        """Blocks until all messages are checked, at most for so long."""
         with self._changed:
             self._changed.wait_for(lambda: not self.waiting or self._stopped, seconds)
+
+
+class CheckWatch(Watch):
+    """Gives the ended transactions and the written state of each epoch to `feed`, once there is one."""
+
+    feed: Feed | None = None
+
+    def begin(self, feed: Feed, worker: Worker) -> None:
+        """Begins to observe `worker`: from here on, or from the end of the epoch that is open."""
+        self.feed = feed
+        if worker.reached in (Step.IDLE, Step.HOLDING):
+            feed.give_state(worker.slots.values(), worker.epoch)
+        else:
+            feed.fall_behind(-math.inf)
+
+    def ends(self, roots: list[RootTransaction]) -> None:
+        """As `Watch.ends`."""
+        feed = self.feed
+        if feed is not None and feed.listens:
+            feed.ended.extend([_ended(root) for root in roots if root.remembered is None and root.function is not None])
+
+    def committed(self, epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) -> None:
+        """As `Watch.committed`."""
+        feed = self.feed
+        if feed is None:
+            return
+        if feed.listens:
+            feed.close(epoch, _written(epoch, slots, locks))
+        elif feed.ready_again:
+            feed.give_state(slots.values(), epoch)
+
+
+def _written(epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) -> list[Written]:
+    found: set[tuple[str, Any]] = set()
+    written: list[Written] = []
+    for index, slot in slots.items():
+        found.clear()
+        for operator, cells in slot.cells_by_operator():
+            found.update((operator, cell.key) for cell in cells if cell.written)
+        for footprint in slot.footprints.values():
+            for access in footprint.accesses or ():
+                found.update((access.operator, key) for key in access.writes)
+        if locks is not None:
+            found.update(locks.written(index))
+        readers = {operator: slot.state.table(operator).reader(epoch) for operator, _ in found}
+        written.extend(Written(operator, key, readers[operator](key)) for operator, key in found)
+    return written
+
+
+def _ended(root: RootTransaction) -> Ended:
+    failure = root.failure
+    error = None if failure is None else (failure.code, failure.type, failure.message)
+    result = root.result if failure is None else None
+    return Ended(root.tid, root.timestamp_us, root.payload, result, error, root.externals)

@@ -1,4 +1,4 @@
-"""Messages between the serving process and the checking process: a length, then msgpack. Data only."""
+"""Messages between the serving process and the checking process: a length, then msgpack."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from styx.cli.check.source_files import Stamps
+from styx.cli.source_files import Stamps
 from styx.model.execution import ErrorTriple
 from styx.model.limits import Limits
 
@@ -15,9 +15,9 @@ CHANGED: Final = "the app's files have changed since it was imported"
 
 
 class Begin(msgspec.Struct, tag=1, array_like=True):
-    """Import the app that `target` names; what follows is of a deployment with these limits and slots.
+    """Import the app at `target`; the messages that follow are of a deployment with these limits and slots.
 
-    `files` are those of the app that the engine runs, with their times and sizes: with others it is another app.
+    `files` are the stamps of the app's files that the engine runs: with others, the imported app is another one.
     """
 
     target: str
@@ -27,7 +27,7 @@ class Begin(msgspec.Struct, tag=1, array_like=True):
 
 
 class Written(msgspec.Struct, array_like=True):
-    """An entity's encoded state, None if it has none."""
+    """An entity and its encoded state, None if it has none."""
 
     operator: str
     key: Any
@@ -35,7 +35,7 @@ class Written(msgspec.Struct, array_like=True):
 
 
 class State(msgspec.Struct, tag=2, array_like=True):
-    """All state, as it is between two epochs."""
+    """The whole state between two epochs."""
 
     entities: list[Written]
 
@@ -55,7 +55,7 @@ class Ended(msgspec.Struct, array_like=True):
 
 
 class Epoch(msgspec.Struct, tag=3, array_like=True):
-    """What ended in an epoch, in serial order, and the state afterwards of each entity that was written."""
+    """The transactions that ended in an epoch, in serial order, and the state after it of each written entity."""
 
     epoch: int
     ended: list[Ended]
@@ -63,7 +63,7 @@ class Epoch(msgspec.Struct, tag=3, array_like=True):
 
 
 class Difference(msgspec.Struct, tag=4, array_like=True):
-    """A transaction came to another end; the function of its request stands at `line` of `file`."""
+    """A transaction whose outcome differs; the function of its request stands at `line` of `file`."""
 
     operator: str
     key: Any
@@ -76,7 +76,7 @@ class Difference(msgspec.Struct, tag=4, array_like=True):
 
 
 class Checked(msgspec.Struct, tag=5, array_like=True):
-    """It has taken the last message. `problem` ends it: why it cannot go on."""
+    """The answer to a message: it was checked. `problem` says why the process cannot go on, and ends it."""
 
     problem: str = ""
 

@@ -1,6 +1,5 @@
-"""The checking process of an engine: started with the engine and fed by it; its findings are reported as mistakes.
-
-It never disturbs the engine: if it ends, or falls behind, requests are served as before.
+"""The checking process beside an engine: started when the engine serves, and fed by it. Its findings are reported as
+mistakes. If the process ends or falls behind, requests are served as before.
 """
 
 from __future__ import annotations
@@ -16,17 +15,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from styx.cli.check.check_watch import CheckWatch
-from styx.cli.check.feed import Feed
+from styx.cli.check.feed import CheckWatch, Feed
 from styx.cli.check.messages import CHANGED, Begin, Checked, Difference, from_checker, read, write
-from styx.cli.check.source_files import Stamps
+from styx.cli.source_files import Stamps
 from styx.model.user_frames import Frame
 
 if TYPE_CHECKING:
     from styx.embedded_engine.engine import EmbeddedEngine
 
 FINISH_SECONDS_MAX: Final = 2.0
-"""How long an end waits for what was not checked yet."""
+"""The time that the end of an engine gives to the transactions that are not checked yet."""
 TOLD_TYPE: Final = "NotDeterministic"
 _HINT: Final = (
     "a function must not depend on global state, random, the clock or the order of a set, but on ctx and its arguments"
@@ -39,15 +37,16 @@ _log = logging.getLogger("styx.dev")
 def checked(
     engine: EmbeddedEngine, target: str, files: Stamps, finish_seconds: float = FINISH_SECONDS_MAX
 ) -> Iterator[Callable[[], None]]:
-    """Meanwhile a process checks what the engine does, from when the given function is called: when it serves.
+    """Meanwhile a process checks the engine's transactions, from the call of the given function on: when it serves.
 
-    `files` are what the engine's app was imported from. At the end it has `finish_seconds` for what is not checked yet;
-    with 0, code is replaced whenever its files change, and nothing is said of a check that ends for it.
+    `files` are the stamps of the files that the engine's app was imported from. At the end, the process has
+    `finish_seconds` for the transactions that are not checked yet. With 0, the code is replaced whenever its files
+    change, and a check that ends for that reason is not reported.
     """
     watch = engine.watch = CheckWatch()
     begun: list[_Process] = []
     try:
-        # Not before it serves: the start of a process would delay it.
+        # Only when it serves: the start of a process would delay it.
         yield lambda: begun.append(_Process(engine, watch, target, files, finish_seconds))
     finally:
         for process in begun:
@@ -67,7 +66,7 @@ class _Process:
         if self._feed.problem is not None:
             self._not_checked(self._feed.problem)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "styx.cli.check.main"],
+            [sys.executable, "-m", "styx.cli.check.checker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -128,7 +127,7 @@ class _Process:
         try:
             self._loop.call_soon_threadsafe(callback, *args)
         except RuntimeError:
-            pass  # the loop is closed: nobody looks any more
+            pass  # the loop is closed: the engine has ended
 
     def _tell(self, found: Difference) -> None:
         where = (found.operator, found.key, found.function)

@@ -1,7 +1,6 @@
-"""The demo's verdict: do the replies, the engine's records and the money agree? It can fail, and says how.
+"""The demo's audit: whether the replies, the engine's records and the money agree, and if not, where they differ.
 
-It trusts only the calls that were sent: every reply is recomputed by a serial execution that shares no code with the
-engine.
+Every reply is recomputed from the sent calls, by a serial execution that shares no code with the engine.
 """
 
 from __future__ import annotations
@@ -10,22 +9,21 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from styx.cli.demo.bank import app, encoded_state
-from styx.cli.demo.journal import Entry, Journal
-from styx.cli.demo.workload import OPENING_BALANCE
+from styx.cli.demo.bank import OPENING_BALANCE, app, encoded_state
+from styx.cli.demo.senders import Entry, Journal
 from styx.messages import Reply, reply_of
 from styx.testing.history import SerializabilityViolation, check_history
 from styx.testing.recorded_history import RecordedHistory
 from styx.testing.serial import Entity
 
 Balances = Mapping[str, int]
-"""What each account holds, by key, as the engine answered."""
+"""The balance of each account, by key, as the engine answered."""
 _SHOWN_MAX: Final = 3
-"""Differences that one check lists."""
+"""Differences that a check lists at most."""
 
 
 class Check(NamedTuple):
-    """One question of the audit and its answer."""
+    """A check of the audit, and its result."""
 
     name: str
     holds: bool
@@ -69,7 +67,7 @@ def _answered_once(journal: Journal, history: RecordedHistory) -> str:
 
 
 def _nothing_lost(journal: Journal, history: RecordedHistory) -> str:
-    """Whatever a client was told stands in the replies stream, unchanged."""
+    """Every reply that a client got stands in the replies stream, unchanged."""
     records = {record.request_id: record for record in history.replies}
     contradicted = []
     for entry in journal.entries:
@@ -100,7 +98,7 @@ def _serial_order(history: RecordedHistory, balances: Balances, n_slots: int) ->
 
 
 def _money(balances: Balances) -> str:
-    """Transfers make no money and lose none."""
+    """Transfers neither create nor lose money."""
     expected, found = len(balances) * OPENING_BALANCE, sum(balances.values())
     if expected != found:
         raise _Differs(f"{expected:,} was paid in, {found:,} is there")
@@ -108,7 +106,7 @@ def _money(balances: Balances) -> str:
 
 
 def _substance(reply: Reply) -> Reply:
-    """A reply without the id of the request that it answers, which differs at every attempt."""
+    """The reply without its request's id, which differs at every attempt."""
     return reply._replace(request_id="")
 
 

@@ -56,9 +56,8 @@ def demo(
 
     _check(seconds, accounts, crashes, data_dir)
 
-    from styx.cli.demo.directory import demo_directory
     from styx.cli.demo.display import display
-    from styx.cli.demo.scenario import Demo, Plan
+    from styx.cli.demo.scenario import Demo, Plan, demo_directory
     from styx.cli.serving import run_loop
 
     with demo_directory(data_dir) as directory, display() as shown:

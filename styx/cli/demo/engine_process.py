@@ -1,6 +1,9 @@
-"""The process that serves the bank, as its parent sees it: started, killed, started again, stopped.
+"""The process that serves the bank: its parent starts, kills and stops it, and it tells the parent when it serves.
 
-It ends with its parent, however that ends: its standard input is a pipe that closes then.
+python -m styx.cli.demo.engine_process DATA_DIR SNAPSHOT_INTERVAL
+
+It serves on a free port until SIGTERM. It ends with its parent, however that ends: its standard input is a pipe, which
+closes then.
 """
 
 from __future__ import annotations
@@ -14,18 +17,26 @@ from typing import Final, Self
 
 import msgspec
 
-from styx.cli.demo.readiness import Readiness
+from styx.cli.demo.bank import app
 from styx.cli.exit_codes import CommandFailed
+from styx.cli.serving import ServingOptions, Start, run_loop, serve_embedded
 
 START_SECONDS_MAX: Final = 60.0
 STOP_SECONDS_MAX: Final = 60.0
 ERROR_NAME: Final = "demo-engine.log"
-"""What the process writes to standard error, in the data directory."""
+"""The file in the data directory for the standard error of the process."""
 _TAIL_LINES: Final = 10
 
 
+class Readiness(msgspec.Struct):
+    """The message of the process to its parent when it serves: one line of JSON."""
+
+    url: str
+    start: Start
+
+
 class EngineProcess:
-    """A running engine process, and what it said when it began to serve."""
+    """A running engine process, as its parent sees it."""
 
     def __init__(self, process: asyncio.subprocess.Process, readiness: Readiness, errors: Path) -> None:
         self._process = process
@@ -39,7 +50,7 @@ class EngineProcess:
 
     @property
     def url(self) -> str:
-        """Where its gateway is."""
+        """The URL of its gateway."""
         return self._readiness.url
 
     @property
@@ -61,7 +72,7 @@ class EngineProcess:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "styx.cli.demo.engine_main",
+                "styx.cli.demo.engine_process",
                 str(data_dir),
                 str(snapshot_interval),
                 stdin=asyncio.subprocess.PIPE,
@@ -105,19 +116,36 @@ class EngineProcess:
             raise failure
 
     async def end(self) -> None:
-        """Makes sure that it is gone, however far it got."""
+        """Kills it if it still runs; returns when it is gone."""
         if self._process.returncode is None:
             self._process.kill()
         await self._process.wait()
 
     def failure(self) -> CommandFailed | None:
-        """The error that tells how it ended, None if it has not or has ended well."""
+        """The error for its exit code; None if it runs or has ended well."""
         status = self._process.returncode
-        return (
-            CommandFailed(f"the engine process ended with exit code {status}.{_tail(self._errors)}") if status else None
-        )
+        if not status:
+            return None
+        return CommandFailed(f"the engine process ended with exit code {status}.{_tail(self._errors)}")
 
 
 def _tail(errors: Path) -> str:
     lines = errors.read_text("utf-8", "replace").splitlines()[-_TAIL_LINES:]
     return "\nIts last words:\n" + "\n".join(f"    {line}" for line in lines) if lines else "\nIt said nothing."
+
+
+async def _main(data_dir: Path, snapshot_interval: float) -> None:
+    stop = asyncio.Event()
+    # A pipe from the parent that nobody writes to: readable only when the parent is gone.
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), stop.set)
+
+    def on_started(url: str, start: Start) -> None:
+        sys.stdout.buffer.write(msgspec.json.encode(Readiness(url, start)) + b"\n")
+        sys.stdout.buffer.flush()
+
+    options = ServingOptions("127.0.0.1", 0, data_dir, snapshot_interval, keep_log=True)
+    await serve_embedded(app, options, on_started=on_started, on_stopping=lambda: None, stop=stop)
+
+
+if __name__ == "__main__":
+    run_loop(_main(Path(sys.argv[1]), float(sys.argv[2])))

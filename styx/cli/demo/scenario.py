@@ -1,37 +1,37 @@
-"""The demo from start to end: open accounts, transfer, kill the engine in the middle, recover, audit.
-
-The order of events is here; each event's work and output are in the modules beside it.
-"""
+"""The demo from start to end, and its data directory: open accounts, transfer, kill the engine, recover, audit."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import styx
 from styx.cli.demo.audit import Check, audit
+from styx.cli.demo.bank import Call, balances, openings, transfers
 from styx.cli.demo.display import Display
 from styx.cli.demo.engine_process import EngineProcess
-from styx.cli.demo.journal import Journal
-from styx.cli.demo.senders import SENDERS, Senders, together
-from styx.cli.demo.workload import Call, balances, openings, transfers
+from styx.cli.demo.senders import SENDERS, Journal, Senders, together
 from styx.cli.exit_codes import CommandFailed
 from styx.embedded_engine.options import N_SLOTS_DEFAULT
 from styx.testing.recorded_history import read_history_of
 
 SNAPSHOT_SECONDS: Final = 2.0
-"""Short beside the demo's load, so that a recovery has both a snapshot to load and a log to replay."""
+"""Short beside the demo's load, so that a recovery has a snapshot to load and a log to replay."""
 ASKED_AGAIN_MAX: Final = 200
 """Calls answered just before a crash that are sent once more after it."""
 TICK_SECONDS: Final = 0.1
 
 
 class Plan(NamedTuple):
-    """What to do: `seconds` of load with `crashes` spread over it, on so many `accounts`, in `data_dir`."""
+    """The options: `seconds` of load, the number of `accounts`, and `crashes` at equal distances."""
 
     seconds: float
     accounts: int
@@ -41,7 +41,7 @@ class Plan(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What happened: the books, the audit's checks, transfers answered in how many seconds with the engine up, and the
+    """The journal, the audit's checks, the number of transfers answered in `load_seconds` with the engine up, and the
     seconds of each recovery, from the kill to serving again.
     """
 
@@ -50,6 +50,32 @@ class Result(NamedTuple):
     transfers: int
     load_seconds: float
     recovery_seconds: list[float]
+
+
+@dataclass(slots=True)
+class DemoDirectory:
+    """An existing directory; `keep` says whether it stays at the end. It stays after an error."""
+
+    path: Path
+    keep: bool = True
+
+
+@contextmanager
+def demo_directory(wanted: Path | None) -> Iterator[DemoDirectory]:
+    """The data directory meanwhile: `wanted`, made if it is missing, else a new temporary directory."""
+    if wanted is not None:
+        wanted.mkdir(parents=True, exist_ok=True)
+    directory = DemoDirectory(Path(tempfile.mkdtemp(prefix="styx-demo-")) if wanted is None else wanted)
+    try:
+        yield directory
+    except KeyboardInterrupt:
+        directory.keep = wanted is not None
+        raise
+    finally:
+        if directory.keep:
+            print(f"The data is kept in {directory.path}", file=sys.stderr)
+        else:
+            shutil.rmtree(directory.path, ignore_errors=True)
 
 
 class Demo:
@@ -67,7 +93,7 @@ class Demo:
         self._recovery_seconds: list[float] = []
 
     async def run(self) -> Result:
-        """Everything, in order; raises `CommandFailed` if the demo itself cannot go on."""
+        """Runs the demo; raises `CommandFailed` if it cannot go on."""
         say, plan = self._display.step, self._plan
         async with AsyncExitStack() as self._clients:
             await self._start_engine()
@@ -107,7 +133,7 @@ class Demo:
             yield call
 
     async def _disturb(self) -> None:
-        """Crashes at equal distances, none at the start or the end."""
+        """Crashes the engine at equal distances, not at the start and not at the end."""
         phases = self._plan.crashes + 1
         for phase in range(phases):
             if phase:
@@ -151,7 +177,7 @@ class Demo:
         )
 
     async def _ask(self) -> dict[str, int]:
-        """Calls answered before the last crash once more, then what every account holds, by key."""
+        """Sends calls answered before the last crash again; then gives the balance of every account, by key."""
         before = self._journal.acknowledged[: self._answered_before_crash]
         await self._senders.ask_again(before[-ASKED_AGAIN_MAX:])
         sent = len(self._journal.entries)

@@ -1,30 +1,84 @@
-"""The demo's clients: each sends the next call when its last one was answered, and repeats a call that got no reply.
+"""The demo's clients, and their journal of every call that they sent and every reply that they got.
 
-They notice a crash as any client does: a connection breaks. Idempotency keys make repetitions safe.
+Each sends its next call when the last one is answered, and repeats a call that got no reply. They notice a crash as any
+client does: a connection breaks. Idempotency keys make repetitions safe. The audit compares the engine's records with
+the journal, which holds replies as they arrived.
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Coroutine, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
-from styx.cli.demo.journal import Entry, Journal
-from styx.cli.demo.workload import Call
+from styx.cli.demo.bank import Call
 from styx.cli.exit_codes import CommandFailed
 from styx.client.base import Client
 from styx.messages import Reply
 
 SENDERS: Final = 64
 ATTEMPTS_MAX: Final = 50
-"""Sends of one call before the demo gives up."""
+"""Attempts for one call; then the demo gives up."""
 PAUSE_SECONDS: Final = 0.05
-"""Between two sends of one call."""
+"""The time between two attempts."""
 _NOT_TAKEN: Final = frozenset({"overloaded", "unavailable"})
 
 
+@dataclass(slots=True)
+class Entry:
+    """One call, sent `attempts` times under one idempotency key, `lost` times without a reply.
+
+    `replies` should hold one. `asked_again` has the replies to further sendings after that.
+    """
+
+    call: Call
+    idempotency_key: str
+    attempts: int = 0
+    lost: int = 0
+    replies: list[Reply] = field(default_factory=list)
+    asked_again: list[Reply] = field(default_factory=list)
+
+
+class Journal:
+    """Entries in the order they were sent, `acknowledged` in the order they were answered, and running totals."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.acknowledged: list[Entry] = []
+        self.committed = 0
+        self.aborted = 0
+        self._run = secrets.token_hex(6)
+
+    @property
+    def resent(self) -> int:
+        """The number of calls that were sent again because their reply was lost."""
+        return sum(1 for entry in self.entries if entry.lost)
+
+    @property
+    def in_flight(self) -> int:
+        """The number of calls without a reply."""
+        return len(self.entries) - len(self.acknowledged)
+
+    def new(self, call: Call) -> Entry:
+        """Records a call before it is sent."""
+        entry = Entry(call, f"demo-{self._run}-{len(self.entries)}")
+        self.entries.append(entry)
+        return entry
+
+    def answered(self, entry: Entry, reply: Reply) -> None:
+        """Records the reply to a call."""
+        entry.replies.append(reply)
+        self.acknowledged.append(entry)
+        if reply.error is None:
+            self.committed += 1
+        elif reply.error.code == "aborted":
+            self.aborted += 1
+
+
 class Senders:
-    """Sends calls through whatever client is connected, and waits while none is."""
+    """Sends calls through the client that is connected, and waits while there is none."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -32,12 +86,12 @@ class Senders:
         self._connected = asyncio.Event()
 
     def connect(self, client: Client) -> None:
-        """From here on calls go through this client."""
+        """Sends calls through this client from here on."""
         self._client = client
         self._connected.set()
 
     def disconnect(self) -> None:
-        """Calls wait from here on; those under way find out for themselves."""
+        """Lets calls wait from here on. Calls under way fail when their connection breaks."""
         self._connected.clear()
 
     async def send_all(self, calls: Iterator[Call]) -> None:
@@ -85,7 +139,7 @@ async def together(tasks: Iterable[Coroutine[None, None, None]]) -> None:
             for task in tasks:
                 group.create_task(task)
     except* CommandFailed as failures:
-        # One is as good as all of them: they say the same.
+        # They all say the same.
         failed = failures.exceptions[0]
     # Not within `except*`: early releases of Python 3.11 wrap in a group whatever is raised there.
     if failed is not None:

@@ -15,12 +15,11 @@ import traceback
 from pathlib import Path
 
 from styx.cli.app_target import load_app
-from styx.cli.check.source_files import imported_files
 from styx.cli.dev_server import DevOptions, closing_line, dev_serving, opening_lines, say, set_up_terminal
-from styx.cli.engine_facts import Start
 from styx.cli.exit_codes import CommandFailed
 from styx.cli.reload.control import News, Order, Orders
-from styx.cli.serving import ServingOptions, run_loop
+from styx.cli.serving import ServingOptions, Start, run_loop
+from styx.cli.source_files import imported_files
 from styx.errors import StyxError
 from styx.model.app import App
 from styx.model.user_frames import Frame, UserFrames

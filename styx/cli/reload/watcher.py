@@ -13,12 +13,19 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from styx.cli.dev_server import say
+from styx.cli.dev_server import say, set_up_terminal
+from styx.cli.exit_codes import CommandFailed
 from styx.cli.reload.control import LINE_BYTES_MAX, VARIABLE, News, Order, line_of, news_of
-from styx.cli.reload.watching import Stamps, stamps, until_changed
+from styx.cli.serving import ServingOptions
+from styx.cli.source_files import Stamps, changed, stamps_in
+from styx.gateway.server import BACKLOG_MAX
+from styx.http.server import listen_on
+from styx.model.limits import Limits
+from styx.process.extras import lacking
 from styx.watchdog import ending
 
 RELEASE_SECONDS_MAX: Final = 30.0
@@ -27,10 +34,27 @@ answered is in the log.
 """
 END_SECONDS_MAX: Final = 60.0
 """How long a version may take to end, besides what a function may run for; then it is killed."""
+SETTLE_MS: Final = 50
+"""Milliseconds without a change before a change is reported: an editor's save is several changes."""
+LONGEST_SETTLE_MS: Final = 400
 SIGNAL_SECONDS: Final = 1.0
 """What has not ended by an order for so long may not hear any: it gets a signal, which its watchdog sees to."""
 AGAIN_SECONDS: Final = 1.0
 """Before a version that ended by itself is started anew."""
+
+
+def run_watcher(options: ServingOptions) -> int:
+    """Watches and serves until the process is told to stop; raises `CommandFailed` without watchfiles."""
+    if find_spec("watchfiles") is None:
+        raise CommandFailed(lacking("styx dev --reload", "watchfiles", "reload"))
+    set_up_terminal()
+    limits = options.limits or Limits()
+    with listen_on(options.host, options.port, BACKLOG_MAX) as listening:
+
+        async def run() -> int:
+            return await Watcher(listening, limits.function_seconds_max).run()
+
+        return asyncio.run(run())
 
 
 class Version:
@@ -139,7 +163,7 @@ class Watcher:
     async def _work(self) -> None:
         self._spare = await Version.started(self._listening)
         while True:
-            self._before = stamps(self._directories)
+            self._before = stamps_in(self._directories)
             await self._switch()
             if self._spare is None:
                 self._spare = await Version.started(self._listening)
@@ -222,7 +246,7 @@ class Watcher:
     def _look_at(self, directories: list[str]) -> None:
         """What was not looked at before is taken as it is now; a change a moment ago was imported."""
         new = [each for each in directories if each not in self._directories]
-        self._before.update(stamps(new))
+        self._before.update(stamps_in(new))
         self._directories = sorted({*self._directories, *directories})
 
     def _stays(self, why: str) -> None:
@@ -235,3 +259,33 @@ def _short(path: str) -> str:
         return str(Path(path).relative_to(Path.cwd()))
     except ValueError:
         return path
+
+
+async def until_changed(directories: list[str], before: Stamps) -> list[str]:
+    """Waits until Python files in the directories differ from `before`; gives their names. watchfiles reports changes,
+    and the stamps say which files are meant.
+    """
+    from watchfiles import awatch
+
+    there = await asyncio.to_thread(lambda: [directory for directory in directories if os.path.isdir(directory)])
+    stop = asyncio.Event()
+    hearing = awatch(
+        *there,
+        watch_filter=None,
+        debounce=LONGEST_SETTLE_MS,
+        step=SETTLE_MS,
+        stop_event=stop,
+        recursive=False,
+        yield_on_timeout=True,  # the first time soon after it has begun: what changed before that is found then
+        rust_timeout=500,
+        ignore_permission_denied=True,
+    )
+    try:
+        async for _ in hearing:
+            found = changed(before, await asyncio.to_thread(stamps_in, directories))
+            if found:
+                return found
+    finally:
+        stop.set()
+        await hearing.aclose()
+    return []

@@ -1,21 +1,62 @@
-"""One child process of `styx up`: started, started again when it dies, stopped. It ends when this process does."""
+"""One child process of `styx up`: started, started again when it dies, stopped. It ends when this process does.
+
+`Restarts` decides, without a clock, when a dead child is started again and when it is given up.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-from styx.cli.exit_codes import CommandFailed
-from styx.cli.supervised import VARIABLE
-from styx.cli.up.restarts import Restarts, how_it_ended
+from styx.cli.cluster_process import SUPERVISED_VARIABLE
+from styx.cli.exit_codes import USAGE, CommandFailed
+
+FIRST_PAUSE_SECONDS: Final = 0.2
+PAUSE_SECONDS_MAX: Final = 5.0
+"""Pauses double from the first to this one."""
+STEADY_SECONDS: Final = 10.0
+"""A child that has lived for so long has not died at once."""
+QUICK_DEATHS_MAX: Final = 6
+"""A child that dies at once so many times in a row is given up."""
+
+
+class Restarts:
+    """The restarts of one child."""
+
+    def __init__(self) -> None:
+        self._quick = 0
+
+    def pause_after(self, exit_code: int, lived_s: float) -> float | None:
+        """Seconds until the child is started again after an end; None if it is given up."""
+        if exit_code == USAGE:
+            return None  # its arguments are wrong, and would be again
+        if lived_s >= STEADY_SECONDS:
+            self._quick = 0
+        self._quick += 1
+        if self._quick >= QUICK_DEATHS_MAX:
+            return None
+        return min(PAUSE_SECONDS_MAX, FIRST_PAUSE_SECONDS * 2.0 ** (self._quick - 1))
+
+
+def how_it_ended(exit_code: int) -> str:
+    """An exit code in words."""
+    if exit_code >= 0:
+        return f"ended with exit code {exit_code}"
+    try:
+        return f"was killed by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"was killed by signal {-exit_code}"
 
 
 class Child:
-    """`words` gives the arguments of each start, `say` gets lines for people, `changed` hears that `pid` changed.
+    """`words` gives the arguments of each start, `say` gets lines for people, `changed` is called when `pid` has
+    changed. `announced`: the caller tells people the id of the first process.
 
-    `announced`: somebody else tells people the id of its first process. Told to stop, it has `stop_s` seconds.
+    A child that is told to stop, or whose supervisor is gone, has `stop_s` seconds until it is killed.
     """
 
     def __init__(
@@ -30,7 +71,7 @@ class Child:
     ) -> None:
         self.name = name
         self._words = words
-        self._environment = {**environment, VARIABLE: "1"}
+        self._environment = {**environment, SUPERVISED_VARIABLE: f"{stop_s:g}"}
         self._say = say
         self._changed = changed
         self._process: asyncio.subprocess.Process | None = None
@@ -45,7 +86,7 @@ class Child:
         return None if process is None or process.returncode is not None else process.pid
 
     async def run(self) -> None:
-        """Keeps it running until `stop`; raises `CommandFailed` when it is given up."""
+        """Keeps the child running until `stop`; raises `CommandFailed` when it is given up."""
         restarts = Restarts()
         while not self._stopping.is_set():
             began_s = time.monotonic()
@@ -64,7 +105,7 @@ class Child:
                 pass
 
     async def stop(self) -> None:
-        """SIGTERM, and SIGKILL if that takes too long; returns when it is gone."""
+        """Ends the child with SIGTERM, and with SIGKILL if that takes too long; returns when it is gone."""
         self._stopping.set()
         process = self._process
         if process is None or process.returncode is not None:
@@ -79,7 +120,7 @@ class Child:
             await process.wait()
 
     def kill(self) -> None:
-        """SIGKILL; it is not started again."""
+        """Ends the child with SIGKILL; it is not started again."""
         self._stopping.set()
         if self._process is not None and self._process.returncode is None:
             self._process.kill()

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.cluster_options import CLUSTER_DEFAULT, SECRETS_HELP, ClusterName, DataOptions
+from styx.cli.common_options import CLUSTER_DEFAULT, SECRETS_HELP, ClusterName, DataOptions
 from styx.cli.front_options import FrontOptions
 
 EXAMPLES: Final = f"""\

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from styx.cli.cluster_options import DataOptions
 from styx.cli.cluster_setup import ANY_ADDRESS, SECRET_FILE_VARIABLE, SECRET_VARIABLE
+from styx.cli.common_options import DataOptions
 from styx.cli.front_options import FrontOptions
 from styx.cli.store_options import INHERITED, words_of
 from styx.transport.address import format_address

@@ -13,9 +13,8 @@ import styx
 from proof.chaos_app import app as chaos_app
 from proof.random_programs import CONTENDED, MIXED, random_request
 from styx import App, Context, Operator
-from styx.cli.check.check_watch import CheckWatch
 from styx.cli.check.checker import Checker
-from styx.cli.check.feed import Feed
+from styx.cli.check.feed import CheckWatch, Feed
 from styx.cli.check.messages import Difference, Epoch, State, to_checker
 from styx.client.embedded import EmbeddedClient
 from styx.errors import InTransactionError, RequestRejected

@@ -9,7 +9,7 @@ import pytest
 import styx
 from styx.cli.app_target import load_app
 from styx.cli.check.process import checked
-from styx.cli.check.source_files import imported_files
+from styx.cli.source_files import imported_files
 from styx.reports.mistakes import read_page
 from tests.cli.check.test_checker import app
 

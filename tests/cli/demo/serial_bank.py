@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from itertools import count
 
-from styx.cli.demo.bank import app
-from styx.cli.demo.journal import Entry, Journal
-from styx.cli.demo.workload import Call
+from styx.cli.demo.bank import Call, app
+from styx.cli.demo.senders import Entry, Journal
 from styx.messages import ReplyRecord, Request, reply_of
 from styx.testing.recorded_history import RecordedHistory
 from styx.testing.serial import SerialReference

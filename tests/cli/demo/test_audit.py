@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from styx.cli.demo.audit import audit
-from styx.cli.demo.workload import account_key, openings, transfers
+from styx.cli.demo.bank import account_key, openings, transfers
 from styx.messages import ReplyRecord, reply_of
 from tests.cli.demo.serial_bank import SerialBank
 

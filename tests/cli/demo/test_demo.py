@@ -13,8 +13,8 @@ import pytest
 
 from styx.cli.demo.audit import Check
 from styx.cli.demo.engine_process import EngineProcess
-from styx.cli.demo.journal import Journal
 from styx.cli.demo.scenario import Demo, Result
+from styx.cli.demo.senders import Journal
 from styx.cli.exit_codes import CommandFailed
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.cli.conftest import Styx
@@ -122,7 +122,7 @@ async def test_engine_process_that_ends_by_itself(temporary: Path) -> None:
 
 @pytest.mark.slow
 def test_engine_process_ends_with_its_parent(temporary: Path) -> None:
-    words = [sys.executable, "-m", "styx.cli.demo.engine_main", str(temporary), "2"]
+    words = [sys.executable, "-m", "styx.cli.demo.engine_process", str(temporary), "2"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdin is not None

@@ -7,9 +7,8 @@ from typing import Any, NoReturn
 import pytest
 
 from styx.cli.demo import senders as senders_module
-from styx.cli.demo.journal import Journal
-from styx.cli.demo.senders import ATTEMPTS_MAX, Senders
-from styx.cli.demo.workload import Call
+from styx.cli.demo.bank import Call
+from styx.cli.demo.senders import ATTEMPTS_MAX, Journal, Senders
 from styx.cli.exit_codes import CommandFailed
 from styx.client.base import Client
 from styx.messages import Reply, ReplyError

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from styx.cli.cluster_options import DataOptions
+from styx.cli.common_options import DataOptions
 from styx.cli.front_options import FrontOptions
+from styx.cli.up.child import QUICK_DEATHS_MAX, STEADY_SECONDS, Restarts, how_it_ended
 from styx.cli.up.plan import UpPlan, child_environment
-from styx.cli.up.restarts import QUICK_DEATHS_MAX, STEADY_SECONDS, Restarts, how_it_ended
 
 
 def test_pauses_grow_until_it_is_given_up() -> None:

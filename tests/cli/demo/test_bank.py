@@ -3,7 +3,7 @@
 from collections import Counter
 from itertools import islice
 
-from styx.cli.demo.workload import AMOUNT_MAX, account_key, balances, openings, transfers
+from styx.cli.demo.bank import AMOUNT_MAX, account_key, balances, openings, transfers
 
 
 def test_the_seed_decides() -> None:
