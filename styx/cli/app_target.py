@@ -1,6 +1,6 @@
-"""`MODULE:APP`: from what was typed to the App object, or to an error that says what was meant.
+"""`MODULE:APP`: from the typed text to the App object, or to an error that proposes a text.
 
-The user's module is imported, as Python would do it; a mistake in the module is reported with its line.
+The user's module is imported, as Python would do it. A mistake in the module is reported with its line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HERE: Final = "\nStart it where the module is, or give a file: src/bank.py:app"
 
 
 class _Target(NamedTuple):
-    """A module as typed and the name in it; `path` if it was given as a file."""
+    """A module and the name in it; `text` is as typed, `path` the file if the module was given as one."""
 
     text: str
     module: str
@@ -116,7 +116,7 @@ def _no_such_module(target: _Target, missing: str) -> CommandFailed:
 
 
 def _failed_import(target: _Target, error: BaseException) -> CommandFailed:
-    """The user's own mistake, with the last line of theirs that ran."""
+    """The error for a mistake in the user's module, with the last line of the user's code that ran."""
     from styx.errors import describe
     from styx.model.user_frames import is_of_engine
 
@@ -142,7 +142,7 @@ def _no_such_name(target: _Target, module: ModuleType) -> CommandFailed:
 
 
 def _apps_in(target: _Target, module: ModuleType) -> str:
-    """What else could have been meant: the module's Apps."""
+    """A hint: the module's Apps, or how to make one."""
     names = [name for name, value in vars(module).items() if isinstance(value, App)]
     module_text = target.text.rpartition(":")[0] or target.text
     if names:

@@ -80,11 +80,11 @@ _COMMANDS = {
     "worker": worker,
     "gateway": gateway,
 }
-"""Each command is the function of its name in its module, and `EXAMPLES` there ends its help."""
+"""Each command is the function of its name in its module; `EXAMPLES` in the module ends its help."""
 _GROUPS = {"keys": keys, "state": state}
 """Each group of commands is made by the function of its name in its module."""
 _NO_EXTRAS = sys.stdlib_module_names | {"styx"}
-"""Packages that an installation without its extras has all the same."""
+"""Packages that an installation without extras has."""
 
 
 def application() -> App:
@@ -121,10 +121,10 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()  # a closed pipe shows here rather than in the interpreter's last moments
         return SUCCESS if code is None else int(code)
     except BrokenPipeError:
-        # Whoever read the output has seen enough; what is still buffered must not fail a second time at exit.
+        # The reader of the output is gone. The rest of the buffer must not fail a second time at the exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place where an error becomes words
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - no other place turns an error into words
         if os.environ.get("STYX_DEBUG", "0") not in ("", "0"):
             import traceback
 
@@ -147,7 +147,7 @@ def _complain(message: str) -> None:
 
 
 def _hear_sigterm() -> None:
-    """A container's first process is not ended by signals that it does not handle; any other is, and stays so."""
+    """Handles SIGTERM in a container's first process, which a signal without a handler does not end."""
     if os.getpid() == 1:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 

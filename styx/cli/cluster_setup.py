@@ -1,7 +1,7 @@
 """From options and the environment to the parts of a cluster's process: its security, its log, its store.
 
-The one place of the command line that reads secrets, with `styx.cli.store_options`, which reads those of stores. Wrong
-values are reported before anything starts.
+Only this module and `styx.cli.store_options`, for stores, read secrets. Wrong values are reported before anything
+starts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from styx.transport.address import parse_address
 SECRET_VARIABLE: Final = "STYX_SECRET"
 SECRET_FILE_VARIABLE: Final = "STYX_SECRET_FILE"
 SECRET_BYTES_MIN: Final = 16
-"""Shorter ones could be guessed."""
+"""A shorter secret could be guessed."""
 ANY_ADDRESS: Final = ("0.0.0.0", "::", "")
 _TLS: Final = ("STYX_TLS_CERTIFICATE", "STYX_TLS_KEY", "STYX_TLS_AUTHORITY")
 _HOW_TO_MAKE_ONE: Final = (
@@ -35,12 +35,12 @@ _HOW_TO_MAKE_ONE: Final = (
 
 
 def security_of(cluster: str, environment: Mapping[str, str] = os.environ) -> Security:
-    """What secures the cluster's connections, from the environment. Raises `ConfigurationError`."""
+    """The secret, name and TLS files of the cluster, from the environment. Raises `ConfigurationError`."""
     return Security(secret_of(environment), cluster, _tls_of(environment))
 
 
 def secret_of(environment: Mapping[str, str]) -> bytes:
-    """The cluster's secret; raises `ConfigurationError` if there is none or a short one."""
+    """The cluster's secret. Raises `ConfigurationError` if it is not set, cannot be read or is too short."""
     text, file = environment.get(SECRET_VARIABLE), environment.get(SECRET_FILE_VARIABLE)
     if text and file:
         raise ConfigurationError(f"both {SECRET_VARIABLE} and {SECRET_FILE_VARIABLE} are set; unset one of them")
@@ -65,7 +65,7 @@ def secret_of(environment: Mapping[str, str]) -> bytes:
 def facts_address(
     host: str, port: int | None, secret: bytes, environment: Mapping[str, str] = os.environ
 ) -> FactsAddress:
-    """Where a process tells its facts, and whom; raises `ConfigurationError`."""
+    """The address of a process's facts, and the tokens that it takes there. Raises `ConfigurationError`."""
     return FactsAddress(host, port, tokens_for(host, secret, environment))
 
 
@@ -79,7 +79,7 @@ def process_options(
     advertise: str = "",
     environment: Mapping[str, str] = os.environ,
 ) -> ProcessOptions:
-    """What any process of a cluster is told. Raises `ConfigurationError`."""
+    """The options of any process of a cluster. Raises `ConfigurationError`."""
     if coordinator:
         parse_address(coordinator)
     place = StorePlace(data.store, data.options)
@@ -97,7 +97,7 @@ def process_options(
 
 
 def default_name() -> str:
-    """A name for a process that was given none: host and process id, which whoever reads a log can look up."""
+    """The name of a process without one of its own: host and process id, which a reader of logs can look up."""
     return f"{socket.gethostname()}-{os.getpid()}"
 
 

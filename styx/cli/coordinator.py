@@ -22,7 +22,7 @@ Exit codes:
   2    an option is wrong, or does not fit what log and store hold
 """
 SLOTS_MAX: Final = 4_096
-"""Each slot is a partition of the requests, and has objects of its own in every snapshot."""
+"""Each slot is a partition of the requests topic, and a part of every snapshot."""
 
 
 def coordinator(
@@ -124,7 +124,7 @@ def check_numbers(
     replication: int,
     reply_partitions: int,
 ) -> None:
-    """Raises `CommandFailed` for a number that makes no sense."""
+    """Raises `CommandFailed` for a number out of its range."""
     from styx.cli.exit_codes import usage_error
 
     for option, count, most in (

@@ -26,7 +26,7 @@ Exit codes:
 
 
 def _problem_of(data_dir: Path) -> str | None:
-    """Why nothing can be kept in the directory, which is made if it is missing."""
+    """Why the directory cannot keep the data, None if it can. A missing directory is made."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except FileExistsError:

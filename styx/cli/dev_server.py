@@ -31,10 +31,10 @@ _log = logging.getLogger("styx.dev")
 
 
 class DevOptions(NamedTuple):
-    """What a developer wants to see: `requests`, a line for each; `all_errors`, also those that the app means.
+    """The output that a developer wants. `requests`: a line for each; `all_errors`: also errors that the app means.
 
-    `check`: the app by which transactions are run again, None if they are not, `files` what it was imported from, and
-    `check_seconds` how long an end may wait for that.
+    `check` is the MODULE:APP on which transactions are run again, None for no check; `files` are the stamps of the
+    app's files, and `check_seconds` is the time that an end gives to transactions that are not checked yet.
     """
 
     requests: bool = True
@@ -45,7 +45,7 @@ class DevOptions(NamedTuple):
 
 
 def run_dev_server(app: App, options: ServingOptions, shown: DevOptions) -> None:
-    """Serves the app until it is told to stop; raises what ends it otherwise."""
+    """Serves the app until the process is told to stop. Raises the error that ends it otherwise."""
     set_up_terminal()
 
     def on_started(url: str, start: Start) -> None:
@@ -59,7 +59,7 @@ def run_dev_server(app: App, options: ServingOptions, shown: DevOptions) -> None
 
 
 def set_up_terminal() -> None:
-    """Log lines for a developer's eyes."""
+    """Sets up log lines in the form for a terminal."""
     set_up_logging("dev", terminal=True)
     held_interpreter.write_to(sys.stderr)
 
@@ -73,7 +73,7 @@ async def dev_serving(
     stop: asyncio.Event | None = None,
     listener: socket.socket | None = None,
 ) -> int | None:
-    """As `serve_embedded`, with everything shown that a developer wants to see."""
+    """As `serve_embedded`, with the output that a developer wants."""
     begin_check: list[Callable[[], None]] = []
 
     def started(url: str, start: Start) -> None:
@@ -95,7 +95,7 @@ async def dev_serving(
 
 @contextmanager
 def _watched(engine: EmbeddedEngine, shown: DevOptions, begin_check: list[Callable[[], None]]) -> Iterator[None]:
-    """Meanwhile the engine tells of what a developer wants to see."""
+    """Meanwhile the engine's reports have the output that a developer wants."""
     notes = engine.reports.notes
     notes.all_aborts = shown.all_errors
     engine.reports.show_all()
@@ -109,7 +109,7 @@ def _watched(engine: EmbeddedEngine, shown: DevOptions, begin_check: list[Callab
 
 
 def opening_lines(app: App, url: str, options: ServingOptions, start: Start) -> list[str]:
-    """What is served, where, and with which data."""
+    """The lines of the start: the app, its URL and functions, the data, a command to try."""
     lines = [f"Serving {app.name} at {url}"]
     if options.host in _ANY_ADDRESS:
         lines[0] += " and at every other address of this machine"
@@ -124,7 +124,7 @@ def opening_lines(app: App, url: str, options: ServingOptions, start: Start) -> 
 
 
 def code_lines(start: Start) -> list[str]:
-    """What became of the data, if the code is not the one that ran last."""
+    """Lines about the stored state and the replay, if the code has changed since the last start."""
     if not start.changed:
         return []
     lines = ["changed since the last start"]
@@ -135,7 +135,7 @@ def code_lines(start: Start) -> list[str]:
 
 
 def function_lines(app: App) -> list[str]:
-    """What can be called over HTTP, and with which parameters."""
+    """A line for each function: its route and parameters."""
     functions = [spec for operator in app.operators.values() for spec in operator.functions.values()]
     routes = [f"/v1/{spec.operator}/{{key}}/{spec.name}" for spec in functions]
     width = max(map(len, routes), default=0)
@@ -143,7 +143,7 @@ def function_lines(app: App) -> list[str]:
 
 
 def closing_line(epoch: int | None, data_dir: Path) -> str:
-    """What is stored now."""
+    """The last line: the stored snapshot."""
     if epoch is None:
         return f"Stopped; there was nothing to store in {data_dir}."
     return f"Stopped; the snapshot at epoch {epoch} is stored in {data_dir}."
@@ -164,7 +164,7 @@ def _parameters(spec: FunctionSpec) -> str:
 
 
 def say(*lines: str) -> None:
-    """Prints lines for people, at once; where lines are for programs, they are log records."""
+    """Prints lines at once. With STYX_LOG_FORMAT=json they are log records instead."""
     if json_wanted():
         for line in lines:
             _log.info("%s", line)

@@ -1,4 +1,4 @@
-"""A command line that calls one of an app's functions, with values for its parameters: to be run as it is printed."""
+"""A command line that calls one of an app's functions, with values for its parameters, for the user to run as it is."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ _WITH_FIELDS: Final = (msgspec.inspect.StructType, msgspec.inspect.DataclassType
 
 
 def example(app: App, url: str, *, guarded: bool = False) -> str:
-    """A command that calls one of the app's functions at `url`, the first for which values are found; empty if none.
-
-    `guarded`: the gateway asks for a key, which is left for whoever types the command to fill in.
+    """A command that calls a function of the app at `url`: the first function for whose parameters values are found.
+    Empty if there is none. `guarded`: the gateway asks for an API key, for which the command has a placeholder.
     """
     for operator in app.operators.values():
         for spec in operator.functions.values():
@@ -55,7 +54,7 @@ def example(app: App, url: str, *, guarded: bool = False) -> str:
 
 
 def command(directory: Path | None = None) -> str:
-    """How this very program is started in the shell it was started from; in another directory, once that is there."""
+    """The words that start this program in the user's shell: in the present directory, or in `directory`."""
     started = Path(sys.argv[0])
     if started.name != "styx":
         return f"{shlex.quote(sys.executable)} -m styx"
@@ -100,7 +99,7 @@ def _word(value: Any) -> str:
 
 
 def _value(name: str, kind: Any, depth: int) -> Any:
-    """Something that msgspec takes for the type; raises `LookupError` where nothing simple is."""
+    """A value that msgspec takes for the type; raises `LookupError` if there is no simple one."""
     if depth > DEPTH_MAX:
         raise LookupError(name)
     at = type(kind)

@@ -1,4 +1,4 @@
-"""Exit codes, and the error that ends a command with one of them. Declarations only."""
+"""Exit codes, and the error that ends a command with one of them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Final
 
 SUCCESS: Final = 0
 FAILURE: Final = 1
-"""It was asked for correctly and did not happen: an abort, nobody there, no reply, an audit that does not hold."""
+"""The command was right, and failed: an abort, no server, no reply, an audit that does not hold."""
 USAGE: Final = 2
-"""It was asked for wrongly: an option, a name or an argument has to be changed first."""
+"""The command was wrong: an option, a name or an argument must be changed first."""
 ABSENT: Final = 3
-"""What was asked for does not exist, and everything else is well."""
+"""The command was right, and the entity does not exist."""
 INTERRUPTED: Final = 130
 """Ended by Ctrl-C, as shells have it."""
 TERMINATED: Final = 143
@@ -27,5 +27,5 @@ class CommandFailed(Exception):
 
 
 def usage_error(message: str) -> CommandFailed:
-    """A `CommandFailed` for what has to be typed differently."""
+    """A `CommandFailed` for a command that must be typed differently."""
     return CommandFailed(message, USAGE)

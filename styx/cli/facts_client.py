@@ -1,4 +1,4 @@
-"""Fetches the facts of a cluster's process over HTTP, with the standard library. Blocks; does not retry."""
+"""The facts of a cluster's process, fetched over HTTP with the standard library. It blocks, and does not retry."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ SECONDS_MAX: Final = 5.0
 
 
 def facts_token(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The token for processes' facts: as given, else by the secret that is set, or of the `styx up` here; None without.
-
-    Raises `ConfigurationError`.
+    """The token for processes' facts: the given one, else that of the secret which is set, or of the `styx up` here.
+    None if there is no secret. Raises `ConfigurationError`.
     """
     given = given_token(environment)
     if given is not None:
@@ -69,7 +68,7 @@ def fetch(url: str, token: str | None = None, verified: bool = True) -> tuple[in
 
 
 def fetch_status(url: str, token: str | None = None) -> Status:
-    """The cluster's state from a coordinator's facts; raises `OSError`, also for an answer that is none."""
+    """The cluster's state, from a coordinator's facts. Raises `OSError`, also for an answer of another server."""
     status, body = fetch(url.rstrip("/") + "/status", token)
     if status == 401:
         raise ConnectionError(f"{url} asks for a token: set STYX_SECRET, as its process has it, or {TOKEN_VARIABLE}")

@@ -93,11 +93,11 @@ class FrontOptions:
 
     @property
     def guarded(self) -> bool:
-        """Whether it asks who sends a request."""
+        """Whether a request needs a credential."""
         return self.api_keys is not None or self.jwt_keys is not None
 
     def words(self) -> list[str]:
-        """The same options, for a gateway that is a process of its own."""
+        """The options as arguments of another process's command line."""
         words = ["--anonymous"] if self.anonymous else []
         for option, value in (
             ("--api-keys", self.api_keys),
@@ -122,7 +122,7 @@ class FrontOptions:
 
 
 def front_of(options: FrontOptions, host: str) -> Front:
-    """What stands before a gateway that listens on `host`; raises `ConfigurationError` for an option that is wrong."""
+    """The front of a gateway that listens on `host`. Raises `ConfigurationError` for a wrong option."""
     from styx.errors import ConfigurationError
     from styx.gateway.auth.access import Access, AccessOptions
     from styx.gateway.client_address import Proxies
@@ -160,7 +160,7 @@ def front_of(options: FrontOptions, host: str) -> Front:
         tls=tls,
         trusted_proxies=options.trust_proxy,
     )
-    # What is wrong is said now, before anything else starts.
+    # Raise for a wrong value now, before anything else starts.
     front.rules(host, host)
     Proxies(front.trusted_proxies)
     if access.enabled:
@@ -169,7 +169,7 @@ def front_of(options: FrontOptions, host: str) -> Front:
 
 
 def only_here(host: str) -> bool:
-    """Whether nobody but this machine reaches what listens on `host`."""
+    """Whether only this machine reaches a server that listens on `host`."""
     import socket
 
     from styx.gateway.hosts import is_any_address, is_loopback

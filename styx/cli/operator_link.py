@@ -20,13 +20,13 @@ from styx.transport.handshake import Refusal
 
 RETRY_SECONDS: Final = 0.5
 AWAY_SECONDS_MAX: Final = 20.0
-"""How long a coordinator may be away until it is given up: longer than another one needs to take its place. When all of
-a cluster ends at once it never comes back, and nobody should wait for it.
+"""A coordinator that is away for longer is given up. Another one needs less time to take its place. When the whole
+cluster ends, none comes back.
 """
 
 
 class OperatorLink(NamedTuple):
-    """A coordinator's address, and what proves that this command may speak to it."""
+    """A coordinator's address, and the secret that proves this command's right to speak to it."""
 
     coordinator: str
     security: Security
@@ -56,7 +56,7 @@ class OperatorLink(NamedTuple):
                         away = f" It was away: {error}."
                     await asyncio.sleep(RETRY_SECONDS)
         except TimeoutError:
-            # Of what is only to be found out, the coordinator gives up the search with the connection.
+            # With the connection, the coordinator gives up a mere check.
             on = "has given it up" if isinstance(message, Deploy | Rollback) and message.only_check else "goes on"
             raise CommandFailed(
                 f"the coordinator at {self.coordinator} has not answered within {seconds_max:g} s and {on}.{away}\n"

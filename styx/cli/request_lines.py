@@ -21,12 +21,12 @@ from styx.reports.function_reports import FIELDS
 from styx.reports.mistakes import printable
 
 LINES_PER_SECOND_MAX: Final = 100
-"""Requests that get a line of their own in one second; of the others it is said together how they ended."""
+"""Requests in one second that get a line of their own; a line sums up the others."""
 BODY_BYTES_MAX: Final = 16 * 1024
-"""Of an answer, to find its epoch and what its error is."""
+"""Bytes of an answer that are read for its epoch and its error."""
 PATH_CHARS_MAX: Final = 200
 KINDS_MAX: Final = 5
-"""Kinds of ends that a summary names."""
+"""Kinds of answers that a summary names."""
 SLOWEST_SAMPLES_MAX: Final = 100_000
 
 
@@ -81,7 +81,7 @@ class RequestLines:
             self.ended(scope, status, bytes(body), (perf_counter() - began_s) * 1000)
 
     def ended(self, scope: Scope, status: int, body: bytes, took_ms: float) -> None:
-        """A request was answered with `status`, 0 if its client was gone, after so many milliseconds."""
+        """Tells of a request, answered with `status` (0 if its client was gone) after `took_ms` milliseconds."""
         kind, epoch = _seen(body)
         loop = asyncio.get_running_loop()
         second = int(loop.time())
@@ -113,7 +113,7 @@ class RequestLines:
 
 
 def request_name(scope: Scope) -> str:
-    """`account/alice.transfer`, as far as the path goes; printable, whatever a client sends."""
+    """The entity and function of a request, such as `account/alice.transfer`, made printable."""
     raw = scope.get("raw_path") or scope["path"].encode()
     path = raw.decode("ascii", "replace").partition("?")[0]
     parts = [unquote(part) for part in path.partition(PREFIX)[2].split("/", 2)]
@@ -127,7 +127,7 @@ def request_name(scope: Scope) -> str:
 
 
 def _seen(body: bytes) -> tuple[str, int | None]:
-    """(type of the error, epoch) of an answer, as far as it says so."""
+    """(type of the error, epoch) of an answer; "" and None if it has none."""
     if len(body) > BODY_BYTES_MAX:
         return "", None
     try:

@@ -1,6 +1,7 @@
-"""The directory in which `styx up` writes the data by which other commands find its cluster: addresses, secret, PIDs.
+"""The directory in which `styx up` writes addresses, secret and PIDs of its cluster, for other commands to find it.
 
-One for each app, held with a lock for as long as its `styx up` runs; the remains of a killed one are not a cluster.
+There is one for each app. `styx up` holds a lock on it while it runs, so that the files of a killed one do not count as
+a cluster.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from styx.embedded_engine.data_directory import DataDirectory, DataDirectoryInUs
 
 ROOT: Final = Path(".styx/run")
 GATEWAY_URL: Final = "http://127.0.0.1:8080"
-"""Where `styx dev` and a gateway listen unless they are told otherwise."""
+"""The default address of `styx dev` and of a gateway."""
 _FACTS: Final = "cluster.json"
 _SECRET: Final = "secret"
 _LOCK: Final = "lock"
 
 
 class RunFacts(msgspec.Struct, kw_only=True):
-    """Where the parts of a cluster on this machine are; `pids` by process name, `worker_urls` the facts of
-    workers by name.
+    """The addresses of a cluster on this machine. `pids` are by process name; `worker_urls`, by worker name, are the
+    addresses of the workers' facts.
     """
 
     app: str
@@ -42,7 +43,7 @@ class RunFacts(msgspec.Struct, kw_only=True):
 
 @contextmanager
 def held(directory: Path) -> Iterator[None]:
-    """Makes and holds the directory meanwhile; the secret stays in it, for the store is of no use without.
+    """Makes and holds the directory meanwhile. The secret stays in it afterwards, because the store needs it.
 
     Raises `CommandFailed`.
     """
@@ -62,12 +63,12 @@ def held(directory: Path) -> Iterator[None]:
 
 
 def secret_file(directory: Path) -> Path:
-    """Where the cluster's secret is."""
+    """The file of the cluster's secret."""
     return directory / _SECRET
 
 
 def write_secret(directory: Path, secret: str) -> None:
-    """Writes the cluster's secret, for its owner's eyes."""
+    """Writes the cluster's secret, readable by its owner only."""
     path = secret_file(directory)
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -75,7 +76,7 @@ def write_secret(directory: Path, secret: str) -> None:
 
 
 def write_facts(directory: Path, facts: RunFacts) -> None:
-    """Writes them in one step: a reader finds the old ones or the new ones."""
+    """Writes the facts in one step: a reader finds the old ones or the new ones."""
     new = directory / (_FACTS + ".new")
     new.write_bytes(msgspec.json.format(msgspec.json.encode(facts)))
     new.replace(directory / _FACTS)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 URL_DEFAULT: Final = "http://127.0.0.1:8081"
 WATCH_SECONDS: Final = 1.0
-"""Between two looks."""
+"""The time between two fetches with --watch."""
 PLAIN_COLUMNS: Final = 160
 
 EXAMPLES: Final = """\
@@ -83,7 +83,7 @@ def _show(shown: Status, json: bool, one_line: bool) -> None:
 
     from styx.cli.status_table import status_lines
 
-    # Elsewhere than on a terminal nobody knows the width, and nothing must be cut off.
+    # A file or a pipe has no width, and nothing may be cut off there.
     width = None if sys.stdout.isatty() else PLAIN_COLUMNS
     Console(highlight=False, width=width).print(status_lines(shown))
 

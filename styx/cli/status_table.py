@@ -17,7 +17,7 @@ _RIGHT = ("epoch", "backlog", "unfinished", "lag", "keys", "memory", "heard")
 
 
 def status_lines(status: Status) -> RenderableType:
-    """What `styx status` shows."""
+    """The output of `styx status`."""
     lines = [Text(f"{'app':<10}{status.app}, {_version(status)}")]
     if status.waiting is not None:
         return Group(*lines, Text(f"{'state':<10}the coordinator waits: {status.waiting}", style="yellow"))

@@ -1,8 +1,8 @@
-"""Options that say where a store is: its URL, and the options of its kind, of which the command line knows names only.
+"""Options that name a store: its URL, and the options of its kind, which are made from the registry of stores.
 
 `endpoint` of `s3` is `--s3-endpoint` and STYX_S3_ENDPOINT; of another store of the same command, such as `--to` of
-`styx backup`, it is `--to-s3-endpoint` and STYX_TO_S3_ENDPOINT. Secrets are in the environment only. `StorePlace`
-opens what they name; a store without options or secrets of its own has those of the store beside it.
+`styx backup`, it is `--to-s3-endpoint` and STYX_TO_S3_ENDPOINT. Secrets are in the environment only. `StorePlace` opens
+the store. A store without options or secrets of its own has those of the store beside it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _word(which: str, scheme: str, option: StoreOption) -> str:
 
 
 def _declared(which: str) -> type[Any]:
-    """What the parser makes of the options of all stores: a dictionary, `s3_endpoint` for `--WHICH-s3-endpoint`."""
+    """The type of all stores' options, for the parser: a dictionary with `s3_endpoint` for `--WHICH-s3-endpoint`."""
     fields = {}
     for scheme, option in ((scheme, each) for scheme, kind in STORES.items() for each in kind.options):
         if option.secret:
@@ -54,11 +54,11 @@ else:
 StoreWord = Annotated[str, Parameter(name="--store", help=f"The cluster's: {USAGE}.", env_var="STYX_STORE")]
 NO_OPTIONS: StoreOptions = {}
 INHERITED = tuple(sorted({f"STYX_{scheme.upper()}_" for scheme, kind in STORES.items() if kind.options}))
-"""How the variables of the options begin."""
+"""The beginnings of the options' variables."""
 
 
 def secrets_help(what: str, which: str = "") -> str:
-    """A line for each kind of store with secrets, naming their variables; `what` is whose. No newline at its end."""
+    """Lines with the variables of each kind's secrets; `what` names the option of the store. No newline at the end."""
     lines = []
     for scheme, kind in STORES.items():
         names = [_variable(which, scheme, option) for option in kind.options if option.secret]
@@ -73,8 +73,8 @@ def words_of(options: StoreOptions) -> list[str]:
 
 @dataclass(frozen=True)
 class StorePlace:
-    """Where a store is. `which` is `to` for `--to` and its options; `beside` the store whose options and secrets are
-    taken where it has none of its own.
+    """The place of a store. `which` is `to` for `--to` and its options. Options and secrets of the store `beside` are
+    taken if this one has none of its own.
     """
 
     url: str
@@ -83,20 +83,20 @@ class StorePlace:
     beside: StorePlace | None = None
 
     def open(self, environment: Mapping[str, str] = os.environ) -> Store:
-        """Raises `ConfigurationError` and `OSError`."""
+        """Opens the store. Raises `ConfigurationError` and `OSError`."""
         from styx.store.stores import open_store
 
         return open_store(self.url, **self.settings(environment))
 
     def open_to_read(self, environment: Mapping[str, str] = os.environ) -> StoreReader:
-        """Changes nothing there. Raises `ConfigurationError` and `OSError`."""
+        """Opens the store, and changes nothing there. Raises `ConfigurationError` and `OSError`."""
         from styx.store.stores import open_reader
 
         return open_reader(self.url, **self.settings(environment))
 
     def settings(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """The options of its kind of store, by the names that the store has for them; raises `ConfigurationError` for
-        a URL that names no store, and for what is missing.
+        """The options and secrets of its kind of store, by their names in the registry. Raises `ConfigurationError` for
+        a URL that names no store, and for missing options.
         """
         url = parse_store_url(self.url)
         kind, scheme = kind_of(url), url.scheme
@@ -117,7 +117,7 @@ class StorePlace:
         return settings
 
     def _plain(self, scheme: str, kind: StoreKind) -> dict[str, str]:
-        """Its own; without any the neighbour's, and what is required from there in any case."""
+        """Its own options that are not secret. Those of the store beside it fill in for required ones, or for all."""
         names = [option.name for option in kind.options if not option.secret]
         own = {name: value for name in names if (value := self.options.get(f"{scheme}_{name}"))}
         if self.beside is None:

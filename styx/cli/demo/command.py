@@ -69,7 +69,7 @@ def demo(
 
 
 def report(result: Result, shown: Display) -> None:
-    """The last lines: what was sent and what came of it, then the audit and its verdict."""
+    """Prints the last lines: the calls and their outcomes, the speed, the audit and its verdict."""
     journal = result.journal
     shown.step(
         "sent",

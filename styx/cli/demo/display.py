@@ -1,4 +1,4 @@
-"""The demo's progress display: lines, and on a terminal a bar that moves below them. It never waits."""
+"""The demo's progress display: lines, and on a terminal a bar below them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LINE_SECONDS: Final = 1.0
-"""Between two lines of progress where nothing can be overwritten."""
+"""The time between two lines of progress in a pipe or a file."""
 _WIDTH: Final = 10
 
 
 class Display(Protocol):
-    """A context manager; `step` tells what happened and stays, `progress` how far it is (0 to 1) and is replaced."""
+    """A context manager. A line of `step` stays; a line of `progress`, a fraction up to 1, is replaced."""
 
     def step(self, name: str, text: str) -> None: ...
     def progress(self, fraction: float, text: str) -> None: ...
@@ -29,7 +29,7 @@ class Display(Protocol):
 
 
 def display() -> Display:
-    """The live one on a terminal, plain lines in a pipe, on a dumb terminal, and where NO_COLOR is set."""
+    """The live display on a terminal; plain lines in a pipe, on a dumb terminal, and where NO_COLOR is set."""
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
         return LiveDisplay()
     return PlainDisplay()

@@ -14,10 +14,9 @@ CHUNK_BYTES: Final = 65_536
 
 
 class Order(msgspec.Struct):
-    """To a version's process.
+    """To a version's process: `import` the app; `serve`; `release` data and socket, in order; `end`, in order.
 
-    `import` its app; `serve`; `release` the data and the socket, orderly; `end`, orderly, if it serves still. `first`:
-    nothing was served before, so that everything is told.
+    `first`: nothing was served before, so the version prints all its lines.
     """
 
     do: Literal["import", "serve", "release", "end"]
@@ -42,12 +41,12 @@ _news = msgspec.json.Decoder(News).decode
 
 
 def line_of(message: Order | News) -> bytes:
-    """A message as it travels."""
+    """A message as a line."""
     return _encode(message) + b"\n"
 
 
 def news_of(line: bytes) -> News:
-    """What a line from a version's process says."""
+    """The message in a line from a version's process."""
     return _news(line)
 
 
@@ -59,7 +58,7 @@ class Orders:
         self._read = b""
 
     def tell(self, news: News) -> None:
-        """Sends it; one that nobody hears is lost."""
+        """Sends a message; it is lost if the watcher is gone."""
         try:
             self.control.sendall(line_of(news))
         except OSError:

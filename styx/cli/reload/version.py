@@ -1,7 +1,7 @@
-"""One version of the code, in a process of its own: imports the app when told to, serves it on the socket it was given,
-and lets go when the next version takes over, or goes on if that one cannot.
+"""One version of the code, in a process of its own: it imports the app, serves it on the inherited socket, and releases
+data and socket for the next version. If the next version cannot serve, this one serves again.
 
-Its watcher decides everything. It outlives its watcher for no longer than an orderly end takes.
+Its watcher orders each step. A version whose watcher is gone ends in order.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from styx.model.user_frames import Frame, UserFrames
 
 
 def run_version(target: str, options: ServingOptions, shown: DevOptions, sockets: str) -> None:
-    """The whole life of a version's process; `sockets` is what `control.VARIABLE` says."""
+    """Runs a version's process; `sockets` is the value of `control.VARIABLE`."""
     set_up_terminal()
-    # Compiled files are found by a source's second and size: two edits within a second could be the same to Python.
+    # Python matches compiled files to sources by second and size: two edits within a second can look the same.
     sys.dont_write_bytecode = True
     control, listening = (socket.socket(fileno=int(number)) for number in sockets.split(","))
     orders = Orders(control)
@@ -36,7 +36,7 @@ def run_version(target: str, options: ServingOptions, shown: DevOptions, sockets
     while (order := orders.wait()).do != "end":
         if order.do == "import":
             app = _imported(target, orders)
-            # Requests wait for a version that ends: it lets what was not checked go.
+            # Requests wait for the end of a version, so it drops the transactions that are not checked yet.
             shown = shown._replace(files=imported_files(), check_seconds=0.0)
         elif order.do == "serve" and app is not None and _serves(app, options, shown, listening, orders, order.first):
             return
@@ -53,7 +53,7 @@ def _imported(target: str, orders: Orders) -> App | None:
 
 
 def _explained(error: CommandFailed) -> str:
-    """What is wrong, with all lines of the app's code that led to it."""
+    """The error, with all lines of the app's code that led to it."""
     cause = error.__cause__
     if cause is None or isinstance(cause, SyntaxError):
         return error.message
@@ -69,7 +69,7 @@ def _told(frame: Frame) -> list[str]:
 
 
 def _directories() -> list[str]:
-    """Where the app's files are: those of all modules that are neither installed nor Python's own."""
+    """The directories of the app's files: of all modules that are neither installed nor Python's own."""
     return sorted({os.getcwd(), *(str(Path(file).resolve().parent) for file in imported_files())})
 
 
@@ -81,7 +81,7 @@ def _serves(
     orders: Orders,
     first: bool,
 ) -> bool:
-    """Serves until told otherwise; True if that was to end."""
+    """Serves until an order; True if the order was to end."""
     told: list[Order] = []
 
     async def serve() -> int | None:
@@ -96,7 +96,7 @@ def _serves(
             if first:
                 say(*opening_lines(app, url, options, start))
             orders.tell(News("serving"))
-            # On a thread, so that an event loop that the app's code holds up is no matter of this.
+            # On a thread, so that an event loop held up by the app's code does not delay an order.
             threading.Thread(target=hear, name="styx-reload", daemon=True).start()
 
         def on_stopping() -> None:

@@ -29,18 +29,18 @@ from styx.process.extras import lacking
 from styx.watchdog import ending
 
 RELEASE_SECONDS_MAX: Final = 30.0
-"""How long a version may take to let go, besides what a function may run for; then it is killed, and what it has
-answered is in the log.
+"""The time that a version has to release its data, besides a function's limit; then it is killed. Its answered requests
+are in the log.
 """
 END_SECONDS_MAX: Final = 60.0
-"""How long a version may take to end, besides what a function may run for; then it is killed."""
+"""The time that a version has to end, besides a function's limit; then it is killed."""
 SETTLE_MS: Final = 50
 """Milliseconds without a change before a change is reported: an editor's save is several changes."""
 LONGEST_SETTLE_MS: Final = 400
 SIGNAL_SECONDS: Final = 1.0
-"""What has not ended by an order for so long may not hear any: it gets a signal, which its watchdog sees to."""
+"""A version that has not followed an order to end for so long gets a signal, for its watchdog to act on."""
 AGAIN_SECONDS: Final = 1.0
-"""Before a version that ended by itself is started anew."""
+"""The pause before a version that ended by itself is started again."""
 
 
 def run_watcher(options: ServingOptions) -> int:
@@ -85,12 +85,12 @@ class Version:
         return version
 
     async def asked(self, order: Order) -> News | None:
-        """What it says to an order; None if it has ended instead."""
+        """Its answer to an order; None if it has ended."""
         self._writer.write(line_of(order))
         return await self.news()
 
     async def news(self) -> News | None:
-        """The next thing it says; None if it has ended."""
+        """Its next message; None if it has ended."""
         try:
             line = await self._reader.readline()
         except (OSError, ValueError):
@@ -98,7 +98,7 @@ class Version:
         return news_of(line) if line.endswith(b"\n") else None
 
     async def end(self, order: Order | None = None, seconds_max: float = END_SECONDS_MAX) -> int:
-        """Ends it, orderly if it takes the order in time, and gives its exit status."""
+        """Ends it, by the order if there is one, and by force after that time. Returns its exit status."""
         if order is None:
             self._process.kill()
         else:
@@ -112,13 +112,13 @@ class Version:
         return await ended
 
     def kill(self) -> None:
-        """Whoever waits for its end waits no longer."""
+        """Kills it; `end` returns then."""
         self._process.kill()
 
 
 class Watcher:
-    """`run` ends when the process is told to, and gives the exit status of the version that served; told again, it
-    waits for nothing. A function may run for `function_seconds_max`.
+    """`run` ends at SIGTERM or SIGINT, with the exit status of the version that served; a second signal kills that
+    version. A function may run for `function_seconds_max`.
     """
 
     def __init__(self, listening: socket.socket, function_seconds_max: float) -> None:
@@ -223,7 +223,7 @@ class Watcher:
         self._serving, self._served = following, True
 
     async def _released(self, serving: Version) -> bool:
-        """It has let go; False if it had to be killed for it, or was gone."""
+        """Whether it released data and socket; False if it was killed, or was gone."""
         try:
             news = await asyncio.wait_for(serving.asked(Order("release")), self._release_s)
         except TimeoutError:
@@ -235,7 +235,7 @@ class Watcher:
         return False
 
     async def _go_on(self) -> None:
-        """The version before serves again."""
+        """Lets the version before serve again."""
         if self._serving is None:
             return
         news = await self._serving.asked(Order("serve"))
@@ -244,7 +244,7 @@ class Watcher:
             self._serving = None
 
     def _look_at(self, directories: list[str]) -> None:
-        """What was not looked at before is taken as it is now; a change a moment ago was imported."""
+        """Adds directories to those that are watched, with their files' present stamps: these files were imported."""
         new = [each for each in directories if each not in self._directories]
         self._before.update(stamps_in(new))
         self._directories = sorted({*self._directories, *directories})

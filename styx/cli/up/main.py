@@ -1,4 +1,4 @@
-"""The program of `styx up`: a supervisor in its run directory, and the printed lines."""
+"""The program of `styx up`: checks, the secret, the supervisor in its run directory, and the printed lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_cluster(plan: UpPlan, app: App) -> None:
     with held(plan.directory):
         environment = _with_secret(plan)
         security = security_of(plan.cluster, environment)
-        # What is wrong is said once, here, and not by each of the children; and before they disturb a running cluster.
+        # Wrong values are reported once, here, not by each child, and before a child disturbs a running cluster.
         options = process_options("up", security, plan.coordinator, plan.data, plan.host, 0, environment=environment)
         _check_ports(plan)
         _check_store(options)
@@ -42,7 +42,7 @@ def run_cluster(plan: UpPlan, app: App) -> None:
         async def run() -> None:
             inherited = child_environment(secret, environment)
             if plan.front.guarded and TOKEN_FILE_VARIABLE not in inherited:
-                # Who asks for keys at one port does not tell at another one.
+                # Its gateway asks for keys, so its processes ask for a token before they tell their facts.
                 inherited.setdefault(TOKEN_VARIABLE, token_of(security.secret))
             supervisor = Supervisor(plan, security, inherited, say)
             await supervisor.run(package, lambda text, pids: say(*opening_lines(app, plan, text, pids)))
@@ -82,9 +82,9 @@ def _check_store(options: ProcessOptions) -> None:
 
 
 def _with_secret(plan: UpPlan) -> dict[str, str]:
-    """The environment with a secret: the one that is set, else that of the last time, else a new one.
+    """The environment with a secret: the one that is set, else that of the last `styx up` here, else a new one.
 
-    Raises `CommandFailed` if one is set that is not that of the last time.
+    Raises `CommandFailed` if the one that is set differs from that of the last `styx up` here.
     """
     environment, known = dict(os.environ), secret_file(plan.directory)
     if not environment.get(SECRET_VARIABLE) and not environment.get(SECRET_FILE_VARIABLE):
@@ -105,7 +105,7 @@ def _count(number: int, what: str) -> str:
 
 
 def opening_lines(app: App, plan: UpPlan, running: str, pids: dict[str, int]) -> list[str]:
-    """What is served, where, with which data, and by which processes."""
+    """The lines of the start: the app, its URLs and functions, log and store, the processes."""
     url = plan.gateway_urls[0]
     lines = [f"Serving {app.name} at {' and '.join(plan.gateway_urls)}", *function_lines(app)]
     lines += [

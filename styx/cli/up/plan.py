@@ -1,4 +1,4 @@
-"""The plan of `styx up`: numbers, addresses, and from them each process's arguments and environment. Data only."""
+"""The plan of `styx up`: numbers, addresses, and from them each process's arguments and environment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEPT: Final = (
     "STYX_FACTS_TOKEN",
     "STYX_PLAIN",
 )
-"""What children inherit of this command's own variables; the rest would be taken for options of theirs."""
+"""Variables of this command that its children inherit; they would take the others for options of their own."""
 LOOPBACK: Final = "127.0.0.1"
 
 
@@ -51,17 +51,17 @@ class UpPlan:
 
     @property
     def coordinator(self) -> str:
-        """Where workers, gateways and commands reach the coordinator."""
+        """The coordinator's address for workers, gateways and commands."""
         return format_address(LOOPBACK, self.coordinator_port)
 
     @property
     def facts_url(self) -> str:
-        """Where the coordinator tells of the cluster."""
+        """The address of the coordinator's facts."""
         return f"http://{LOOPBACK}:{self.facts_port}"
 
     @property
     def gateway_urls(self) -> list[str]:
-        """Where requests go, seen from this machine."""
+        """The gateways' addresses, for this machine."""
         host = LOOPBACK if self.host in ANY_ADDRESS else self.host
         scheme = "http" if self.front.tls_cert is None else "https"
         return [f"{scheme}://{format_address(host, port)}" for port in self.gateway_ports]
@@ -86,7 +86,7 @@ class UpPlan:
         return ["worker", "--name", name, *self._data(), *self._member(), *facts]
 
     def worker_url(self, facts_port: int) -> str:
-        """Where that worker tells of itself."""
+        """The address of that worker's facts."""
         return f"http://{LOOPBACK}:{facts_port}"
 
     def gateway_words(self, name: str, port: int) -> list[str]:
@@ -102,7 +102,7 @@ class UpPlan:
 
 
 def child_environment(secret: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What children find in their environment: the secret, and nothing that would change an option of theirs."""
+    """The environment of the children: the secret, and no variable that would change an option of theirs."""
     kept = {name: value for name, value in environment.items() if not name.startswith("STYX_") or name.startswith(KEPT)}
     kept.pop(SECRET_FILE_VARIABLE, None)
     return {**kept, SECRET_VARIABLE: secret}

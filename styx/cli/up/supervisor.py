@@ -25,11 +25,11 @@ from styx.process.ports import free_port
 from styx.transport import Security
 
 POLL_SECONDS: Final = 0.2
-"""Between two looks at what is awaited."""
+"""The time between two checks of an awaited condition."""
 SCALE_SECONDS: Final = 1.0
-"""Between two looks at how many workers there are to be."""
+"""The time between two fetches of the wanted number of workers."""
 PATIENCE_SECONDS: Final = 5.0
-"""Of silence before it says what it waits for."""
+"""The time before the supervisor prints what it waits for."""
 
 Say = Callable[[str], None]
 
@@ -53,7 +53,7 @@ class Supervisor:
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, package: bytes, on_ready: Callable[[str, dict[str, int]], None]) -> None:
-        """Brings it up with the app in `package`, calls `on_ready(what runs, pids)`, and stops it when told to."""
+        """Runs the cluster with the app in `package` until told to stop; calls `on_ready(version in words, pids)`."""
         told: asyncio.Queue[None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -76,7 +76,7 @@ class Supervisor:
             serving.result()
 
     def pids(self) -> dict[str, int]:
-        """Of all processes that run now, by name."""
+        """The ids of all running processes, by name."""
         return {child.name: child.pid for child in self._children() if child.pid is not None}
 
     # Bringing up -------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ class Supervisor:
             return answer.text
 
     async def _until(self, what: str, ready: Callable[[], str | None]) -> None:
-        """Waits until `ready` gives None; meanwhile says from time to time what it gives."""
+        """Waits until `ready` gives None; prints a reason that lasts."""
         loop, said = asyncio.get_running_loop(), None
         speaks_at_s = loop.time() + PATIENCE_SECONDS
         while (reason := await asyncio.to_thread(ready)) is not None:
@@ -207,7 +207,7 @@ class Supervisor:
     # Stopping ----------------------------------------------------------------------------------------------
 
     async def _stop(self, told: asyncio.Queue[None]) -> None:
-        """In order, so that nothing in flight is lost; another signal kills whatever is left."""
+        """Stops all processes in order, so that nothing in flight is lost; another signal kills the rest."""
         stopping, again = asyncio.ensure_future(self._stop_in_order()), asyncio.ensure_future(told.get())
         await asyncio.wait([stopping, again], return_when=asyncio.FIRST_COMPLETED)
         if not stopping.done():
