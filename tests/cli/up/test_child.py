@@ -72,7 +72,7 @@ def test_given_up_for_wrong_usage(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_ends_with_its_supervisor() -> None:
-    environment = {**os.environ, "STYX_SECRET": "0123456789abcdef", "STYX_SUPERVISED": "1"}
+    environment = {**os.environ, "STYX_SECRET": "0123456789abcdef", "STYX_SUPERVISED": str(PATIENCE_SECONDS)}
     with subprocess.Popen(
         [sys.executable, "-m", "styx", *gateway()], stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     ) as process:
@@ -81,6 +81,25 @@ def test_ends_with_its_supervisor() -> None:
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(timeout=PATIENCE_SECONDS) == 0
+
+
+HELD_UP = """
+import signal, time
+from styx.cli.cluster_process import end_with_supervisor
+signal.signal(signal.SIGTERM, lambda *_: print("told", flush=True))
+end_with_supervisor()
+while True:
+    time.sleep(60)
+"""
+
+
+def test_killed_if_it_outlives_its_supervisor_by_more_than_its_time() -> None:
+    environment = {**os.environ, "STYX_SUPERVISED": "0.2"}
+    with subprocess.Popen(
+        [sys.executable, "-c", HELD_UP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    ) as process:
+        output, _ = process.communicate(timeout=PATIENCE_SECONDS)
+        assert (process.returncode, output) == (-signal.SIGKILL, b"told\n")
 
 
 def test_standard_input_means_nothing_without_a_supervisor(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """When a dead child is started again, and what children are told."""
 
+import asyncio
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from styx.cli.common_options import DataOptions
 from styx.cli.front_options import FrontOptions
-from styx.cli.up.child import QUICK_DEATHS_MAX, STEADY_SECONDS, Restarts, how_it_ended
+from styx.cli.up.child import QUICK_DEATHS_MAX, STEADY_SECONDS, Child, Restarts, how_it_ended
 from styx.cli.up.plan import UpPlan, child_environment
 
 
@@ -65,6 +67,21 @@ def test_environment_of_children() -> None:
         "STYX_DEBUG": "1",
         "STYX_PLAIN": "1",
     }
+
+
+def test_a_child_has_as_long_without_its_supervisor_as_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function within its limit, which the supervisor would wait for, is not cut off."""
+    given: list[dict[str, str]] = []
+
+    async def start(*_: str, env: dict[str, str], **__: object) -> NoReturn:
+        given.append(env)
+        raise OSError("not started")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
+    child = Child("one", list, {"PATH": "/bin"}, print, lambda: None, stop_s=632.0)
+    with pytest.raises(OSError, match="not started"):
+        asyncio.run(child.run())
+    assert given == [{"PATH": "/bin", "STYX_SUPERVISED": "632"}]
 
 
 def plan(host: str) -> UpPlan:
