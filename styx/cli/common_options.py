@@ -10,13 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from styx.cli.store_options import StoreOptions, secrets_help
+from styx.model.limits import FUNCTION_SECONDS_DEFAULT
 from styx.store.stores import USAGE
 
+if TYPE_CHECKING:
+    from styx.model.limits import Limits
+
+SLOTS_MAX: Final = 4_096
+"""Each slot is a partition of the requests topic, and a part of every snapshot."""
+REPLICATION_MAX: Final = 9
 CLUSTER_DEFAULT: Final = "styx"
 COORDINATOR_DEFAULT: Final = "127.0.0.1:7070"
 ANSWER_SECONDS_DEFAULT: Final = 120.0
@@ -39,6 +46,11 @@ HttpPort = Annotated[
     int | None, Parameter(help="Their port; 0 takes a free one, none turns them off.", env_var="STYX_HTTP_PORT")
 ]
 
+FunctionSeconds = Annotated[
+    float,
+    Parameter(help="How long a function may run; then it is interrupted.", env_var="STYX_FUNCTION_SECONDS_MAX"),
+]
+
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +60,67 @@ class DataOptions:
     log: LogUrl
     store: Annotated[str, Parameter(help=f"The store: {USAGE}.", env_var="STYX_STORE")]
     options: StoreOptions = field(default_factory=dict)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ClusterNumbers:
+    """The numbers by which a coordinator runs its cluster, the same for `styx coordinator` and `styx up`."""
+
+    slots: Annotated[
+        int, Parameter(help="Parts that the entities are divided into; cannot change.", env_var="STYX_SLOTS")
+    ] = 16
+    snapshot_interval: Annotated[
+        float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
+    ] = 10.0
+    silence: Annotated[
+        float, Parameter(help="Seconds of silence after which a worker counts as dead.", env_var="STYX_SILENCE")
+    ] = 1.0
+    replication: Annotated[
+        int, Parameter(help="Copies that Kafka keeps of each topic.", env_var="STYX_REPLICATION")
+    ] = 1
+    reply_partitions: Annotated[
+        int, Parameter(help="Partitions of the replies; cannot change.", env_var="STYX_REPLY_PARTITIONS")
+    ] = 16
+    function_seconds_max: FunctionSeconds = FUNCTION_SECONDS_DEFAULT
+    keep_log: Annotated[
+        bool, Parameter(help="Keep all requests and epoch records, for audits.", env_var="STYX_KEEP_LOG")
+    ] = False
+
+    def check(self, workers: int, grace: float = 0.0) -> Limits:
+        """The limits of the deployment. Raises `CommandFailed` for a number out of its range."""
+        from styx.cli.exit_codes import usage_error
+        from styx.cluster.options import cluster_limits
+
+        for option, count, most in (
+            ("--slots", self.slots, SLOTS_MAX),
+            ("--workers", workers, self.slots),
+            ("--replication", self.replication, REPLICATION_MAX),
+            ("--reply-partitions", self.reply_partitions, SLOTS_MAX),
+        ):
+            if not 1 <= count <= most:
+                raise usage_error(f"{option} is a number from 1 to {most}, got {count}")
+        for option, seconds, least in (
+            ("--snapshot-interval", self.snapshot_interval, 0.0),
+            ("--silence", self.silence, 0.0),
+            ("--grace", grace, -1.0),
+        ):
+            if not least < seconds < inf:
+                raise usage_error(f"{option} is a number of seconds above 0, got {seconds:g}")
+        try:
+            return cluster_limits(self.function_seconds_max)
+        except ValueError as error:
+            raise usage_error(f"--function-seconds-max: {error}") from None
+
+    def words(self) -> list[str]:
+        """The options as arguments of `styx coordinator`."""
+        return [
+            *("--slots", str(self.slots), "--snapshot-interval", str(self.snapshot_interval)),
+            *("--silence", str(self.silence), "--replication", str(self.replication)),
+            *("--reply-partitions", str(self.reply_partitions)),
+            *("--function-seconds-max", str(self.function_seconds_max)),
+            *(["--keep-log"] if self.keep_log else []),
+        ]
 
 
 # Of commands to a running cluster's coordinator ------------------------------------------------------------

@@ -8,7 +8,9 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from styx.cli.common_options import FunctionSeconds
 from styx.cli.front_options import FrontOptions
+from styx.model.limits import FUNCTION_SECONDS_DEFAULT
 
 EXAMPLES: Final = """\
 Examples:
@@ -55,10 +57,7 @@ def dev(
     snapshot_interval: Annotated[
         float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
     ] = 10.0,
-    function_seconds_max: Annotated[
-        float,
-        Parameter(help="How long a function may run; then it is interrupted.", env_var="STYX_FUNCTION_SECONDS_MAX"),
-    ] = 10.0,
+    function_seconds_max: FunctionSeconds = FUNCTION_SECONDS_DEFAULT,
     quiet: Annotated[bool, Parameter(negative=(), help="No line for each request.", env_var="STYX_QUIET")] = False,
     all_errors: Annotated[
         bool,

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from styx.cli.common_options import CLUSTER_DEFAULT, SECRETS_HELP, ClusterName, DataOptions
+from styx.cli.common_options import CLUSTER_DEFAULT, SECRETS_HELP, ClusterName, ClusterNumbers, DataOptions
 from styx.cli.front_options import FrontOptions
 
 EXAMPLES: Final = f"""\
@@ -55,28 +55,7 @@ def up(
         int,
         Parameter(help="Port of the coordinator's /status and /metrics; 0 takes a free one.", env_var="STYX_HTTP_PORT"),
     ] = 0,
-    slots: Annotated[
-        int, Parameter(help="Parts that the entities are divided into; cannot change.", env_var="STYX_SLOTS")
-    ] = 16,
-    snapshot_interval: Annotated[
-        float, Parameter(help="Seconds between snapshots while there is work.", env_var="STYX_SNAPSHOT_INTERVAL")
-    ] = 10.0,
-    silence: Annotated[
-        float, Parameter(help="Seconds of silence after which a worker counts as dead.", env_var="STYX_SILENCE")
-    ] = 1.0,
-    replication: Annotated[
-        int, Parameter(help="Copies that Kafka keeps of each topic.", env_var="STYX_REPLICATION")
-    ] = 1,
-    reply_partitions: Annotated[
-        int, Parameter(help="Partitions of the replies; cannot change.", env_var="STYX_REPLY_PARTITIONS")
-    ] = 16,
-    function_seconds_max: Annotated[
-        float,
-        Parameter(help="How long a function may run; then it is interrupted.", env_var="STYX_FUNCTION_SECONDS_MAX"),
-    ] = 10.0,
-    keep_log: Annotated[
-        bool, Parameter(help="Keep all requests and epoch records, for audits.", env_var="STYX_KEEP_LOG")
-    ] = False,
+    numbers: ClusterNumbers | None = None,
     cluster: ClusterName = CLUSTER_DEFAULT,
     run_dir: Annotated[
         Path | None, Parameter(help="Where other commands find it; .styx/run/APP by default.", env_var="STYX_RUN_DIR")
@@ -89,22 +68,15 @@ def up(
     Ctrl-C or SIGTERM finishes the requests in flight and stores a snapshot.
     status, scale, deploy and call find it when run in the same directory.
     """
-    from styx.cli.coordinator import check_numbers
     from styx.cli.exit_codes import usage_error
 
-    check_numbers(slots, workers, snapshot_interval, silence, 0.0, replication, reply_partitions)
+    numbers = numbers or ClusterNumbers()
+    numbers.check(workers)
     for option, number in (("--port", port), ("--coordinator-port", coordinator_port), ("--http-port", http_port)):
         if not 0 <= number <= 65_535 - gateways:
             raise usage_error(f"{option} is a number from 0 to {65_535 - gateways}, got {number}")
     if not 1 <= gateways <= WORKERS_MAX or workers > WORKERS_MAX:
         raise usage_error(f"--gateways and --workers are numbers from 1 to {WORKERS_MAX}, got {gateways} and {workers}")
-
-    from styx.cluster.options import cluster_limits
-
-    try:
-        cluster_limits(function_seconds_max)
-    except ValueError as error:
-        raise usage_error(f"--function-seconds-max: {error}") from None
 
     from styx.cli.app_target import load_app
 
@@ -130,13 +102,7 @@ def up(
         gateway_ports=[port + number if port else free_port() for number in range(gateways)],
         coordinator_port=coordinator_port or free_port(),
         facts_port=http_port or free_port(),
-        slots=slots,
-        snapshot_interval=snapshot_interval,
-        silence=silence,
-        replication=replication,
-        reply_partitions=reply_partitions,
-        function_seconds_max=function_seconds_max,
-        keep_log=keep_log,
+        numbers=numbers,
         directory=run_dir or ROOT / app.name,
     )
     run_cluster(plan, app)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from styx.cli.cluster_setup import ANY_ADDRESS, SECRET_FILE_VARIABLE, SECRET_VARIABLE
-from styx.cli.common_options import DataOptions
+from styx.cli.common_options import ClusterNumbers, DataOptions
 from styx.cli.front_options import FrontOptions
 from styx.cli.store_options import INHERITED, words_of
 from styx.transport.address import format_address
@@ -29,7 +29,7 @@ LOOPBACK: Final = "127.0.0.1"
 
 @dataclass(frozen=True, kw_only=True)
 class UpPlan:
-    """A cluster on this machine. Times in seconds."""
+    """A cluster on this machine."""
 
     app: str
     cluster: str
@@ -40,13 +40,7 @@ class UpPlan:
     gateway_ports: list[int]
     coordinator_port: int
     facts_port: int
-    slots: int
-    snapshot_interval: float
-    silence: float
-    replication: int
-    reply_partitions: int
-    function_seconds_max: float
-    keep_log: bool
+    numbers: ClusterNumbers
     directory: Path
 
     @property
@@ -72,11 +66,7 @@ class UpPlan:
             *("coordinator", "--app-name", self.app, "--workers", str(workers), *self._data()),
             *("--host", LOOPBACK, "--port", str(self.coordinator_port)),
             *("--http-host", LOOPBACK, "--http-port", str(self.facts_port)),
-            *("--slots", str(self.slots), "--snapshot-interval", str(self.snapshot_interval)),
-            *("--silence", str(self.silence), "--replication", str(self.replication)),
-            *("--reply-partitions", str(self.reply_partitions)),
-            *("--function-seconds-max", str(self.function_seconds_max)),
-            *(["--keep-log"] if self.keep_log else []),
+            *self.numbers.words(),
             *("--cluster", self.cluster),
         ]
 

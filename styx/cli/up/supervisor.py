@@ -146,7 +146,7 @@ class Supervisor:
     # Children ----------------------------------------------------------------------------------------------
 
     def _child(self, name: str, words: Callable[[], list[str]], announced: bool = True) -> Child:
-        stop_s = stop_seconds_max(cluster_limits(self._plan.function_seconds_max))
+        stop_s = stop_seconds_max(cluster_limits(self._plan.numbers.function_seconds_max))
         return Child(name, words, self._environment, self._say, self._pids_changed, stop_s, announced)
 
     def _gateway(self, number: int, port: int) -> Child:

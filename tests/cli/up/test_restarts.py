@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from styx.cli.common_options import DataOptions
+from styx.cli.common_options import ClusterNumbers, DataOptions
 from styx.cli.front_options import FrontOptions
 from styx.cli.up.child import QUICK_DEATHS_MAX, STEADY_SECONDS, Child, Restarts, how_it_ended
 from styx.cli.up.plan import UpPlan, child_environment
@@ -95,13 +95,15 @@ def plan(host: str) -> UpPlan:
         gateway_ports=[8080, 8081],
         coordinator_port=7,
         facts_port=8,
-        slots=4,
-        snapshot_interval=1.0,
-        silence=0.5,
-        replication=3,
-        reply_partitions=2,
-        function_seconds_max=45.0,
-        keep_log=True,
+        numbers=ClusterNumbers(
+            slots=4,
+            snapshot_interval=1.0,
+            silence=0.5,
+            replication=3,
+            reply_partitions=2,
+            function_seconds_max=45.0,
+            keep_log=True,
+        ),
         directory=Path("x"),
     )
 
@@ -116,8 +118,7 @@ def test_words_are_options_that_the_commands_have(monkeypatch: pytest.MonkeyPatc
         _, bound, _ = parser.parse_args(words, exit_on_error=False, print_error=False)
         assert bound.arguments["cluster"] == "c"
         if words[0] == "coordinator":
-            assert (bound.arguments["workers"], bound.arguments["keep_log"]) == (3, True)
-            assert bound.arguments["function_seconds_max"] == 45.0
+            assert (bound.arguments["workers"], bound.arguments["numbers"]) == (3, wanted.numbers)
             assert bound.arguments["data"] == wanted.data
         else:
             assert bound.arguments["coordinator"] == "127.0.0.1:7"
