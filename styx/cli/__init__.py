@@ -18,8 +18,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if arguments is None else arguments
     if list(words) == ["--version"]:  # one line, however narrow the terminal; and without any extra
-        from styx.cli.version import version_text
-
         print(version_text())
         return 0
     try:
@@ -30,3 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"styx: {lacking('the command line', error.name, 'all')}", file=sys.stderr)
         return 1
     return run(words)
+
+
+def version_text() -> str:
+    """One line with the version, the engine's form and the interpreter: `0.1.0 (compiled, CPython 3.11.7)`."""
+    import platform
+
+    from styx.native.form import FORM, describe
+    from styx.version import __version__
+
+    return f"{__version__} ({describe(FORM)}, {platform.python_implementation()} {platform.python_version()})"

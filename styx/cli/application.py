@@ -28,12 +28,12 @@ from styx.cli import (
     set_aside,
     state,
     status,
+    version_text,
     worker,
 )
 from styx.cli.demo import command as demo
 from styx.cli.exit_codes import FAILURE, INTERRUPTED, SUCCESS, TERMINATED, USAGE, CommandFailed
 from styx.cli.up import command as up
-from styx.cli.version import version_text
 from styx.errors import ConfigurationError, StyxError
 from styx.process.extras import lacking
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from styx import ConfigurationError, EngineFailed, __version__
-from styx.cli import application
+from styx.cli import application, version_text
 from styx.cli import new as new_command
-from styx.cli.version import version_text
 from tests.cli.conftest import Styx
 
 HEAVY = {"asyncio", "aiohttp", "starlette", "uvicorn", "uvloop", "sqlite3", "ssl", "http.client", "prometheus_client"}
