@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from styx.native import form as _form  # noqa: F401 - first: others are imported in the form that it finds
+
+# isort: split
 from styx.errors import (
     ConfigurationError,
     EngineFailed,
@@ -23,7 +26,6 @@ from styx.messages import Reply, ReplyError
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.limits import Limits
-from styx.native import form as _form  # noqa: F401 - first: others are imported in the form that it finds
 from styx.version import __version__
 
 if TYPE_CHECKING:
