@@ -104,11 +104,14 @@ class Scale(msgspec.Struct, array_like=True, tag=107):
 
 
 class Answer(msgspec.Struct, array_like=True, tag=108):
-    """Coordinator to operator: what became of it; `version` is what runs now."""
+    """Coordinator to operator: whether the order is done, and why not. `version` is the version that runs now.
+    `failed`: the log or the store failed, so that the same order may succeed later.
+    """
 
     done: bool
     text: str
     version: int = 0
+    failed: bool = False
 
 
 class CodeTaken(msgspec.Struct, array_like=True, tag=110):

@@ -174,11 +174,12 @@ class SetAsideAsked:
 
 @dataclass(slots=True)
 class AsidePut:
-    """The answer to `effect`: it is done, or why not."""
+    """The answer to `effect`: it is done, or why not. `failed`: the log or the store failed."""
 
     effect: PutAside
     done: bool
     text: str
+    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -318,11 +319,12 @@ class RolloutEnded:
 
 @dataclass(slots=True)
 class Answer:
-    """Tell whoever asked, if it is still there."""
+    """Tell the operator, if it is still there. `failed`: the log or the store failed, the order was right."""
 
     to: int
     done: bool
     text: str
+    failed: bool = False
 
 
 ControlEffect = (

@@ -195,8 +195,8 @@ class ControlPlane:
         active = self.rollout.active
         self._effects.append(Serve(event.gateway, *active) if active is not None else Serve(event.gateway, 0, None))
 
-    def _answer(self, to: int, done: bool, text: str) -> None:
-        self._effects.append(Answer(to, done, text))
+    def _answer(self, to: int, done: bool, text: str, failed: bool = False) -> None:
+        self._effects.append(Answer(to, done, text, failed))
 
     def _scale_asked(self, event: ScaleAsked) -> None:
         n_slots = self.core.n_slots
@@ -219,7 +219,7 @@ class ControlPlane:
         """
         effect = event.effect
         if not event.done or effect.dry_run or not effect.place:
-            self._answer(effect.by, event.done, event.text)
+            self._answer(effect.by, event.done, event.text, event.failed)
             return
         now_s = self.core.clock.now_s
         held_up = [each for each in self.roster.workers.values() if now_s - each.busy_at_s <= HELD_UP_S]

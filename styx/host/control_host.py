@@ -164,15 +164,15 @@ class ControlHost:
         )
 
     def _put_aside(self, effect: PutAside) -> None:
-        def run() -> tuple[bool, str]:
+        def run() -> tuple[bool, str, bool]:
             try:
-                return True, self._aside(effect.place, effect.dry_run)
+                return True, self._aside(effect.place, effect.dry_run), False
             except (ConfigurationError, EngineFailed) as error:
-                return False, str(error)
+                return False, str(error), isinstance(error, EngineFailed)
 
         self._objects.submit(
             "setting a request aside",
             run,
             lambda found: self._give(AsidePut(effect, *found)),
-            lambda error: self._give(AsidePut(effect, False, f"log or store out of reach: {error}")),
+            lambda error: self._give(AsidePut(effect, False, f"log or store out of reach: {error}", failed=True)),
         )

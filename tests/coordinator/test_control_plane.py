@@ -142,3 +142,5 @@ def test_what_sets_no_request_aside_ends_no_registration(place: str, dry_run: bo
     (put,) = office.step(SetAsideAsked(OPERATOR, place, dry_run))
     assert isinstance(put, PutAside)
     assert office.step(AsidePut(put, done, "so it is")) == [Answer(OPERATOR, done, "so it is")]
+    failed = AsidePut(put, False, "the store is away", failed=True)
+    assert office.step(failed) == [Answer(OPERATOR, False, "the store is away", failed=True)]

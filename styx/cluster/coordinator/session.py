@@ -376,7 +376,7 @@ class CoordinatorSession:
         elif effect.to == A_WORKER:
             _logged(effect.done, effect.text)
         elif effect.to in self.links.operators:
-            answer = Answer(effect.done, effect.text, self.plane.rollout.version)
+            answer = Answer(effect.done, effect.text, self.plane.rollout.version, effect.failed)
             self.links.operators[effect.to].send(encode(answer))
 
     def rollout_ended(self, effect: control.RolloutEnded) -> None:
