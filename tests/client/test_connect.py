@@ -61,7 +61,7 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch, connect: Any, module: st
 
 
 def test_missing_kafka_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("styx.client.kafka")]:
+    for name in [name for name in sys.modules if name.startswith(("styx.client.kafka", "styx.kafka"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "aiokafka", None)
     with pytest.raises(ConfigurationError, match=r"Kafka client lacks aiokafka: pip install 'styx-dataflow\[kafka\]'"):
