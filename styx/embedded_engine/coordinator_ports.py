@@ -10,34 +10,27 @@ from typing import NoReturn
 from styx.coordinator.events import Expel, ReleaseLog, StateFound
 from styx.embedded_engine.app_change import AppChange
 from styx.embedded_engine.counters import Counters
-from styx.embedded_engine.drive import Drive
+from styx.embedded_engine.engine_log import EngineLog
 from styx.embedded_engine.external_log import ExternalLog
 from styx.errors import EngineFailed
+from styx.host.passes import Passes
 from styx.host.ports import Identity
-from styx.log.base import Log, Stream
-from styx.model.app import App
-from styx.model.limits import Limits
+from styx.log.base import Stream
 from styx.protocol.messages import Commit, LockDecision, Recover, SnapshotEnded, ToWorker, Validate
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, LogEntry, SnapshotNote, encode
-from styx.worker.events import CoordinatorSaid
+from styx.worker.events import CoordinatorSaid, Halted
+from styx.worker.worker import Worker
 
 
 class OneMember:
-    """The worker of the same process; what it is told is counted. `run_app` gives it the version that begins."""
+    """The worker of the same process; what it is told is counted."""
 
-    def __init__(
-        self,
-        drive: Drive,
-        change: AppChange,
-        run_app: Callable[[App, Limits], None],
-        counters: Counters,
-        now_us: Callable[[], int],
-    ) -> None:
-        self._drive = drive
+    def __init__(self, core: Worker, passes: Passes, change: AppChange, log: EngineLog, counters: Counters) -> None:
+        self._core = core
+        self._passes = passes
         self._change = change
-        self._run_app = run_app
+        self._log = log
         self._counters = counters
-        self._now_us = now_us
 
     def tell(self, worker: int, message: ToWorker) -> None:
         """As `Members.tell`."""
@@ -52,12 +45,16 @@ class OneMember:
         elif isinstance(message, SnapshotEnded):
             self._count_snapshot(message)
         elif isinstance(message, Recover):
-            self._change.begins(message.app_version, self._run_app)
-        self._drive.to_worker(CoordinatorSaid(message))
+            self._change.begins(message.app_version, self._core.run_app)
+        self._passes.to_worker(CoordinatorSaid(message))
+        if isinstance(message, Recover):
+            # What is unfinished goes on with the version that comes, behind its snapshot: not on code that may be
+            # refused, and not while another thread looks at the state, or after it has.
+            self._passes.to_worker(Halted(not self._change.begun))
 
     def _count_snapshot(self, ended: SnapshotEnded) -> None:
         if ended.complete:
-            self._counters.snapshot_at_s = self._now_us() / 1e6
+            self._counters.snapshot_at_s = self._log.now_us() / 1e6
         else:
             self._counters.snapshots_failed += 1
 
@@ -71,15 +68,11 @@ class OneMember:
 
 
 class OwnLog:
-    """`now_us` tells the time of log records; with `keep_log` no record is ever released."""
+    """With `keep_log` no record is ever released."""
 
-    def __init__(
-        self, drive: Drive, log: Log, external_log: ExternalLog, now_us: Callable[[], int], keep_log: bool
-    ) -> None:
-        self._drive = drive
+    def __init__(self, log: EngineLog, external_log: ExternalLog, keep_log: bool) -> None:
         self._log = log
         self._external_log = external_log
-        self._now_us = now_us
         self._keep_log = keep_log
 
     def fence(self, generation: int, fenced: Callable[[list[Identity]], None]) -> None:
@@ -95,15 +88,14 @@ class OwnLog:
         self._append(note, appended)
 
     def _append(self, entry: LogEntry, durable: Callable[[], None]) -> None:
-        self._log.append(Stream.EPOCHS, EPOCHS_PARTITION, self._now_us(), encode(entry))
-        self._drive.durable.add(self._log.lsn, durable)
-        self._drive.wake()
+        self._log.append(Stream.EPOCHS, EPOCHS_PARTITION, encode(entry))
+        self._log.when_durable(durable)
 
     def release_records(self, wanted: ReleaseLog) -> None:
         """As `CoordinatorJournal.release_records`."""
         if self._keep_log:
             return
-        log = self._log
+        log = self._log.log
         for slot, offset in wanted.requests.items():
             log.truncate(Stream.REQUESTS, slot, offset)
         for slot, offset in wanted.replies.items():

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from styx.embedded_engine.drive import Drive
-from styx.log.base import Log, Stream
+from styx.embedded_engine.engine_log import EngineLog
+from styx.log.base import Stream
 from styx.sequencer.external_record import ExternalRecord, decode_external, encode_external
 
 
 class ExternalLog:
     """`outcomes` are the retained ones, by key. `read` may run on another thread, before anything else is used."""
 
-    def __init__(self, log: Log, n_slots: int, drive: Drive, now_us: Callable[[], int]) -> None:
-        self._log = log
-        self._drive = drive
-        self._now_us = now_us
+    def __init__(self, log: EngineLog, n_slots: int) -> None:
+        self._appended = log
+        self._log = log.log
         self._slots = range(n_slots)
         self.outcomes: dict[bytes, bytes] = {}
         self._keys: dict[int, deque[tuple[int, bytes]]] = {slot: deque() for slot in self._slots}
@@ -36,10 +35,9 @@ class ExternalLog:
 
     def append(self, slot: int, record: ExternalRecord, durable: Callable[[], None]) -> None:
         """Appends a record; `durable` is called once it is."""
-        offset = self._log.append(Stream.EXTERNALS, slot, self._now_us(), encode_external(record))
+        offset = self._appended.append(Stream.EXTERNALS, slot, encode_external(record))
         self._remember(slot, offset, record)
-        self._drive.durable.add(self._log.lsn, durable)
-        self._drive.wake()
+        self._appended.when_durable(durable)
 
     def cut(self, slot: int, epoch: int, pending: Iterable[int]) -> None:
         """A snapshot of `epoch` begins; behind it only the `pending` transactions can ask for an outcome."""

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from styx.embedded_engine.drive import Drive
+from styx.embedded_engine.engine_log import EngineLog
 from styx.embedded_engine.in_flight import InFlight, Waiter, fail
 from styx.errors import FunctionTooLong, InTransactionError, NotSent, RequestRejected, StyxError
-from styx.log.base import Log, Record, Stream
+from styx.log.base import Record, Stream
 from styx.messages import Reply, ReplyRecord, Request
 from styx.model.app import App
 from styx.model.execution import resolve_request
@@ -61,19 +62,12 @@ class EngineRouter(AppRouter):
 class RequestIntake:
     """Requests of one engine while it serves."""
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        log: Log,
-        requests: InFlight,
-        drive: Drive,
-        now_us: Callable[[], int],
-    ) -> None:
-        self._loop = loop
-        self._log = log
+    def __init__(self, log: EngineLog, requests: InFlight, drive: Drive) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._appended = log
+        self._log = log.log
         self._requests = requests
         self._drive = drive
-        self._now_us = now_us
 
     def take_or_refuse(self, request: Placed) -> asyncio.Future[ReplyRecord]:
         """Takes it at once or raises `RequestRejected`, `overloaded` if there are too many."""
@@ -115,7 +109,7 @@ class RequestIntake:
 
     def _enter(self, request_id: str, waiter: Waiter) -> None:
         """Raises `NotSent` if the log takes nothing any more, whose failure the engine hears of by itself."""
-        now_us = self._now_us()
+        now_us = self._appended.now_us()
         try:
             offset = self._log.append(Stream.REQUESTS, waiter.slot, now_us, waiter.payload)
         except StyxError as error:

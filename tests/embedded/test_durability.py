@@ -120,7 +120,7 @@ async def test_requests_in_the_log_run_although_nobody_waits(tmp_path: Path) -> 
     async with embedded_cluster(app, tmp_path) as cluster:
         waiting = [cluster.submit("ledger", "a", "add") for _ in range(10)]
         # Durable, and in no epoch yet: the engine's next pass never comes.
-        cluster.engine._drive.stop()
+        cluster.engine._passes.stop()
         cluster.engine.log.flush()
         while cluster.engine.log.backlog_records:
             await asyncio.to_thread(lambda: None)

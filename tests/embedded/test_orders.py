@@ -12,7 +12,7 @@ import styx
 from styx.client.embedded import EmbeddedClient
 from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import SnapshotWanted
-from styx.embedded_engine.durability import DurableWaiters
+from styx.embedded_engine.engine_log import DurableWaiters
 from styx.embedded_engine.storage import Storage
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
@@ -59,7 +59,7 @@ class Slow:
         """Nothing is left that could happen without a commit."""
         engine = self.client.engine
         for _ in range(3):
-            engine._drive.wake()
+            engine._passes.wake()
             for _ in range(TURNS):
                 await asyncio.sleep(0)
             idle = asyncio.get_running_loop().create_future()
@@ -90,7 +90,7 @@ async def test_a_snapshot_waits_for_the_replies_before_it(slow: Slow) -> None:
     engine = slow.client.engine
     reply = asyncio.ensure_future(slow.client.submit("ledger", "a", "add"))
     await slow.settle()
-    engine._drive.to_coordinator(SnapshotWanted())
+    engine._passes.to_coordinator(SnapshotWanted())
     # The epoch record: the reply is given and stands in the log's memory, and the snapshot has begun.
     await slow.commit()
     assert reply.done()

@@ -354,7 +354,7 @@ class Cluster:
         arrivals = list(records)
         if arrivals:
             process.fed[slot] = arrivals[-1].offset + 1
-            self.to_worker(process, RequestsArrived(slot, arrivals))
+            self.to_worker(process, RequestsArrived(process.core.generation, slot, arrivals))
 
     def redeliver(self, slot: int) -> None:
         """The log delivers all it has of a slot once more."""

@@ -29,7 +29,6 @@ class LoadedGeneration(NamedTuple):
     answer: StateLoaded | StateUnusable
     epochs_end: int
     reply_ends: list[int]
-    aside: frozenset[set_aside.Place] = frozenset()
 
 
 def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> LoadedGeneration:
@@ -64,11 +63,9 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
         except Unusable as error:
             answer = StateUnusable(wanted.generation, str(error))
         epochs_end, outcomes = reading_rest.result()
-        aside = set_aside.read(store)
         if isinstance(answer, StateLoaded):
-            set_aside.loaded_without(aside, answer)
-            answer.outcomes = outcomes
-        return LoadedGeneration(answer, epochs_end, reading_ends.result(), aside)
+            answer.outcomes, answer.aside = outcomes, set_aside.read(store)
+        return LoadedGeneration(answer, epochs_end, reading_ends.result())
 
 
 def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:

@@ -17,7 +17,7 @@ from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
 from styx.model.placement import Misplaced, misplaced
 from styx.protocol.messages import Recover
-from styx.worker.events import NotResumed, ReplyDiffers
+from styx.worker.events import NotResumed, ReplyDiffers, ReportEnds, ReportPoison
 from styx.worker.replay_difference import (
     CAUSES,
     Told,
@@ -30,18 +30,33 @@ from styx.worker.replay_difference import (
 
 KEYS_LOOKED_AT: Final = 256
 """So many keys of each operator in each slot are looked for: a partition_key that differs by process moves most."""
+POISON_TOLD_MAX: Final = 10
+"""Undecodable request records that a process tells of: a log full of them must not fill a disk."""
 
 _log = logging.getLogger("styx.worker")
 
 
 class ReplayWatch:
-    """Of one generation."""
+    """Tells of the findings of one generation."""
 
     def __init__(self, node: Node, recover: Recover, partitions: int) -> None:
         self._node = node
         self._recover = recover
         self._partitions = partitions
         self._told = Told()
+
+    def ended(self, effect: ReportEnds) -> None:
+        """As `Findings.ended`."""
+        self._node.reports.take()
+
+    def skipped(self, effect: ReportPoison) -> None:
+        """As `Findings.skipped`."""
+        counters = self._node.counters
+        counters.poison += 1
+        if counters.poison <= POISON_TOLD_MAX:
+            further = "; further ones are counted only" if counters.poison == POISON_TOLD_MAX else ""
+            where = (effect.offset, effect.slot)
+            _log.warning("requests record %d of slot %d was skipped: %s%s", *where, effect.reason, further)
 
     def differs(self, effect: ReplyDiffers) -> None:
         """A replay gives another reply than the one that stands in the log."""

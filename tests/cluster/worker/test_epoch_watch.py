@@ -87,7 +87,7 @@ class Session:
             slot = account.partition_of(key, 2) % 2
             arrival = Record(self._offset, SENT_US, payload)
             self._offset += 1
-            self._events.append(worker_events.RequestsArrived(slot, [arrival]))
+            self._events.append(worker_events.RequestsArrived(self.worker.generation, slot, [arrival]))
         self.settle()
 
     def settle(self) -> None:
@@ -169,7 +169,8 @@ def test_conflicts_rounds_and_latency() -> None:
 def test_a_generation_that_ends_amid_an_epoch_counts_nothing() -> None:
     session = Session()
     request = encode_request(Request("r", "account", "k", "add", msgspec.msgpack.encode([1])))
-    session.worker.step(worker_events.RequestsArrived(account.partition_of("k", 2) % 2, [Record(0, 0, request)]))
+    slot = account.partition_of("k", 2) % 2
+    session.worker.step(worker_events.RequestsArrived(session.worker.generation, slot, [Record(0, 0, request)]))
     assert session.watch.spans.span is Span.EXECUTION
     session.recover()
     assert session.watch.spans.span is None

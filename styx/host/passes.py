@@ -1,0 +1,155 @@
+"""Passes: once a turn of the event loop, events go into a process's cores until none is left, and effects out.
+
+All work of the protocol happens in a pass. Each pass runs one slice of functions at most, so the event loop gets its
+turns. A pass never blocks. Its exceptions go to the host's surroundings, with a note of the event that was taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any, Final, Protocol
+
+from styx.coordinator.events import Event as CoordinatorEvent
+from styx.watchdog.watchdog import Watchdog
+from styx.watchdog.watched import Watched
+from styx.worker.events import Event, LogLags, Proceed
+from styx.worker.pressure import LOG_BYTES_MAX
+from styx.worker.worker import Worker
+
+EVENT_TEXT_CHARS_MAX: Final = 2000
+"""The length of an event's text in the report of a failed pass."""
+
+Step = Callable[[Any], object]
+"""Gives a core an event and carries out its effects."""
+
+
+class Surroundings(Protocol):
+    """The process around the cores."""
+
+    @property
+    def undurable_bytes(self) -> int:
+        """Bytes of replies that wait to be in the log."""
+
+    def gather(self) -> None:
+        """A pass begins: gives it the events that were gathered."""
+
+    def flush(self) -> None:
+        """Hands new records to the log, and gives events for those that became durable."""
+
+    def after_pass(self) -> bool:
+        """A pass has taken all events; returns whether another pass must follow at once."""
+
+    def failed(self, what: str, error: BaseException) -> None:
+        """A pass has raised this; it has taken its last event."""
+
+
+class Passes:
+    """Of one worker's core, and of the coordinator's where that is in the same process.
+
+    `turn` is odd within a pass, and another number in each. `watchdog` watches the passes' thread, which made this;
+    `place` and `busy` are as `Watched` and `Watchdog` take them.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        surroundings: Surroundings,
+        place: str = "",
+        busy: Callable[[str, float], None] | None = None,
+    ) -> None:
+        self.stopped = False
+        self.turn = 0
+        self._worker = worker
+        self._surroundings = surroundings
+        self._loop = asyncio.get_running_loop()
+        self._steps: tuple[Step, Step | None] | None = None
+        self._events: deque[tuple[Step, Any]] = deque()
+        self._scheduled = False
+        self._passing = False
+        self._lags = False
+        self.watchdog = Watchdog(Watched(worker, self, get_ident(), place), busy)
+
+    def start(self, worker: Step, coordinator: Step | None = None) -> None:
+        """Events go there from now on, and the watchdog watches."""
+        self._steps = (worker, coordinator)
+        self.watchdog.start(self._loop.call_soon_threadsafe)
+
+    def to_worker(self, event: Event) -> None:
+        """The event happens to the worker, in this pass or the next one."""
+        assert self._steps is not None
+        self._events.append((self._steps[0], event))
+        self.wake()
+
+    def to_coordinator(self, event: CoordinatorEvent) -> None:
+        """The event happens to the coordinator, in this pass or the next one."""
+        assert self._steps is not None
+        assert self._steps[1] is not None
+        self._events.append((self._steps[1], event))
+        self.wake()
+
+    def wake(self) -> None:
+        """There is something to do: another pass comes soon."""
+        if not (self._scheduled or self._passing or self.stopped):
+            self._scheduled = True
+            self._loop.call_soon(self._pass)
+
+    def stop(self) -> None:
+        """No pass begins any more."""
+        self.stopped = True
+        self._events.clear()
+
+    def _pass(self) -> None:
+        self._scheduled = False
+        if self.stopped:
+            return
+        worker, surroundings = self._worker, self._surroundings
+        self._passing = True
+        self.turn += 1
+        again = False
+        try:
+            surroundings.gather()
+            self._settle()
+            if worker.runnable:
+                surroundings.flush()  # an epoch's record is on its way while the epoch runs
+                self.to_worker(_PROCEED)
+                self._settle()
+            surroundings.flush()
+            self._settle()
+            if not self.stopped:
+                again = surroundings.after_pass()
+                self._look_at_log()
+        except BaseException as error:
+            self._passing = False
+            self.turn += 1
+            surroundings.failed("the engine's pass", error)
+            if not isinstance(error, Exception):
+                raise
+            return
+        self._passing = False
+        self.turn += 1
+        if again or self._events or worker.runnable:
+            self.wake()
+
+    def _look_at_log(self) -> None:
+        lags = self._surroundings.undurable_bytes > LOG_BYTES_MAX
+        if lags != self._lags:
+            self._lags = lags
+            self.to_worker(LogLags(lags))
+
+    def _settle(self) -> None:
+        events = self._events
+        while events:
+            step, event = events.popleft()
+            try:
+                step(event)
+            except BaseException as error:
+                text = repr(event)
+                note = text if len(text) <= EVENT_TEXT_CHARS_MAX else f"{text[:EVENT_TEXT_CHARS_MAX]}…"
+                error.add_note(f"while taking {note}")
+                raise
+
+
+_PROCEED: Final = Proceed()
