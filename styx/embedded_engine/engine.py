@@ -25,14 +25,13 @@ from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.engine_log import EngineLog
 from styx.embedded_engine.external_log import ExternalLog
-from styx.embedded_engine.in_flight import InFlight
 from styx.embedded_engine.intake import EngineRouter, RequestIntake
 from styx.embedded_engine.metrics import NOTHING_YET, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
 from styx.embedded_engine.recovery import ReplayWatch, Start
 from styx.embedded_engine.storage import Storage
 from styx.embedded_engine.worker_ports import WORKER_ID, EngineJournal, OwnCoordinator
-from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown, StyxError
+from styx.errors import ConfigurationError, EngineFailed, NotSent, StyxError
 from styx.host.background import Background
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.outside import OutsideFunctions
@@ -130,12 +129,12 @@ class EmbeddedEngine:
     @property
     def in_flight(self) -> int:
         """Requests taken and not answered."""
-        return 0 if self._mode is Mode.CREATED else len(self._requests.taken)
+        return 0 if self._mode is Mode.CREATED else len(self._intake.taken.by_id)
 
     @property
     def held(self) -> int:
         """Requests of `submit` that wait for a place."""
-        return 0 if self._mode is Mode.CREATED else len(self._requests.held)
+        return 0 if self._mode is Mode.CREATED else len(self._intake.held.by_id)
 
     @property
     def poison(self) -> list[ReportPoison]:
@@ -204,8 +203,7 @@ class EmbeddedEngine:
         passes = self._passes = self._drive.passes
         storage.log.on_failure(lambda error: self._drive.on_loop(self._fail, "the log", error))
         self._background = Background(self._fail, self._drive.on_loop, threads_max=1)
-        self._requests = InFlight(loop, self.limits.in_flight_max)
-        self._intake = RequestIntake(log, self._requests, self._drive)
+        self._intake = RequestIntake(log, self._drive, self.limits.in_flight_max)
         router = EngineRouter(self.app, self.n_slots, self.limits, lambda: self.worker.executor.running)
         self.maker = RequestMaker(router, self.limits.request_bytes_max)
         self._external_log = ExternalLog(log, self.n_slots)
@@ -216,7 +214,7 @@ class EmbeddedEngine:
         worker = WorkerHost(
             self.worker,
             OwnCoordinator(passes, counters),
-            EngineJournal(self.worker, log, self._external_log, self._requests, counters),
+            EngineJournal(self.worker, log, self._external_log, self._intake, counters),
             objects,
             self._start,
             self.replay,
@@ -276,7 +274,7 @@ class EmbeddedEngine:
         if self._mode is Mode.STARTING:
             self._recover_further()
             return
-        if self._requests.held:
+        if self._intake.held.by_id:
             self._intake.admit_held()
         if self._snapshot_timer is None and self.coordinator.unstored:
             # Only while there is something new: an idle engine sleeps, and its coordinator hears of no time.
@@ -349,9 +347,9 @@ class EmbeddedEngine:
 
     async def settled(self, timeout: float) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
         """Waits until every request in the log is answered; whether that was so within `timeout` seconds."""
-        worker, requests = self.worker, self._requests
+        worker = self.worker
         return await self._until(
-            lambda: not (requests.taken or requests.held or worker.backlog or worker.unfinished), timeout
+            lambda: not (self.in_flight or self.held or worker.backlog or worker.unfinished), timeout
         )
 
     async def flushed(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
@@ -372,9 +370,8 @@ class EmbeddedEngine:
         self._mode = Mode.CLOSING
         self._unavailable = "the engine is closing"
         try:
-            requests = self._requests
-            if not await self._until(lambda: not requests.taken and not requests.held, CLOSE_SECONDS_MAX):
-                _log.warning("%d requests are not finished; they go on at the next start", len(requests.taken))
+            if not await self._until(lambda: not self.in_flight and not self.held, CLOSE_SECONDS_MAX):
+                _log.warning("%d requests are not finished; they go on at the next start", self.in_flight)
             if not self._passes.stopped and not await self.snapshot():
                 _log.warning("no last snapshot could be taken; the next start takes longer")
         except asyncio.CancelledError:
@@ -443,7 +440,7 @@ class EmbeddedEngine:
         self._externals.stop()
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()
-        self._requests.end(lambda: OutcomeUnknown(reason), lambda: NotSent(reason))
+        self._intake.end(reason)
         for _, future in self._awaited:
             if not future.done():
                 future.set_result(None)

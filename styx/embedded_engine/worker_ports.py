@@ -8,7 +8,7 @@ from styx.coordinator.events import WorkerSaid
 from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.engine_log import EngineLog
 from styx.embedded_engine.external_log import ExternalLog
-from styx.embedded_engine.in_flight import InFlight
+from styx.embedded_engine.intake import RequestIntake
 from styx.errors import EngineFailed
 from styx.host.passes import Passes
 from styx.host.ports import LogEnds
@@ -45,12 +45,12 @@ class EngineJournal:
     """The log is one sequence: a record is durable only after every request that it names."""
 
     def __init__(
-        self, core: Worker, log: EngineLog, external_log: ExternalLog, in_flight: InFlight, counters: Counters
+        self, core: Worker, log: EngineLog, external_log: ExternalLog, intake: RequestIntake, counters: Counters
     ) -> None:
         self._core = core
         self._log = log
         self._external_log = external_log
-        self._in_flight = in_flight
+        self._intake = intake
         self._counters = counters
 
     def record(self, effect: AppendEpochRecord | AppendVerdicts, durable: Callable[[], None]) -> None:
@@ -70,7 +70,7 @@ class EngineJournal:
 
     def emit(self, effect: EmitReplies) -> None:
         """As `WorkerJournal.emit`."""
-        append, answer, counters = self._log.log.append, self._in_flight.answer, self._counters
+        append, answer, counters = self._log.log.append, self._intake.answer, self._counters
         slot, now_us = effect.slot, self._log.now_us()
         for reply in effect.replies:
             append(Stream.REPLIES, slot, now_us, encode_reply(reply))

@@ -28,9 +28,9 @@ from styx.client.kafka.directory import read_routing_table
 from styx.client.kafka.load import KafkaLoadTarget
 from styx.client.kafka.requester import Requester
 from styx.client.kafka.routing import TableRouter
-from styx.client.kafka.waiters import Receiver, fail
 from styx.client.load import LoadTarget
 from styx.errors import InTransactionError, RequestRejected
+from styx.host.waiters import Receiver, fail
 from styx.kafka.address import parse_kafka_url
 from styx.kafka.topics import topics_of
 from styx.messages import Reply

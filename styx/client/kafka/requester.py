@@ -20,8 +20,8 @@ import msgspec
 from styx.client.kafka.counters import RequestCounters
 from styx.client.kafka.replies import ReplyReader
 from styx.client.kafka.sender import RequestSender
-from styx.client.kafka.waiters import Receiver, Waiter, Waiters
 from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown
+from styx.host.waiters import Receiver, Waiter, Waiters
 from styx.kafka.address import KafkaAddress
 from styx.kafka.session import KafkaSession
 from styx.kafka.topics import topics_of
@@ -158,6 +158,7 @@ class Requester:
             self._check_available(now_s)
         request_id, slot, payload, repeatable = request
         waiter = Waiter(request_id.encode(), slot, payload, receiver, raw, repeatable, now_s, now_s + timeout)
+        self._waiters.check(waiter.key)
         self._waiters.add(waiter)
         self._sender.send(waiter)
         self.counters.sent += 1

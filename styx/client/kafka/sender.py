@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from styx.client.kafka.waiters import Waiter
+from styx.host.waiters import Waiter
 from styx.kafka.errors import name_of
 from styx.kafka.producer import Add, Lane, Pacing, Producer
 from styx.kafka.session import KafkaSession

@@ -11,7 +11,7 @@ from aiokafka.protocol.offset import OffsetRequest
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.memory_records import MemoryRecords
 
-from styx.client.kafka.waiters import Waiter
+from styx.host.waiters import Waiter
 
 
 class Exchange:

@@ -1,15 +1,16 @@
 """Who waits for which reply: bounds, timeouts, and what is forgotten."""
 
 import asyncio
+import math
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec import structs
 
-from styx.client.kafka import waiters as waiters_module
-from styx.client.kafka.waiters import Waiter, Waiters
 from styx.errors import RequestRejected, StyxError
+from styx.host import waiters as waiters_module
+from styx.host.waiters import Waiter, Waiters
 from styx.messages import Reply, ReplyRecord
 from tests.client.kafka.fake_session import future_of
 
@@ -20,6 +21,7 @@ def add(waiters: Waiters, name: str, *, raw: bool = True, timeout: float = 1e9, 
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     waiter = Waiter(name.encode(), 0, bytes(size), future, raw, False, loop.time(), loop.time() + timeout)
+    waiters.check(waiter.key)
     waiters.add(waiter)
     return waiter
 
@@ -117,3 +119,26 @@ async def test_a_reply_to_the_cancelled_is_no_error(three: Waiters) -> None:
     future_of(cancelled).cancel()
     three.answer(cancelled, reply("cancelled"))
     assert not three.by_id
+
+
+async def test_an_engine_forgets_none_until_it_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in its log runs, whoever has gone: it has its place until then, and only deadlines cost time."""
+    engine = Waiters[str](asyncio.get_running_loop(), 2, lambda: TimeoutError("late"), forgets=False)
+    late, gone = (asyncio.get_running_loop().create_future() for _ in range(2))
+    engine.add(Waiter("gone", 0, b"", gone, True, False, 0.0, math.inf))
+    assert engine._timer is None
+    engine.add(Waiter("late", 0, b"", late, True, False, 0.0, 0.0))
+    gone.cancel()
+    engine._sweep()
+    with pytest.raises(TimeoutError, match="late"):
+        await late
+    assert (list(engine.by_id), engine.full, engine._timer) == (["gone", "late"], True, None)
+    with pytest.raises(RequestRejected, match="overloaded: 2 requests are in flight"):
+        engine.check("another")
+    with pytest.raises(RequestRejected, match="request id 'gone' is under way"):
+        engine.check("gone")
+    for name in ("gone", "late"):
+        engine.answer(engine.by_id[name], reply(name))
+    with pytest.raises(RequestRejected, match="overloaded"):
+        engine.check("another", crowded=True)
+    engine.check("another")
