@@ -19,8 +19,8 @@ from styx.worker.worker import Worker
 
 
 class Drive:
-    """`passes` are the engine's; `settled` is called when both cores are quiet, `ends` with what the engine could not
-    survive. `place` is as `Passes` takes it.
+    """`passes` are the engine's; `after_pass` and `failed` are its part of `Surroundings`, and `place` is as `Passes`
+    takes it.
     """
 
     def __init__(
@@ -28,11 +28,11 @@ class Drive:
         log: EngineLog,
         worker: Worker,
         place: str,
-        settled: Callable[[], None],
-        ends: Callable[[str, BaseException], None],
+        after_pass: Callable[[], bool],
+        failed: Callable[[str, BaseException], None],
     ) -> None:
-        self.failed = ends
-        self._settled = settled
+        self.after_pass = after_pass
+        self.failed = failed
         self._loop = asyncio.get_running_loop()
         self._log = log
         self._worker = worker
@@ -75,11 +75,6 @@ class Drive:
 
     # A pass ------------------------------------------------------------------------------------------------
 
-    @property
-    def undurable_bytes(self) -> int:
-        """As `Surroundings.undurable_bytes`; requests are among them."""
-        return self._log.log.backlog_bytes
-
     def gather(self) -> None:
         """As `Surroundings.gather`."""
         generation = self._worker.generation
@@ -88,13 +83,7 @@ class Drive:
                 self._arrivals[slot] = []
                 self.passes.to_worker(RequestsArrived(generation, slot, arrivals))
 
-    def flush(self) -> None:
-        """As `Surroundings.flush`."""
-        if not self.passes.stopped:
-            self._log.flush()
-        self._log.release()
-
-    def after_pass(self) -> bool:
-        """As `Surroundings.after_pass`."""
-        self._settled()
-        return self._log.pending
+    def flush(self) -> int:
+        """As `Surroundings.flush`; requests are among the bytes."""
+        self._log.flush(self.passes.stopped)
+        return self._log.log.backlog_bytes

@@ -197,7 +197,8 @@ class EmbeddedEngine:
         )
         self.coordinator = Coordinator(self.n_slots, 1, self.snapshot_interval)
         self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes, self.watch)
-        log, counters = EngineLog(storage.log), self.counters
+        log = self._log = EngineLog(storage.log)
+        counters = self.counters
         place = "" if self.data_dir is None else f" --data-dir {self.data_dir}"
         self._drive = Drive(log, self.worker, place, self._after_pass, self._fail)
         passes = self._passes = self._drive.passes
@@ -270,10 +271,10 @@ class EmbeddedEngine:
 
     # After each pass ---------------------------------------------------------------------------------------
 
-    def _after_pass(self) -> None:
+    def _after_pass(self) -> bool:
         if self._mode is Mode.STARTING:
             self._recover_further()
-            return
+            return self._log.pending
         if self._intake.held.by_id:
             self._intake.admit_held()
         if self._snapshot_timer is None and self.coordinator.unstored:
@@ -282,6 +283,7 @@ class EmbeddedEngine:
         for condition, future in self._awaited:
             if not future.done() and condition():
                 future.set_result(None)
+        return self._log.pending
 
     def _recover_further(self) -> None:
         if self.coordinator.phase is not Phase.RUNNING or self.worker.reached is not Step.IDLE:

@@ -12,37 +12,12 @@ from collections.abc import Callable
 from styx.log.base import Log, Stream
 
 
-class DurableWaiters:
-    """Callbacks in the order of their log sequence numbers, one at least for each call of `add`."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def add(self, lsn: int, callback: Callable[[], None]) -> None:
-        """`callback` runs in `release` once everything up to `lsn` is durable; `lsn` never goes back."""
-        assert not self._waiting or self._waiting[-1][0] <= lsn
-        self._waiting.append((lsn, callback))
-
-    def due(self, durable_lsn: int) -> bool:
-        """`release` would run something."""
-        return bool(self._waiting) and self._waiting[0][0] <= durable_lsn
-
-    def release(self, durable_lsn: int) -> None:
-        """Runs the callbacks of `durable_lsn` and below."""
-        waiting = self._waiting
-        while waiting and waiting[0][0] <= durable_lsn:
-            waiting.popleft()[1]()
-
-
 class EngineLog:
     """Appends to `log`. Records reach the log's writer with `flush`, once a pass."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
-        self.durable = DurableWaiters()
+        self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
         self._flushed = 0
         self._last_us = 0
 
@@ -58,19 +33,22 @@ class EngineLog:
         return self.log.append(stream, partition, self.now_us(), payload)
 
     def when_durable(self, then: Callable[[], None]) -> None:
-        """`then` is called within a pass, once all records so far are durable."""
-        self.durable.add(self.log.lsn, then)
+        """`flush` calls `then` once all records so far are durable, in the order of these calls."""
+        self._waiting.append((self.log.lsn, then))
 
-    def flush(self) -> None:
-        """Hands new records to the log's writer."""
-        self.log.flush()
-        self._flushed = self.log.lsn
-
-    def release(self) -> None:
-        """Calls those that waited for records which are durable by now."""
-        self.durable.release(self.log.durable_lsn)
+    def flush(self, stopped: bool = False) -> None:
+        """Hands new records to the log's writer, unless the engine has `stopped`. Then calls those that waited for
+        records which are durable by now.
+        """
+        log, waiting = self.log, self._waiting
+        if not stopped:
+            log.flush()
+        self._flushed, durable_lsn = log.lsn, log.durable_lsn
+        while waiting and waiting[0][0] <= durable_lsn:
+            waiting.popleft()[1]()
 
     @property
     def pending(self) -> bool:
-        """There is something to flush or to release."""
-        return self.log.lsn != self._flushed or self.durable.due(self.log.durable_lsn)
+        """`flush` would do something."""
+        log, waiting = self.log, self._waiting
+        return log.lsn != self._flushed or (bool(waiting) and waiting[0][0] <= log.durable_lsn)

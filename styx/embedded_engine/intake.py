@@ -72,7 +72,7 @@ class RequestIntake:
 
     def take_or_refuse(self, request: Placed) -> asyncio.Future[ReplyRecord]:
         """Takes it at once or raises `RequestRejected`, `overloaded` if there are too many."""
-        self.taken.check(request.request_id, self._log_is_behind)
+        self.taken.check(request.request_id, self._log.backlog_bytes > LOG_BACKLOG_BYTES_MAX)
         future: asyncio.Future[ReplyRecord] = self._loop.create_future()
         self._enter(Waiter(request.request_id, request.slot, request.payload, future, True, False, 0.0, math.inf))
         return future
@@ -112,12 +112,8 @@ class RequestIntake:
         self.held.end(lambda: NotSent(reason))
 
     @property
-    def _log_is_behind(self) -> bool:
-        return self._log.backlog_bytes > LOG_BACKLOG_BYTES_MAX
-
-    @property
     def _crowded(self) -> bool:
-        return self.taken.full or self._log_is_behind
+        return self.taken.full or self._log.backlog_bytes > LOG_BACKLOG_BYTES_MAX
 
     def _enter(self, waiter: Waiter[str]) -> None:
         """Raises `NotSent` if the log takes nothing any more, whose failure the engine hears of by itself."""

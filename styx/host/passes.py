@@ -29,15 +29,11 @@ Step = Callable[[Any], object]
 class Surroundings(Protocol):
     """The process around the cores."""
 
-    @property
-    def undurable_bytes(self) -> int:
-        """Bytes of replies that wait to be in the log."""
-
     def gather(self) -> None:
         """A pass begins: gives it the events that were gathered."""
 
-    def flush(self) -> None:
-        """Hands new records to the log, and gives events for those that became durable."""
+    def flush(self) -> int:
+        """Hands new records to the log, and gives events for those that became durable. Returns the bytes that wait."""
 
     def after_pass(self) -> bool:
         """A pass has taken all events; returns whether another pass must follow at once."""
@@ -116,11 +112,13 @@ class Passes:
                 surroundings.flush()  # an epoch's record is on its way while the epoch runs
                 self.to_worker(_PROCEED)
                 self._settle()
-            surroundings.flush()
+            lags = surroundings.flush() > LOG_BYTES_MAX
             self._settle()
             if not self.stopped:
                 again = surroundings.after_pass()
-                self._look_at_log()
+                if lags != self._lags:
+                    self._lags = lags
+                    self.to_worker(LogLags(lags))
         except BaseException as error:
             self._passing = False
             self.turn += 1
@@ -132,12 +130,6 @@ class Passes:
         self.turn += 1
         if again or self._events or worker.runnable:
             self.wake()
-
-    def _look_at_log(self) -> None:
-        lags = self._surroundings.undurable_bytes > LOG_BYTES_MAX
-        if lags != self._lags:
-            self._lags = lags
-            self.to_worker(LogLags(lags))
 
     def _settle(self) -> None:
         events = self._events

@@ -114,7 +114,8 @@ class Waiters(Generic[K]):
 
     def answer(self, waiter: Waiter[K], reply: ReplyRecord) -> None:
         """Gives it its reply, unless it is cancelled or late."""
-        self.remove(waiter)
+        del self.by_id[waiter.key]
+        self._bytes -= len(waiter.payload)
         receiver = waiter.receiver
         if receiver.done():
             return

@@ -53,8 +53,9 @@ class World:
             self.passes.to_worker(event)
         self.gathered = []
 
-    def flush(self) -> None:
+    def flush(self) -> int:
         self.seen.append("flush")
+        return self.undurable_bytes
 
     def after_pass(self) -> bool:
         self.seen.append("end")

@@ -17,7 +17,7 @@ from tests.client.kafka.fake_session import future_of
 pytestmark = pytest.mark.anyio
 
 
-def add(waiters: Waiters, name: str, *, raw: bool = True, timeout: float = 1e9, size: int = 1) -> Waiter:
+def add(waiters: Waiters[bytes], name: str, *, raw: bool = True, timeout: float = 1e9, size: int = 1) -> Waiter[bytes]:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     waiter = Waiter(name.encode(), 0, bytes(size), future, raw, False, loop.time(), loop.time() + timeout)
@@ -26,21 +26,21 @@ def add(waiters: Waiters, name: str, *, raw: bool = True, timeout: float = 1e9, 
     return waiter
 
 
-def refused(waiters: Waiters, name: str) -> None:
+def refused(waiters: Waiters[bytes], name: str) -> None:
     with pytest.raises(RequestRejected, match=r"overloaded: [23] requests are in flight"):
         add(waiters, name)
 
 
 @pytest.fixture
-async def three() -> Waiters:
-    return Waiters(asyncio.get_running_loop(), 3, lambda: TimeoutError("late"))
+async def three() -> Waiters[bytes]:
+    return Waiters[bytes](asyncio.get_running_loop(), 3, lambda: TimeoutError("late"))
 
 
 def reply(name: str, result: bytes = msgspec.msgpack.encode(7)) -> ReplyRecord:
     return ReplyRecord(name, 5, 5, 2, 1, result)
 
 
-async def test_replies(three: Waiters) -> None:
+async def test_replies(three: Waiters[bytes]) -> None:
     raw, public, odd = add(three, "raw"), add(three, "public", raw=False), add(three, "odd", raw=False)
     refused(three, "another")
     three.answer(raw, reply("raw"))
@@ -71,7 +71,7 @@ class Listener:
         self.heard.append(str(exception))
 
 
-async def test_a_receiver_that_is_no_future_hears_at_once_and_may_send_on(three: Waiters) -> None:
+async def test_a_receiver_that_is_no_future_hears_at_once_and_may_send_on(three: Waiters[bytes]) -> None:
     listener = Listener(lambda: add(three, "next"))
     first = structs.replace(add(three, "first", raw=False), receiver=listener)
     three.answer(first, reply("first"))
@@ -84,13 +84,13 @@ async def test_a_receiver_that_is_no_future_hears_at_once_and_may_send_on(three:
     assert not three.by_id
 
 
-async def test_an_id_is_under_way_once(three: Waiters) -> None:
+async def test_an_id_is_under_way_once(three: Waiters[bytes]) -> None:
     add(three, "once")
     with pytest.raises(RequestRejected, match=r"bad_request: request id 'once' is under way already"):
         add(three, "once")
 
 
-async def test_bytes_are_bounded_too(three: Waiters, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_bytes_are_bounded_too(three: Waiters[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiters_module, "IN_FLIGHT_BYTES_MAX", 10)
     add(three, "small", size=9)
     large = add(three, "large", size=99)
@@ -99,7 +99,7 @@ async def test_bytes_are_bounded_too(three: Waiters, monkeypatch: pytest.MonkeyP
     add(three, "another")
 
 
-async def test_the_late_and_the_cancelled_are_forgotten(three: Waiters, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_late_and_the_cancelled_are_forgotten(three: Waiters[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiters_module, "SWEEP_SECONDS_MAX", 0.001)
     monkeypatch.setattr(waiters_module, "TIMEOUT_RESOLUTION_SECONDS", 0.001)
     patient, late, cancelled = add(three, "patient"), add(three, "late", timeout=0.002), add(three, "cancelled")
@@ -114,7 +114,7 @@ async def test_the_late_and_the_cancelled_are_forgotten(three: Waiters, monkeypa
         await future_of(patient)
 
 
-async def test_a_reply_to_the_cancelled_is_no_error(three: Waiters) -> None:
+async def test_a_reply_to_the_cancelled_is_no_error(three: Waiters[bytes]) -> None:
     cancelled = add(three, "cancelled", raw=False)
     future_of(cancelled).cancel()
     three.answer(cancelled, reply("cancelled"))

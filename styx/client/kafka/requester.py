@@ -59,7 +59,7 @@ class Requester:
         self._topics = topics = topics_of(app_name)
         self._loop = asyncio.get_running_loop()
         self._session = KafkaSession(address)
-        self._waiters = Waiters(self._loop, self.limits.in_flight_max, self._late)
+        self._waiters = Waiters[bytes](self._loop, self.limits.in_flight_max, self._late)
         self._sender = RequestSender(self._session, topics.requests, self._failed)
         self._replies: ReplyReader | None = None
         self._fault: str | None = None
@@ -204,7 +204,7 @@ class Requester:
     def _count_garbage(self) -> None:
         self.counters.garbage += 1
 
-    def _reroute(self, waiter: Waiter, tid: int, message: str) -> bool:
+    def _reroute(self, waiter: Waiter[bytes], tid: int, message: str) -> bool:
         """Whether a request that came back will have another reply."""
         if waiter.misrouted_tid:
             return waiter.misrouted_tid == tid

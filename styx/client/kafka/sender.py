@@ -36,8 +36,8 @@ class Requests:
     __slots__ = ("sent", "waiting")
 
     def __init__(self) -> None:
-        self.waiting: list[Waiter] = []
-        self.sent: list[Waiter] = []
+        self.waiting: list[Waiter[bytes]] = []
+        self.sent: list[Waiter[bytes]] = []
 
     def fill(self, add: Add, now_ms: int) -> int:
         """As `Queue.fill`. A request that nobody waits for any more is dropped: nobody would learn what came of it."""
@@ -87,7 +87,7 @@ class RequestSender:
         self._probing = asyncio.create_task(self._probe())
         self._probing.add_done_callback(self._probing_ended)
 
-    def send(self, waiter: Waiter) -> None:
+    def send(self, waiter: Waiter[bytes]) -> None:
         """Queues a request; all those of one turn of the event loop leave together."""
         lane = self._lanes.get(waiter.slot)
         if lane is None:

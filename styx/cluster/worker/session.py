@@ -251,16 +251,12 @@ class WorkerSession:
 
     # Passes ------------------------------------------------------------------------------------------------
 
-    @property
-    def undurable_bytes(self) -> int:
-        """As `Surroundings.undurable_bytes`."""
-        return 0 if self._generation is None else self._generation.replies.waiting_bytes
-
     def gather(self) -> None:
         """As `Surroundings.gather`: events are given as they come."""
 
-    def flush(self) -> None:
+    def flush(self) -> int:
         """As `Surroundings.flush`: the appender sends by itself."""
+        return 0 if self._generation is None else self._generation.replies.waiting_bytes
 
     def failed(self, what: str, error: BaseException) -> None:
         """As `Surroundings.failed`."""
