@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from threading import get_ident
-from typing import Any
+from typing import Any, Final
 
 from styx.embedded_engine.engine_log import EngineLog
 from styx.host.passes import Passes
@@ -17,17 +18,20 @@ from styx.log.base import Record
 from styx.worker.events import RequestsArrived
 from styx.worker.worker import Worker
 
+DUMP_NAME: Final = "failure.events"
+"""In a data directory: the last events of an engine that failed (`styx.host.event_log`)."""
+
 
 class Drive:
-    """`passes` are the engine's; `after_pass` and `failed` are its part of `Surroundings`, and `place` is as `Passes`
-    takes it.
+    """`passes` are the engine's; `after_pass` and `failed` are its part of `Surroundings`, and `data_dir` is for
+    its reports.
     """
 
     def __init__(
         self,
         log: EngineLog,
         worker: Worker,
-        place: str,
+        data_dir: Path | None,
         after_pass: Callable[[], bool],
         failed: Callable[[str, BaseException], None],
     ) -> None:
@@ -37,14 +41,17 @@ class Drive:
         self._log = log
         self._worker = worker
         self._arrivals: list[list[Record]] = [[] for _ in range(worker.n_slots)]
+        self._arrived_bytes = [0] * worker.n_slots
         self._woken = False
         self._thread = get_ident()
-        self.passes = Passes(worker, self, place)
+        place, dump = ("", None) if data_dir is None else (f" --data-dir {data_dir}", data_dir / DUMP_NAME)
+        self.passes = Passes(worker, self, place, dump=dump)
         log.log.on_durable(self._became_durable)
 
     def request(self, slot: int, arrival: Record) -> None:
         """A record was appended to the slot's requests."""
         self._arrivals[slot].append(arrival)
+        self._arrived_bytes[slot] += len(arrival.payload)
         self.passes.wake()
 
     def on_loop(self, callback: Callable[..., None], *args: Any) -> None:
@@ -80,8 +87,9 @@ class Drive:
         generation = self._worker.generation
         for slot, arrivals in enumerate(self._arrivals):
             if arrivals:
+                n_bytes, self._arrived_bytes[slot] = self._arrived_bytes[slot], 0
                 self._arrivals[slot] = []
-                self.passes.to_worker(RequestsArrived(generation, slot, arrivals))
+                self.passes.to_worker(RequestsArrived(generation, slot, arrivals), n_bytes)
 
     def flush(self) -> int:
         """As `Surroundings.flush`; requests are among the bytes."""

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final
 
 from styx.coordinator.coordinator import Coordinator, Phase
@@ -199,8 +200,8 @@ class EmbeddedEngine:
         self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes, self.watch)
         log = self._log = EngineLog(storage.log)
         counters = self.counters
-        place = "" if self.data_dir is None else f" --data-dir {self.data_dir}"
-        self._drive = Drive(log, self.worker, place, self._after_pass, self._fail)
+        data_dir = None if self.data_dir is None else Path(self.data_dir)
+        self._drive = Drive(log, self.worker, data_dir, self._after_pass, self._fail)
         passes = self._passes = self._drive.passes
         storage.log.on_failure(lambda error: self._drive.on_loop(self._fail, "the log", error))
         self._background = Background(self._fail, self._drive.on_loop, threads_max=1)
@@ -293,7 +294,7 @@ class EmbeddedEngine:
             arrivals = feed.take()
             if arrivals:
                 for event in arrivals:
-                    self._passes.to_worker(event)
+                    self._passes.to_worker(event, sum([len(arrival.payload) for arrival in event.arrivals]))
                 return
         if self.worker.replaying:
             raise EngineFailed("recorded epochs name requests that the log does not hold: restore the data directory")

@@ -1,7 +1,8 @@
 """Passes: once a turn of the event loop, events go into a process's cores until none is left, and effects out.
 
 All work of the protocol happens in a pass. Each pass runs one slice of functions at most, so the event loop gets its
-turns. A pass never blocks. Its exceptions go to the host's surroundings, with a note of the event that was taken.
+turns. A pass never blocks. Its exceptions go to the host's surroundings, with a note of the event that was taken; the
+last events go to a file.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from threading import get_ident
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from styx.coordinator.events import Event as CoordinatorEvent
+from styx.errors import StyxError
+from styx.host.event_log import Item, Step, dump_of, write_dump
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
 from styx.worker.events import Event, LogLags, Proceed
@@ -21,9 +25,10 @@ from styx.worker.worker import Worker
 
 EVENT_TEXT_CHARS_MAX: Final = 2000
 """The length of an event's text in the report of a failed pass."""
-
-Step = Callable[[Any], object]
-"""Gives a core an event and carries out its effects."""
+KEPT_MAX: Final = 1_000
+"""Events that are kept for the dump of a failed pass: references, and no copies."""
+KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Bytes of requests and frames in these."""
 
 
 class Surroundings(Protocol):
@@ -46,7 +51,8 @@ class Passes:
     """Of one worker's core, and of the coordinator's where that is in the same process.
 
     `turn` is odd within a pass, and another number in each. `watchdog` watches the passes' thread, which made this;
-    `place` and `busy` are as `Watched` and `Watchdog` take them.
+    `place` and `busy` are as `Watched` and `Watchdog` take them. The last events go to the file `dump` if the engine
+    itself fails.
     """
 
     def __init__(
@@ -55,14 +61,18 @@ class Passes:
         surroundings: Surroundings,
         place: str = "",
         busy: Callable[[str, float], None] | None = None,
+        dump: Path | None = None,
     ) -> None:
+        self._dump = dump
+        self._kept: deque[Item] = deque()
+        self._kept_bytes = 0
         self.stopped = False
         self.turn = 0
         self._worker = worker
         self._surroundings = surroundings
         self._loop = asyncio.get_running_loop()
         self._steps: tuple[Step, Step | None] | None = None
-        self._events: deque[tuple[Step, Any]] = deque()
+        self._events: deque[Item] = deque()
         self._scheduled = False
         self._passing = False
         self._lags = False
@@ -73,17 +83,17 @@ class Passes:
         self._steps = (worker, coordinator)
         self.watchdog.start(self._loop.call_soon_threadsafe)
 
-    def to_worker(self, event: Event) -> None:
-        """The event happens to the worker, in this pass or the next one."""
+    def to_worker(self, event: Event, n_bytes: int = 0) -> None:
+        """The event happens to the worker, in this pass or the next one. `n_bytes`: of requests or a frame in it."""
         assert self._steps is not None
-        self._events.append((self._steps[0], event))
+        self._events.append((self._steps[0], event, n_bytes))
         self.wake()
 
     def to_coordinator(self, event: CoordinatorEvent) -> None:
         """The event happens to the coordinator, in this pass or the next one."""
         assert self._steps is not None
         assert self._steps[1] is not None
-        self._events.append((self._steps[1], event))
+        self._events.append((self._steps[1], event, 0))
         self.wake()
 
     def wake(self) -> None:
@@ -96,6 +106,17 @@ class Passes:
         """No pass begins any more."""
         self.stopped = True
         self._events.clear()
+        self._kept.clear()
+        self._kept_bytes = 0
+
+    def begin_generation(self) -> None:
+        """The event that is taken begins a generation of the worker's: the kept events before it, and the state in
+        them, are let go.
+        """
+        last = self._kept.pop()
+        self._kept.clear()
+        self._kept.append(last)
+        self._kept_bytes = last[2]
 
     def _pass(self) -> None:
         self._scheduled = False
@@ -122,6 +143,8 @@ class Passes:
         except BaseException as error:
             self._passing = False
             self.turn += 1
+            if isinstance(error, Exception) and not isinstance(error, StyxError):
+                self._write_dump(error)
             surroundings.failed("the engine's pass", error)
             if not isinstance(error, Exception):
                 raise
@@ -132,9 +155,14 @@ class Passes:
             self.wake()
 
     def _settle(self) -> None:
-        events = self._events
+        events, kept = self._events, self._kept
         while events:
-            step, event = events.popleft()
+            item = events.popleft()
+            kept.append(item)
+            step, event, n_bytes = item
+            self._kept_bytes += n_bytes
+            while len(kept) > KEPT_MAX or (self._kept_bytes > KEPT_BYTES_MAX and len(kept) > 1):
+                self._kept_bytes -= kept.popleft()[2]
             try:
                 step(event)
             except BaseException as error:
@@ -142,6 +170,16 @@ class Passes:
                 note = text if len(text) <= EVENT_TEXT_CHARS_MAX else f"{text[:EVENT_TEXT_CHARS_MAX]}…"
                 error.add_note(f"while taking {note}")
                 raise
+
+    def _write_dump(self, error: Exception) -> None:
+        if self._dump is None or self._steps is None:
+            return
+        try:
+            write_dump(self._dump, dump_of(self._kept, self._worker, self._steps[0], error))
+        except Exception as another:  # noqa: BLE001 - the first error counts, whatever comes of the dump
+            error.add_note(f"its last events could not be written to {self._dump}: {another}")
+        else:
+            error.add_note(f"its last events are in {self._dump}: developers of the engine can replay them")
 
 
 _PROCEED: Final = Proceed()

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
+from styx.errors import EngineFailed
+from styx.host import passes as passes_module
+from styx.host.event_log import Dump
 from styx.host.passes import EVENT_TEXT_CHARS_MAX, Passes
+from styx.model.limits import Limits
 from styx.worker.events import CheckFurther, Event, Halted, LogLags, Proceed
 from styx.worker.pressure import LOG_BYTES_MAX
 from styx.worker.worker import Worker
+from tests.protocol.scripted_app import app
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +37,9 @@ class World:
         self.undurable_bytes = 0
         self.again = 0
         self.broken: list[BaseException] = []
-        self.limits = SimpleNamespace(function_seconds_max=10.0)
+        self.limits: Any = SimpleNamespace(function_seconds_max=10.0)
+        self.app: Any = None
+        self.n_slots = self.id = 0
         self.executor = SimpleNamespace(running=None)
         self.passes = Passes(cast(Worker, self), self)
         self.passes.watchdog.start = lambda *_: None  # type: ignore[method-assign]
@@ -138,6 +147,61 @@ async def test_a_failure_names_its_event_and_nothing_follows(world: World) -> No
     (error,) = world.broken
     assert error.__notes__ == ["while taking CheckFurther(entities=0)"]
     assert world.seen == [A]
+
+
+async def test_a_failure_of_the_engine_s_leaves_its_last_events(world: World, tmp_path: Path) -> None:
+    world.passes._dump = tmp_path / "failure.events"
+    world.app, world.n_slots, world.id = app, 1, 0
+    world.limits = Limits()
+    world.then = {1: lambda: 1 // 0}
+    world.passes.to_worker(A)
+    world.passes.to_worker(B)
+    await turns(3)
+    (error,) = world.broken
+    where = f"its last events are in {world.passes._dump}: developers of the engine can replay them"
+    assert error.__notes__[1:] == [where]
+    dump = msgspec.msgpack.decode(world.passes._dump.read_bytes(), type=Dump)
+    assert [event.text for event in dump.events] == [repr(A), repr(B)]
+
+
+async def test_as_many_events_are_kept_as_there_is_room_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes_module, "KEPT_MAX", 3)
+    monkeypatch.setattr(passes_module, "KEPT_BYTES_MAX", 10)
+    kept: list[list[int]] = []
+    for number, n_bytes in enumerate([1, 1, 1, 1, 9, 20, 0, 1]):
+        world.passes.to_worker(CheckFurther(number), n_bytes)
+        await turns(2)
+        kept.append([event.entities for _, event, _ in world.passes._kept])
+    assert kept == [[0], [0, 1], [0, 1, 2], [1, 2, 3], [3, 4], [5], [6], [6, 7]]
+    world.passes.begin_generation()
+    assert ([event.entities for _, event, _ in world.passes._kept], world.passes._kept_bytes) == ([7], 1)
+    world.passes.stop()
+    assert not world.passes._kept
+
+
+async def test_a_dump_that_cannot_be_written_hides_no_failure(world: World, tmp_path: Path) -> None:
+    world.passes._dump = tmp_path
+    world.app, world.n_slots, world.id = app, 1, 0
+    world.limits = Limits()
+    world.then = {0: lambda: 1 // 0}
+    world.passes.to_worker(A)
+    await turns(3)
+    (error,) = world.broken
+    assert isinstance(error, ZeroDivisionError)
+    assert error.__notes__[1].startswith(f"its last events could not be written to {tmp_path}: ")
+
+
+async def test_an_error_that_says_all_by_itself_leaves_none(world: World, tmp_path: Path) -> None:
+    world.passes._dump = tmp_path / "failure.events"
+    world.then = {0: _refuse}
+    world.passes.to_worker(A)
+    await turns(3)
+    assert len(world.broken) == 1
+    assert not world.passes._dump.exists()
+
+
+def _refuse() -> None:
+    raise EngineFailed("recorded epochs ran on other code")
 
 
 async def test_the_text_of_a_large_event_is_cut(world: World) -> None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -100,7 +103,9 @@ class WorkerSession:
             self._lifeline = Lifeline(node.coordinator, node.security, node.hello(), self._number)
             self._lifeline.start()
         busy = None if self._lifeline is None else self._lifeline.busy
-        self._passes = Passes(self.core, self, f" --coordinator {node.coordinator}", busy)
+        # Names are labels of the cluster's own choice: whatever is no letter or digit stays out of a file's name.
+        dump = Path(tempfile.gettempdir()) / f"styx-{re.sub(r'[^A-Za-z0-9-]', '_', node.name)}.events"
+        self._passes = Passes(self.core, self, f" --coordinator {node.coordinator}", busy, dump)
         self._pace = CheckPace(self.core, self._passes.to_worker)
         self._timed = TimedSteps(self.core, self._watch, self._pace.took)
         self._passes.start(self._step)
@@ -191,6 +196,7 @@ class WorkerSession:
             self._host.step(event)
 
     def _begin(self, message: Recover) -> None:
+        self._passes.begin_generation()
         if self._generation is not None:
             self._generation.end()
         self._paused = set()
@@ -217,7 +223,7 @@ class WorkerSession:
             frame = _decode_frame(payload)
             counters.messages_received += len(frame.messages)
             counters.bytes_received += len(payload)
-            self._passes.to_worker(FrameArrived(frame))
+            self._passes.to_worker(FrameArrived(frame), len(payload))
         counters.frames_received += len(payloads)
         if watch.sampling:
             watch.breakdown.moved(watch.clock() - started_s)
@@ -232,7 +238,8 @@ class WorkerSession:
         left = len(arrived)
         for slot, arrivals in arrived.items():
             left -= 1
-            self._passes.to_worker(RequestsArrived(generation, slot, arrivals, left > 0))
+            n_bytes = sum([len(arrival.payload) for arrival in arrivals])
+            self._passes.to_worker(RequestsArrived(generation, slot, arrivals, left > 0), n_bytes)
 
     def give(self, event: Event) -> None:
         """Something that was under way for a generation has ended."""
