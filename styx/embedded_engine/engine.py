@@ -21,17 +21,14 @@ from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick,
 from styx.deployment.claim import Claim
 from styx.embedded_engine import committed_state
 from styx.embedded_engine.app_change import AppChange, Stage
-from styx.embedded_engine.coordinator_ports import NoOperator, OneMember, OwnLog
-from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.drive import Drive
-from styx.embedded_engine.engine_log import EngineLog
-from styx.embedded_engine.external_log import ExternalLog
+from styx.embedded_engine.engine_log import EngineLog, ExternalLog
 from styx.embedded_engine.intake import EngineRouter, RequestIntake
-from styx.embedded_engine.metrics import NOTHING_YET, render
+from styx.embedded_engine.metrics import NOTHING_YET, Counters, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
+from styx.embedded_engine.ports import WORKER_ID, EngineJournal, NoOperator, OneMember, OwnCoordinator, OwnLog
 from styx.embedded_engine.recovery import ReplayWatch, Start
 from styx.embedded_engine.storage import Storage
-from styx.embedded_engine.worker_ports import WORKER_ID, EngineJournal, OwnCoordinator
 from styx.errors import ConfigurationError, EngineFailed, NotSent, StyxError
 from styx.host.background import Background
 from styx.host.coordinator_host import CoordinatorHost

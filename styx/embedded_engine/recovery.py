@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Final
 
 from styx.embedded_engine.app_change import ACCEPT, AppChange, Stage
-from styx.embedded_engine.counters import Counters
-from styx.embedded_engine.external_log import ExternalLog
+from styx.embedded_engine.engine_log import ExternalLog
+from styx.embedded_engine.metrics import Counters
 from styx.embedded_engine.storage import Storage
 from styx.host.background import Background
 from styx.log.base import Log, LogReader, Record, Stream

@@ -10,7 +10,7 @@ import pytest
 
 import styx
 from styx.client.embedded import EmbeddedClient
-from styx.embedded_engine.data_directory import DataDirectoryInUse
+from styx.embedded_engine.storage import DataDirectoryInUse
 from styx.errors import ConfigurationError, NotSent, OutcomeUnknown
 from styx.log.base import Record, Stream
 from styx.messages import ReplyRecord, decode_reply

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from styx.cluster.identifiers import worker_producer
 from styx.cluster.worker.arrival_gate import ArrivalGate
-from styx.cluster.worker.loading import LoadedGeneration, load
 from styx.cluster.worker.peers import Unreachable
-from styx.cluster.worker.recovery_watch import tell_lost
+from styx.cluster.worker.recovery import LoadedGeneration, load, tell_lost
 from styx.cluster.worker.reply_log import ReplyLog
 from styx.host.outside import OutsideFunctions
 from styx.host.ports import LogEnds

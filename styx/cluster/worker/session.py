@@ -33,12 +33,12 @@ from styx.cluster.wire import (
     worker_hears,
 )
 from styx.cluster.worker.check_pace import CheckPace
+from styx.cluster.worker.epoch_watch import TimedSteps
 from styx.cluster.worker.generation import Generation
 from styx.cluster.worker.lifeline import Lifeline
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.peers import Peers
-from styx.cluster.worker.recovery_watch import ReplayWatch
-from styx.cluster.worker.timed_steps import TimedSteps
+from styx.cluster.worker.recovery import ReplayWatch
 from styx.host.passes import Passes
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost

@@ -10,10 +10,8 @@ import pytest
 
 from styx import App, Context, Operator
 from styx.cluster.worker import epoch_watch
-from styx.cluster.worker.epoch_spans import EpochSpans, Span
-from styx.cluster.worker.epoch_watch import EpochWatch
+from styx.cluster.worker.epoch_watch import EpochSpans, EpochWatch, Span, TimedSteps
 from styx.cluster.worker.time_breakdown import EPOCHS_PER_SAMPLE
-from styx.cluster.worker.timed_steps import TimedSteps
 from styx.coordinator import events as coordinator_events
 from styx.coordinator.coordinator import Coordinator
 from styx.log.base import Record
@@ -187,7 +185,7 @@ def test_a_broker_whose_clock_is_ahead() -> None:
 def test_sampled_epochs_are_accounted_for_to_the_last_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(epoch_watch, "EPOCHS_PER_SAMPLE", 1)
     session = Session()
-    monkeypatch.setattr("styx.cluster.worker.timed_invocation.perf_counter", session.clock)
+    monkeypatch.setattr("styx.cluster.worker.time_breakdown.perf_counter", session.clock)
     session.send(*(("hot", "add", [1]) for _ in range(3)), ("cold", "close", []))
     watch = session.watch
     seconds = watch.breakdown.seconds

@@ -1,23 +1,36 @@
-"""Faults of an app's functions that a cluster's worker finds when it recovers, reported to the cluster's operators.
+"""A cluster's worker's recovery: the state that a generation begins with, and the watch on its replay.
 
-If such a fault ended the recovery, no recovery could ever succeed, and a better version can be deployed only to a
-running cluster. So each fault is logged as an error and counted, and the worker goes on. A reply in the log stays, and
-no client is given another one.
+A load blocks, on threads. If log or store is out of reach, it raises `OSError`, and the load is tried again; damage is
+part of the answer. Faults of the app's functions end no recovery: else none could ever succeed, and a better version
+can be deployed only to a running cluster. So each fault is logged as an error and counted, and the worker goes on. A
+reply in the log stays, and no client is given another one. Paper section 7.2.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from styx.cluster.worker.node import Node
+from styx.kafka.reader import KafkaReader
+from styx.log.base import LogReader, Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
 from styx.model.placement import Misplaced, misplaced
 from styx.protocol.messages import Recover
-from styx.worker.events import NotResumed, ReplyDiffers, ReportEnds, ReportPoison
+from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.sequencer.external_record import decode_external
+from styx.sequencer.tid import slot_of
+from styx.set_aside import places as set_aside
+from styx.snapshot.load import Behind, Unusable, behind_snapshot, state_of
+from styx.snapshot.prefetch import PrefetchingStore
+from styx.snapshot.spans import spans
+from styx.store.base import Store
+from styx.worker.events import LoadState, NotResumed, ReplyDiffers, ReportEnds, ReportPoison, StateLoaded, StateUnusable
+from styx.worker.given_replies import GivenReplies, given_replies
 from styx.worker.replay_difference import (
     CAUSES,
     Told,
@@ -27,6 +40,73 @@ from styx.worker.replay_difference import (
     function_of,
     not_resumed,
 )
+
+
+class LoadedGeneration(NamedTuple):
+    """The answer to `LoadState`; the ends of the epochs stream and of each replies partition after the fence."""
+
+    answer: StateLoaded | StateUnusable
+    epochs_end: int
+    reply_ends: list[int]
+
+
+def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> LoadedGeneration:
+    """Answers `LoadState`. Raises `OSError` if log or store are out of reach.
+
+    Reading the log takes as long as decoding the state, so they run in parallel: another thread reads the log.
+    """
+
+    def reply_ends() -> list[int]:
+        return [end for _, (_, end) in sorted(reader.bounds_of(Stream.REPLIES).items())]
+
+    def behind() -> Behind:
+        ends = {slot: end for slot, (_, end) in reader.bounds_of(Stream.REQUESTS).items()}
+        return behind_snapshot(wanted, n_slots, reader, ends, scan)
+
+    def scan(wanted: LoadState, _: LogReader) -> GivenReplies:
+        replies = reader.replies_of(_reply_starts(wanted, len(reading_ends.result())))
+        own = frozenset(wanted.slots)
+        return given_replies(
+            (record for _, _, _, record in replies), lambda sequence: slot_of(sequence, n_slots) in own
+        )
+
+    answer: StateLoaded | StateUnusable
+    missing = [slot for slot in wanted.slots if slot not in wanted.held]
+    with ThreadPoolExecutor(1, thread_name_prefix="styx-load-log") as beside:
+        reading_ends = beside.submit(reply_ends)
+        reading = beside.submit(behind)
+        reading_rest = beside.submit(lambda: (reader.bounds(Stream.EPOCHS, EPOCHS_PARTITION)[1], _outcomes(reader)))
+        try:
+            with PrefetchingStore(store, spans(wanted.manifest, missing)) as objects:
+                answer = state_of(wanted, objects, reading.result)
+        except Unusable as error:
+            answer = StateUnusable(wanted.generation, str(error))
+        epochs_end, outcomes = reading_rest.result()
+        if isinstance(answer, StateLoaded):
+            answer.outcomes, answer.aside = outcomes, set_aside.read(store)
+        return LoadedGeneration(answer, epochs_end, reading_ends.result())
+
+
+def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:
+    """Which worker asks for a call is its callee's owner, and may own none of the roots: so all partitions."""
+    outcomes: dict[bytes, bytes] = {}
+    for slot, (first, end) in reader.bounds_of(Stream.EXTERNALS).items():
+        if first == end:
+            continue
+        for record in reader.read(Stream.EXTERNALS, slot, first):
+            external = decode_external(record.payload)
+            if external.outcome is not None:
+                outcomes.setdefault(external.key, external.outcome)
+    return outcomes
+
+
+def _reply_starts(wanted: LoadState, partitions: int) -> dict[int, int]:
+    """Where each replies partition must be read from for this worker's slots."""
+    if wanted.manifest is None:
+        return dict.fromkeys(range(partitions), 0)
+    parts = [slot.part.replies for slot in wanted.manifest.slots if slot.part.slot in wanted.slots]
+    return {partition: min((part.get(partition, 0) for part in parts), default=0) for partition in range(partitions)}
+
 
 KEYS_LOOKED_AT: Final = 256
 """So many keys of each operator in each slot are looked for: a partition_key that differs by process moves most."""
