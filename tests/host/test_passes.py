@@ -32,7 +32,7 @@ class World:
     def __init__(self) -> None:
         self.seen: list[Any] = []
         self.slices = 0
-        self.then: dict[int, Callable[[], None]] = {}
+        self.then: dict[int, Callable[[], object]] = {}
         self.gathered: list[Event] = []
         self.undurable_bytes = 0
         self.again = 0

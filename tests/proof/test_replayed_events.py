@@ -100,7 +100,7 @@ async def test_without_the_fault_nothing_fails(tmp_path: Path, monkeypatch: pyte
 async def test_one_that_is_not_whole_or_of_another_app_is_refused(tmp_path: Path, fault: None) -> None:
     dump = msgspec.msgpack.decode(await failed(tmp_path), type=Dump)
     store = DirectoryStore(tmp_path / OBJECTS_NAME)
-    changed = {
+    changed: dict[str, dict[str, Any]] = {
         "first events were dropped": {"whole": False},
         "it is of app 'other', and this is 'replayed'": {"app": "other"},
         "event 0 could not be encoded: what": {"events": [DumpedEvent("Halted", "what", None)]},
