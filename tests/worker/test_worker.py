@@ -223,7 +223,7 @@ def test_a_log_that_lags_and_a_halt_hold_in_the_generations_that_follow() -> Non
     request = encode_request(script_request("r", KEYS[0], "get", ""))
     alone.step(RequestsArrived(2, 0, [Record(0, 0, request)]))
     alone.step(Halted(False))
-    assert alone.worker.reached is Step.IDLE
+    assert (alone.worker.reached, alone.worker.backlog) == (Step.IDLE, 1)
     alone.step(LogLags(False))
     assert alone.worker.reached is Step.EXECUTING
 
