@@ -50,6 +50,7 @@ from styx.worker.events import (
     EmitReplies,
     LoadState,
     Proceed,
+    ReportEnds,
     RequestsArrived,
     SendFrame,
     StoreSlots,
@@ -335,7 +336,7 @@ class Cluster:
             process.text = f"{name}: {text}"
         elif isinstance(effect, EmitReplies):
             process.text = f"{name}: replies " + "; ".join(map(narration.reply, effect.replies))
-        elif not isinstance(effect, SendFrame | Tell | SyncReplies):
+        elif not isinstance(effect, SendFrame | Tell | SyncReplies | ReportEnds):
             process.text = f"{name}: {narration.worker_effect(effect)}"
             if not isinstance(effect, LoadState | StoreSlots | AppendExternal):  # those can be held
                 self.trace.append(process.text)
