@@ -1,8 +1,8 @@
 """A shop: carts, stock and payments, with typed state, exact money and synchronous calls.
 
-A checkout touches the cart, every product in it, the customer's wallet and a new order. It is one
-transaction: if a product is sold out or the wallet is too light, all of it is undone and the customer sees
-only the error. There is no rollback code here, no lock and no retry, because the functions need none.
+A checkout touches the cart, every product in it, the customer's wallet and a new order. It is one transaction: if a
+product is sold out or the wallet is too light, all of it is undone and the customer sees only the error. The functions
+need no rollback code, no lock and no retry.
 
 Run it by itself with `python -m examples.shop`, or serve it over HTTP with `styx dev examples.shop:app`.
 """
@@ -16,8 +16,8 @@ import msgspec
 import styx
 from styx import App, Context, Operator
 
-# State types. With one declared (`state_type=` below), `get` returns it, `put` checks it, and it may hold
-# what plain state refuses, such as Decimal. Money is Decimal, never float: 0.1 + 0.2 must be 0.3.
+# State types. With a `state_type` (below), `get` returns an object of the type, and `put` checks it. Such a state may
+# contain values that plain state refuses, such as Decimal. Money is Decimal, never float: 0.1 + 0.2 must be 0.3.
 
 
 class Product(msgspec.Struct):
@@ -67,17 +67,17 @@ class PaymentRefused(Exception): ...
 
 @product.register
 async def stock_up(ctx: Context, price: Decimal, quantity: Quantity) -> int:
-    """Sets the price and adds to the stock; returns what is in stock now."""
+    """Sets the price and adds to the stock; returns the new stock."""
     item: Product = await ctx.get(Product(price, 0))
     item.price = price
     item.stock += quantity
-    await ctx.put(item)  # what `get` gave is a copy: without `put`, nothing would change
+    await ctx.put(item)  # `get` returned a copy: without `put`, nothing would change
     return item.stock
 
 
 @product.register
 async def take(ctx: Context, quantity: Quantity) -> Decimal:
-    """Takes from the stock; returns the price of all of it."""
+    """Takes from the stock; returns the total price."""
     item: Product | None = await ctx.get()
     if item is None or item.stock < quantity:
         left = 0 if item is None else item.stock
@@ -114,7 +114,7 @@ async def record(ctx: Context, customer: str, quantities: dict[str, int], total:
 
 @cart.register
 async def add(ctx: Context, product_name: str, quantity: Quantity = 1) -> dict[str, int]:
-    """Puts a product into the cart; returns what the cart holds. Nothing is reserved yet."""
+    """Puts a product into the cart; returns the cart's contents. It does not yet reserve stock."""
     basket: Cart = await ctx.get(Cart({}))
     basket.quantities[product_name] = basket.quantities.get(product_name, 0) + quantity
     await ctx.put(basket)
@@ -123,7 +123,7 @@ async def add(ctx: Context, product_name: str, quantity: Quantity = 1) -> dict[s
 
 @cart.register
 async def checkout(ctx: Context) -> Receipt:
-    """Buys what the cart holds: takes the stock, charges the wallet, records the order."""
+    """Buys the cart's contents: takes the stock, charges the wallet, records the order."""
     basket: Cart | None = await ctx.get()
     if basket is None:
         raise EmptyCart(f"{ctx.key} has nothing to buy")
@@ -134,8 +134,8 @@ async def checkout(ctx: Context) -> Receipt:
         total += await ctx.call(product, take, key=name, params=(quantity,))
     await ctx.call(wallet, pay, key=ctx.key, params=(total,))
 
-    # Nothing is needed back from `record`, so nobody waits for it. It still belongs to the transaction.
-    # `ctx.uuid()` is the same whenever this request is run; after a crash, `uuid.uuid4()` would give another.
+    # `checkout` needs no result of `record`, so it does not wait. The call still belongs to the transaction.
+    # `ctx.uuid()` is the same in every run of this request; after a crash, `uuid.uuid4()` would give another id.
     number = str(ctx.uuid())
     ctx.call_async(order, record, key=number, params=(ctx.key, basket.quantities, total))
 

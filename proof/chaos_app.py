@@ -2,7 +2,7 @@
 
 Three operators (text keys, number keys with a state type, composite keys with a partition key) register the same
 function `run`, an interpreter; a fourth is a bank for conservation checks. It only interprets: programs are made in
-`proof.random_programs`, by hand in tests, or by a shrinker. Programs have no loops, so they end; those that
+`proof.random_requests`, by hand in tests, or by a shrinker. Programs have no loops, so they end; those that
 spin are ended.
 
 A program is a list of steps, a step a list of a name and its operands, all of it plain msgpack or JSON. It runs on the

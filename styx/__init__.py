@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from styx.native import form as _form  # noqa: F401 - first: others are imported in the form that it finds
+
+# isort: split
 from styx.errors import (
     ConfigurationError,
     EngineFailed,
@@ -23,14 +26,12 @@ from styx.messages import Reply, ReplyError
 from styx.model.app import App
 from styx.model.bulk_load import LoadReport
 from styx.model.limits import Limits
-from styx.native import form as _form  # noqa: F401 - first: others are imported in the form that it finds
 from styx.version import __version__
 
 if TYPE_CHECKING:
     from styx import errors as errors
     from styx.client.connect import connect, connect_sync
-    from styx.client.embedded import embedded
-    from styx.client.embedded_sync import embedded_sync
+    from styx.client.embedded import embedded, embedded_sync
     from styx.gateway.mounted import asgi
     from styx.typed import Context, Operator
 
@@ -72,7 +73,7 @@ if not TYPE_CHECKING:  # who checks types would take any name for one of ours
 
             return embedded
         if name == "embedded_sync":
-            from styx.client.embedded_sync import embedded_sync
+            from styx.client.embedded import embedded_sync
 
             return embedded_sync
         if name == "asgi":

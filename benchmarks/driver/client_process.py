@@ -21,7 +21,7 @@ from benchmarks.driver.reports import Progress, RunReport
 from benchmarks.driver.target import GeneratorFactory, Target, TargetFactory
 from styx.cli.serving import SWITCH_INTERVAL_S, run_loop
 from styx.errors import describe
-from styx.process.garbage import tune_collector
+from styx.process.memory import tune_collector
 
 
 class ClientSpec(NamedTuple):

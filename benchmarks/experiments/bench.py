@@ -1,6 +1,5 @@
-"""What one experiment keeps while it runs: the options, how fast the machine has been, and every step it measured.
-
-It tells of each step as it ends. It starts nothing and draws nothing.
+"""The data of one running experiment: its options, the machine's speed so far, and every measured step. It reports each
+step when the step ends.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from benchmarks.experiments.settings import Common
 
 
 class StepFailed(Exception):
-    """What was to be measured cannot be: nothing held the load, or the state contradicts the replies."""
+    """A measurement failed: no rate was held, or the state contradicts the replies."""
 
 
 class Step(msgspec.Struct, kw_only=True):
-    """One run of the driver, on `subject`; of the tries of one step only one counts."""
+    """One run of the driver on `subject`. Of the tries of a step, only one counts."""
 
     subject: str
     result: Result
@@ -46,7 +45,9 @@ class Bench:
         step: Callable[[], Awaitable[Result]],
         worth_repeating: Callable[[Result], bool] = lambda _: True,
     ) -> Result:
-        """A run in as quiet a phase as there is; only results that are `worth_repeating` are repeated."""
+        """Runs a step, and repeats it if the machine was in a slow phase and the result is `worth_repeating`. The
+        quietest try counts.
+        """
 
         def pace_of(result: Result) -> Pace:
             pace = self.machine.pace_of(result)
@@ -55,7 +56,7 @@ class Bench:
         return await in_a_quiet_phase(step, pace_of, self.common.repeats, self.say)
 
     def facts(self) -> dict[str, Any]:
-        """For the result file: how it was measured, and how even the machine was."""
+        """For the result file: the way of measuring, and how steady the machine's speed was."""
         common = msgspec.structs.asdict(self.common) | {"out": str(self.common.out)}
         return {
             "options": common,

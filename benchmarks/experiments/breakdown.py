@@ -1,9 +1,9 @@
-"""Where a transaction's time goes: by what workers do (functions, state, network, protocol, idle), and by the steps of
+"""The time of a transaction, by activity of the workers (functions, state, network, protocol, idle) and by the steps of
 an epoch.
 
-Workers time one epoch of many in detail, and the steps of each (docs/metrics.md). Several loads are measured: hardly
-any, and two thirds of what each cluster manages, with all accounts alike, few wanted ones, and transfers that all cross
-workers. The time is that of the workers' epochs by the clock, over all workers.
+Workers time the steps of each epoch, and the activities of one epoch in many (docs/metrics.md). The loads are a very
+low rate, and two thirds of each cluster's saturated throughput: with uniform accounts, with few popular accounts, and
+with transfers that all cross workers. Times are by the clock, summed over all workers.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from benchmarks.experiments.text_table import text_table
 from benchmarks.ycsbt.settings import Settings
 
 IDLE_RATE: Final = 100.0
-"""Requests a second that are hardly any."""
+"""The very low rate, in requests a second."""
 BUSY_SHARE: Final = 0.67
-"""Of the saturated throughput."""
+"""The share of the saturated throughput."""
 SLOTS_OF_TWO: Final = 2
 """One for each worker: half of the transfers between any two accounts cross workers."""
 SECONDS_MIN: Final = 1.0

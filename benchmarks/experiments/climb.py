@@ -1,4 +1,4 @@
-"""The search for a rate that is known roughly: up from a guess while steps pass, down while they fail. Pure.
+"""The search for a rate from a guess: up while steps pass, down while they fail. Pure.
 
 The rates are those of a fixed ladder, each rung `FACTOR` above the one below it. Strides double until the answer is
 enclosed and halve from then on; with a good guess two steps are enough.

@@ -1,4 +1,4 @@
-"""What can go wrong while an experiment measures, and is told rather than shown as a traceback. Data."""
+"""The errors of a measurement that are reported as a message instead of a traceback."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Latency against throughput: one and two workers, and a process that only echoes, from idle to what each can do.
+"""Latency against throughput for one worker, two workers, and a process that only echoes, from a low rate to
+saturation.
 
-Each is given as many requests as it takes first, and then shares of what it answered, all in turns. Where p99 reaches
-a second, or less is answered than asked, its line ends.
+Each is first measured at saturation, and then at shares of that throughput, in turns. A line ends where p99 reaches a
+second, or fewer requests are answered than sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Numbers that options of several experiments give: how they are declared and checked."""
+"""Options with numbers, shared by several experiments: their declarations and checks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whether a step fell into a slow phase of the machine, by the fixed piece of work timed beside it. Pure.
+"""Decides whether a step fell into a slow phase of the machine, by the fixed piece of work timed beside it. Pure.
 
-A shared machine is slower at times: its processors, or what others leave of them. Such a step says little about what
-was measured, so it is repeated, and of all tries the one in the quietest phase counts.
+A shared machine is slower at times: its processors are slower, or other processes use them. A step in such a phase is
+repeated, and the try in the quietest phase counts.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from benchmarks.driver.calibration import Calibration
 from benchmarks.driver.result import Result
 
 SLOWER_MAX: Final = 1.15
-"""The fixed work took at most this many times its best of the experiment, in a phase that is not slow."""
+"""A phase is not slow if the fixed work took at most this many times its best time in the experiment."""
 OTHERS_SHARE_MAX: Final = 0.1
-"""Of all processors' time in the window, what went to processes that were not measured, or was stolen."""
+"""The highest share of all processors' time in the window that other processes, or the hypervisor, may take in such a
+phase.
+"""
 
 T = TypeVar("T")
 
@@ -33,7 +35,7 @@ class Pace(NamedTuple):
 
     @property
     def loss(self) -> float:
-        """To compare tries: the smaller the better."""
+        """A measure for comparing tries; smaller is better."""
         return self.slower * (1 + self.others)
 
 

@@ -1,6 +1,6 @@
 """Charts of several panels side by side over the same few steps, such as numbers of workers.
 
-The steps are evenly apart, whatever numbers they are: 0.99 and 0.999 would else be one point.
+The steps have equal distances, whatever their numbers, so that 0.99 and 0.999 are two points.
 """
 
 from __future__ import annotations

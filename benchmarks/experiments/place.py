@@ -1,7 +1,7 @@
-"""A place to measure at: a broker and a store of its own, and side by side on them what is to be compared.
+"""A place for measuring: a new broker and a new store, with the deployments to compare side by side on them.
 
-All deployments of an experiment stay up together, so that steps can take turns, and share one broker, so that none has
-a warmer one. What is not under load costs next to nothing. Nothing is left behind.
+All deployments of an experiment run together, so that steps can take turns. They share one broker, so that none has a
+warmer broker. A deployment without load costs almost nothing. Afterwards everything is removed.
 """
 
 from __future__ import annotations

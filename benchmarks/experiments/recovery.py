@@ -1,8 +1,8 @@
-"""Latency over time around a worker that is killed, and around the one that takes its place later.
+"""Latency over time around the death of a worker, and around its later replacement.
 
-Under a steady load a worker dies without a word after a quarter of the window; the others take its slots over. In the
-middle of the window a new one is started, which gets its share of the slots again. Each run does that to another
-worker. All replies are waited for, and the state is audited in the end.
+Under a steady load, a worker is killed after a quarter of the window, and the others take over its slots. In the middle
+of the window a new worker is started, which gets its share of the slots. Each run kills another worker. Every request
+must be answered, and the state is audited in the end.
 """
 
 from __future__ import annotations

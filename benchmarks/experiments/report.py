@@ -1,6 +1,6 @@
-"""Carries an experiment out and writes what it found: figures (JSON), charts (SVG), table (text).
+"""Carries out an experiment and writes its results: figures (JSON), charts (SVG), table (text).
 
-An experiment adds to a list what it finds, as it finds it: one that fails half-way still shows what it had.
+An experiment adds each result to a list at once. So an experiment that fails halfway still shows its first results.
 """
 
 from __future__ import annotations

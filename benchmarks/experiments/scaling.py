@@ -1,8 +1,8 @@
-"""What a transaction costs on more workers, by the share of transactions that cross partitions.
+"""The cost of a transaction on more workers, by the share of transactions that cross partitions.
 
-All processes share this machine's processors, so it is processor time at one rate for all that tells how well it
-scales: the total over the workers. How many transactions the whole machine manages is shown beside it. A cluster has
-one slot for each worker, so each transaction between partitions crosses workers. One worker has two slots.
+All processes share this machine's processors. So the measure of scaling is the workers' total processor time at one
+rate. The throughput of the whole machine is shown beside it. A cluster has one slot for each worker, so each
+transaction between partitions crosses workers. A single worker has two slots.
 """
 
 from __future__ import annotations

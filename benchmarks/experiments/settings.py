@@ -1,4 +1,4 @@
-"""What all experiments share on the command line. Declarations and their checks; runs nothing."""
+"""The options that all experiments share, and their checks."""
 
 from __future__ import annotations
 

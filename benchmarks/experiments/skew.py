@@ -1,7 +1,7 @@
-"""The highest rate, and latency at one rate, against how few accounts the requests want (the Zipf exponent).
+"""The highest rate, and the latency at one rate, against the popularity of few accounts (the Zipf exponent).
 
-The highest rates (p99 under a second) are searched first, each from where the one before was found; then latency is
-measured at one rate for all, half of the lowest of these.
+First the highest rates (p99 under a second) are searched, each from the result of the one before. Then latency is
+measured at one rate for all: half of the lowest highest rate.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What a snapshot every second costs, with many accounts: throughput against none, and latency over time.
+"""The cost of a snapshot every second, with many accounts: the throughput with and without snapshots, and latency over
+time.
 
-Two clusters of one worker stand side by side, one of which never takes a snapshot. Each is given as many requests as
-it takes, in turns; then both the same rate, to see latency over time with the moments at which snapshots were complete.
-Their state is not audited: reading a million accounts takes longer than everything else.
+Two clusters of one worker run side by side; one of them never takes a snapshot. First each is measured at saturation,
+in turns. Then both get the same rate, for latency over time with marks at complete snapshots. The state is not audited,
+because reading a million accounts would take longer than the rest.
 """
 
 from __future__ import annotations

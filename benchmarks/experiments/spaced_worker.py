@@ -1,7 +1,6 @@
-"""The command line, with a worker under load whose epochs begin so far apart as a file in its directory says, from the
-next one on; without the file as any worker's.
-
-For comparing clusters that get different rates: with epochs apart in proportion, theirs are of the same size.
+"""The command line, with a worker that reads the time between the beginnings of two epochs from a file in its
+directory. Without the file it is an ordinary worker. It serves to compare clusters at different rates: with
+proportional times, their epochs have the same size.
 """
 
 from __future__ import annotations

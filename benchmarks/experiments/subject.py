@@ -1,7 +1,5 @@
-"""A subject: one kind of load on one deployment, ready to be measured step by step. Several may share a deployment.
-
-Behind the block the state of the deployment is held against what all clients have seen: figures of an engine that
-loses money are worth nothing.
+"""A subject: one kind of load on one deployment, measured step by step. Several subjects may share a deployment. At the
+end the state of the deployment is compared with the replies to all clients.
 """
 
 from __future__ import annotations
@@ -31,17 +29,17 @@ from benchmarks.ycsbt.workload import YcsbT
 BROKER: Final = "broker"
 """The role of Kafka's process."""
 BOUND_SECONDS: Final = 1.0
-"""What p99 stays under at a rate that a subject holds."""
+"""The bound on p99 at a rate that a subject holds."""
 IN_FLIGHT_MAX: Final = 100_000
-"""Of one client: more than any of the subjects can have within the bound."""
+"""The limit in flight of one client: more than any subject can have within the bound."""
 SATURATED_IN_FLIGHT_MIN: Final = 2_000
-"""Requests under way, over all clients, while a subject is given as much as it takes; at least these."""
+"""The least number of requests under way, over all clients, at saturation."""
 SATURATED_SECONDS: Final = 0.4
-"""As many are under way as it answered in this time when it was tried before: far enough within the bound, and enough
-for batches to be large.
+"""At saturation, as many requests are under way as the subject answered in this time before. That is well within the
+bound, and enough for large batches.
 """
 SATURATING_RATE: Final = 200_000.0
-"""Beyond any subject; what is beyond the limit in flight is never sent."""
+"""A rate above that of any subject. Requests above the limit in flight are not sent."""
 GUESS_SHARE: Final = 0.9
 """Of the saturated throughput: where the search for the highest rate begins."""
 FINE_SECONDS: Final = 0.1

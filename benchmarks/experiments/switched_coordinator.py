@@ -1,5 +1,5 @@
-"""The command line, with a coordinator that a signal tells to take no more snapshots, and another one to take them
-again, at the interval of its options; all else goes on. For measuring with and without on the same processes.
+"""The command line, with a coordinator whose snapshots are switched off by one signal and on by another. It serves to
+measure with and without snapshots on the same processes.
 """
 
 from __future__ import annotations

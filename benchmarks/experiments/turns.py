@@ -1,6 +1,5 @@
-"""The order in which things to be compared are measured: A B, B A, A B. Pure.
-
-What drifts while an experiment lasts (a machine that gets slower, a log that grows) then weighs on both alike.
+"""The order of measurements to compare: A B, B A, A B. Pure. A drift during the experiment, such as a slower machine or
+a growing log, then affects both equally.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""When a broker is warm: its processor time a transaction, step by step under full load, has stopped falling. Pure.
+"""Decides when a broker is warm: when its processor time per transaction, step by step under full load, no longer
+falls. Pure.
 
-A Java process that has just started interprets its code, and compiles it beside its work: a broker needs several times
-the processor time in its first half a minute under load. On a machine that it shares with what is measured, that would
-be measured too.
+A new Java process first interprets its code and compiles it meanwhile, so a broker needs several times its usual
+processor time in the first half minute under load. That would change measurements on the same machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which kinds of request the experiment `workloads` measures, and on which data. A table; measures nothing.
+"""The table of the experiment `workloads`: the kinds of request, and their data.
 
-One more kind is one more line. Its words are options of the workload's command, which must leave one kind of request.
+A new kind is one more line. Its words are options of the workload's command that leave only this kind of request.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TPCC: Final = (
     Kind("Payment", "--mix payment"),
     Kind("OrderStatus", "--mix order-status"),
     Kind("StockLevel", "--mix stock-level"),
-    # As much as it takes would soon find nothing left to deliver; so slowly it lives on the orders from before.
+    # A low rate, because at a high one no orders would be left to deliver.
     Kind("Delivery", "--mix delivery", rate=10),
 )
 DATA_SETS: Final = (

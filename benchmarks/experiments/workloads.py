@@ -1,7 +1,7 @@
-"""What a transaction of each kind costs: functions, messages between workers, workers' processor time, latency.
+"""The cost of a transaction of each kind: functions, messages between workers, workers' processor time, latency.
 
-Each kind runs alone, at a moderate rate: a share of what the workers manage with few requests under way. Kinds of the
-same data set run one after the other on one cluster, whose state is audited in the end.
+Each kind runs alone, at a moderate rate: a share of the throughput with few requests under way. Kinds of the same data
+set run one after the other on one cluster, whose state is audited in the end.
 """
 
 from __future__ import annotations

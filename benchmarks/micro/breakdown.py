@@ -18,7 +18,7 @@ from benchmarks.micro.bank import account, app
 from benchmarks.micro.engine_loop import EngineLoop
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
 from styx.native.form import FORM, PLAIN_VARIABLE
-from styx.process.garbage import tune_collector
+from styx.process.memory import tune_collector
 from styx.values.codec import encode_strict
 from styx.worker import validation
 from styx.worker.epoch import Epoch

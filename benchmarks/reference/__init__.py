@@ -1,3 +1,3 @@
-"""Reference lines: what the same work costs without the engine, measured in the same run, so that a result means
-something on any machine. Nothing here runs the engine.
+"""Reference lines: the cost of the same work without the engine, measured in the same run, so that results can be
+compared on any machine.
 """

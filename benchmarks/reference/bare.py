@@ -1,4 +1,4 @@
-"""`python -m benchmarks.reference bare`: processor time of the bare loop, below which no engine in Python goes.
+"""`python -m benchmarks.reference bare`: processor time of the bare loop, a lower bound for any engine in Python.
 
 Figures are process CPU time, the median of the runs with the range.
 """

@@ -1,4 +1,6 @@
-"""The bare loop: decode the request, the same bodies on a dictionary of bytes, encode the reply. No engine at all."""
+"""The bare loop: it decodes the request, runs the same function bodies on a dictionary of bytes, and encodes the reply,
+without an engine.
+"""
 
 from __future__ import annotations
 

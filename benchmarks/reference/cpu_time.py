@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from styx.process.garbage import tune_collector
+from styx.process.memory import tune_collector
 
 
 def cpu_seconds(action: Callable[[], object]) -> float:

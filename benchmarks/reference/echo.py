@@ -1,7 +1,7 @@
 """`python -m benchmarks.reference echo`: client, Kafka, a process that only echoes, Kafka, client.
 
-What a perfect engine could reach with the same clients, the same log and the same code to read and write it. Processor
-time is of the echo process, the broker and the clients, apart.
+It is the upper bound for an engine with the same clients, the same log, and the same code to read and write the log.
+Processor time is given separately for the echo process, the broker and the clients.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.reference.echo_workload import Echoed
 from benchmarks.ycsbt.options import make_workload as make_ycsbt
 
 RATES_DEFAULT: Final = "20000,10000,5000,1000,100"
-"""The highest first: a broker that has just started needs load to become fast."""
+"""The highest rate comes first, because a new broker needs load to become fast."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,6 @@
 """The echo as a deployment for the driver: an own broker, an app's topics as Styx makes them, and the echo process.
 
-Nothing of it is left afterwards. It stands in for a whole cluster: the same clients send the same requests.
+Afterwards all of it is removed. It takes the place of a whole cluster: the same clients send the same requests.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from benchmarks.reference.echo_process import READY
 from proof.cluster.child import ChildFailed, ChildProcess
 from proof.cluster.services import LocalServices
 from styx.client.kafka.client import KafkaClient
-from styx.client.kafka.directory import publish_routing_table
-from styx.kafka.address import KafkaAddress
-from styx.kafka.topics import REPLY_PARTITIONS_DEFAULT, ensure_topics, topics_of
+from styx.kafka.appender import Appender
+from styx.kafka.topics import REPLY_PARTITIONS_DEFAULT, ROUTING_KEY, ensure_topics, topics_of
 from styx.model.app import App
 from styx.schema.description import describe, routing_table
 
@@ -52,7 +51,7 @@ async def echo_on(kafka: str, app: App, slots: int, directory: Path) -> AsyncIte
     """With the broker at HOST:PORT, which has no topics of the app yet; the process's log goes into `directory`."""
     topics, replies = topics_of(app.name), REPLY_PARTITIONS_DEFAULT
     await ensure_topics(kafka, topics, slots, replies)
-    await publish_routing_table(KafkaAddress(kafka), routing_table(describe(app)))
+    await _publish(kafka, app)
     process = await ChildProcess.start(
         "echo",
         ["-m", "benchmarks.reference.echo_process", kafka, app.name, str(slots), str(replies)],
@@ -78,6 +77,15 @@ async def echo_on(kafka: str, app: App, slots: int, directory: Path) -> AsyncIte
         await process.stop()
     finally:
         await process.kill()
+
+
+async def _publish(kafka: str, app: App) -> None:
+    """Publishes the app's routing table, as a coordinator does."""
+    appender = Appender(kafka, on_failure=lambda error: None)
+    await appender.start()
+    table = routing_table(describe(app)).encode()
+    await appender.append(topics_of(app.name).directory, 0, [(ROUTING_KEY, table, [])])
+    await appender.stop()
 
 
 async def _echoing(process: ChildProcess) -> None:

@@ -1,7 +1,7 @@
-"""The echo: reads requests and appends replies with the very code of a worker, and does nothing in between.
+"""The echo: it reads requests and appends replies with the code of a worker, and does nothing in between.
 
-What a perfect engine between the two could reach at most: it decodes each request, replies with the request's own
-arguments, and knows neither state nor epochs. `python -m benchmarks.reference.echo_process KAFKA APP SLOTS REPLIES`.
+So it is the upper bound for an engine. It decodes each request and replies with the request's arguments. It has no
+state and no epochs. `python -m benchmarks.reference.echo_process KAFKA APP SLOTS REPLIES`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 from typing import Final
 
 from styx.cli.cluster_process import run_process, until_told
-from styx.cluster.identifiers import worker_producer
+from styx.cluster.wire import worker_producer
 from styx.cluster.worker.reply_log import QUEUED_BYTES_MAX, ReplyLog
 from styx.kafka.appender import Appender
 from styx.kafka.tail import RequestFeed

@@ -1,4 +1,4 @@
-"""Any workload's requests, echoed: each reply must be the request's own arguments. Loads nothing and keeps no state."""
+"""A workload's requests for the echo: each reply must be the request's arguments."""
 
 from __future__ import annotations
 

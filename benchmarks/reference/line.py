@@ -1,5 +1,5 @@
 """A reference line: the same requests from the same clients, at given rates and then at the highest rate with p99 under
-a bound. The driver's, on another deployment; what is under load is the caller's.
+a bound. It uses the driver. The caller gives the deployment.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""`python -m benchmarks.reference postgres`: the same transfers in PostgreSQL, which a user would use instead.
+"""`python -m benchmarks.reference postgres`: the same transfers in PostgreSQL, the alternative for a user.
 
-A server of its own as durable as by default (fsync, synchronous commit), SERIALIZABLE, each transfer one statement and
-one round trip on a pool of connections, prepared: asyncpg's own, as its documentation shows, or one that does less for
-each statement. Transactions that could not be serialized are repeated by the client, and counted. Without --connections
-several sizes of the pool are tried first, and the best one is taken.
+It starts a new server with the default durability (fsync, synchronous commit), under SERIALIZABLE. Each transfer is one
+prepared statement and one round trip on a pool of connections: asyncpg's pool, used as its documentation shows, or a
+pool that does less for each statement. The client repeats and counts transactions that could not be serialized. Without
+--connections several pool sizes are tried first, and the best is used.
 """
 
 from __future__ import annotations

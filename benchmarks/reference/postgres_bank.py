@@ -1,9 +1,10 @@
 """The accounts of YCSB-T in PostgreSQL: the table, and each function of the workload as one statement.
 
-A transfer is one UPDATE of two rows. A PL/pgSQL function with two cost the server several per cent more; two in one
-WITH cost the same, but deadlocked between few accounts. This one locks its rows in the order of their keys, so opposite
-transfers do not, and the table's CHECK aborts the transfer of a debtor that cannot pay. The other way is what a user
-might write first: a function that reads the debtor's balance and updates one row after the other, the debtor's first.
+A transfer is one UPDATE of two rows. A PL/pgSQL function with two UPDATEs cost the server several per cent more. Two
+UPDATEs in one WITH cost the same, but deadlocked with few accounts. The single UPDATE locks its rows in the order of
+their keys, so opposite transfers do not deadlock. The table's CHECK aborts a transfer that the debtor cannot pay. The
+other variant is the one that a user might write first: a function that reads the debtor's balance and updates one row
+after the other, the debtor's first.
 """
 
 from __future__ import annotations

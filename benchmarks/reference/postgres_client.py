@@ -1,6 +1,6 @@
-"""The bank of YCSB-T in PostgreSQL behind Styx's own client interface, so that workloads and audits need not know.
+"""The bank of YCSB-T in PostgreSQL, behind Styx's client interface, so that the same workload and audit run on it.
 
-Declares which request is which statement; the statements and the pool are their own files'.
+It maps requests to statements. The statements and the pools are in other files.
 """
 
 from __future__ import annotations

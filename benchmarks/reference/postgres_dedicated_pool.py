@@ -1,7 +1,7 @@
-"""A pool of asyncpg connections without what asyncpg's own does for each statement: no task, and no reset of the
-connection. It is the fairest to the server, which need not share the processor with that.
+"""A pool of asyncpg connections without a task and a reset of the connection for each statement, as asyncpg's own pool
+has. It leaves more processor time to the server.
 
-Each connection has a task of its own that runs one statement after the other.
+Each connection has one task, which runs one statement after the other.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A PostgreSQL server of one's own: made by `initdb` in a temporary directory, on a free port, durable as by default,
-gone afterwards.
+"""A new PostgreSQL server, made by `initdb` in a temporary directory, on a free port, with the default durability.
+Afterwards it is removed.
 
 PostgreSQL refuses to run as root; for root it runs as `postgres`, or as `nobody` where there is no such user.
 """
@@ -41,8 +41,9 @@ SETTINGS: Final = {
     "max_wal_size": "8GB",
     "min_wal_size": "1GB",
 }
-"""What a run fixes, beside `shared_buffers`; all else is PostgreSQL's default. Durability is, too: it stands here so
-that nobody has to look it up."""
+"""The settings of a run, beside `shared_buffers`. All other settings are PostgreSQL's defaults. The durability settings
+are defaults too; they are repeated here for the reader.
+"""
 
 
 class PostgresServer(NamedTuple):

@@ -1,5 +1,5 @@
-"""One statement brought to its end as one transaction: repeated while it could not be serialized, then its value or its
-error given to who waits. On a connection or on a pool alike.
+"""Runs one statement as one transaction, on a connection or on a pool. It repeats the statement until it is serialized,
+then gives its value or its error to the waiting future.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Fetches(Protocol):
 
 
 class Asked(NamedTuple):
-    """A statement, and who waits for it; `until_s` is when nobody does any more (the loop's time)."""
+    """A statement and its waiting future. `until_s` is the end of the wait (the event loop's time)."""
 
     statement: Statement
     future: asyncio.Future[Reply]
@@ -78,7 +78,7 @@ async def settle(asked: Asked, on: Fetches, abort_of: AbortOf) -> None:
 
 
 async def _serialized(asked: Asked, on: Fetches) -> Any:
-    """Runs the statement until it is in no other one's way."""
+    """Repeats the statement until it is serialized."""
     sql, parameters = asked.statement
     loop = asyncio.get_running_loop()
     while loop.time() < asked.until_s:
@@ -95,8 +95,8 @@ def _give(future: asyncio.Future[Reply], reply: Reply) -> None:
 
 
 def fail(future: asyncio.Future[Reply], error: Exception) -> None:
-    """Unless nobody waits any more."""
+    """Sets the future's outcome, unless the wait has ended."""
     if not future.done():
         future.set_exception(error)
-        # Looked at here: when a pool is closed, whoever asked may be gone.
+        # Retrieved here, because the caller may be gone when a pool closes.
         future.exception()

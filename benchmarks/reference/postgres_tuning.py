@@ -1,5 +1,5 @@
-"""How many connections serve a workload best: each number is tried for a moment, as busy as it can be. Sends a
-workload's own requests, so the table is to be filled anew afterwards.
+"""The best number of connections for a workload. Each number is tried for a short time, with all connections busy. It
+sends the workload's requests, so the table must be filled anew afterwards.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the five transactions are asked with and what they answer: of the columns that a terminal would show (clauses
-2.4.3 to 2.8.3) those that the request does not have already. Payment leaves out what else the standard shows of rows
-that it reads anyway: the addresses of warehouse, district and customer, C_PHONE, C_SINCE and C_CREDIT_LIM.
+"""The arguments and results of the five transactions. A result has the columns that a terminal would show (clauses
+2.4.3 to 2.8.3), except those of the request. Payment leaves out further columns of rows that it reads anyway: the
+addresses of warehouse, district and customer, C_PHONE, C_SINCE and C_CREDIT_LIM.
 
 `warehouse.delivery` answers with a list: for each district the number of the order that it delivered, None if there was
 none. `district.stock_level` answers with a number: how many of the items in the district's last 20 orders are short.
@@ -30,7 +30,7 @@ class OrderedLine(Row):
 
 
 class NewOrderAnswer(Row):
-    """Of `district.new_order`. `total` in cents, after discount and taxes, rounded half up."""
+    """The result of `district.new_order`. `total` is in cents, after discount and taxes, rounded half up."""
 
     o_id: int
     entry_d: int
@@ -44,9 +44,8 @@ class NewOrderAnswer(Row):
 
 
 class PaidCustomer(Row):
-    """Of the customer's own part of a payment. `payment_cnt` numbers the row of HISTORY.
-
-    `data` are the first 200 characters of the customer's, only for bad credit.
+    """The customer's part of a payment. `payment_cnt` numbers the row of HISTORY. `data` are the first 200 characters
+    of C_DATA, only for bad credit.
     """
 
     c_id: int
@@ -61,7 +60,7 @@ class PaidCustomer(Row):
 
 
 class PaymentAnswer(Row):
-    """Of `warehouse.payment`."""
+    """The result of `warehouse.payment`."""
 
     w_name: str
     d_name: str
@@ -80,7 +79,7 @@ class StatusLine(Row):
 
 
 class OrderStatusAnswer(Row):
-    """Of `customer.order_status` and `customer_name.order_status`: the customer's last order."""
+    """The result of `customer.order_status` and `customer_name.order_status`: the customer's last order."""
 
     c_id: int
     first: str

@@ -6,7 +6,7 @@ from benchmarks.tpcc import by_name, delivery, new_order, order_status, payment,
 from styx import App
 
 FILES = (new_order, payment, order_status, delivery, stock_level, by_name, reads)
-"""Where the functions are. Importing a file registers its functions with the tables."""
+"""The modules of the functions. Importing a module registers its functions with the tables."""
 
 app = App(
     "tpcc",

@@ -1,4 +1,4 @@
-"""The standard's arithmetic, as the audit works it out for itself: never with the functions that it audits.
+"""The standard's arithmetic for the audit, which never uses the functions that it audits.
 
 Amounts are in cents, taxes and discounts in ten-thousandths.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Final
 
 RATE: Final = 10_000
-"""Of a tax or discount of 100 %."""
+"""A tax or discount of 100 %."""
 QUANTITY_MIN: Final = 10
 QUANTITY_MAX: Final = 100
 """S_QUANTITY begins within these bounds (clause 4.3.3.1), and stays there."""
 RESTOCKED: Final = 91
-"""What is added to S_QUANTITY whenever fewer than `QUANTITY_MIN` would be left."""
+"""The quantity added to S_QUANTITY when fewer than `QUANTITY_MIN` would be left."""
 CUSTOMER_DATA_MAX: Final = 500
 """Characters of C_DATA, which begins with 300 at least."""
 CUSTOMER_DATA_SHOWN: Final = 200
@@ -22,14 +22,13 @@ BAD_CREDIT: Final = "BC"
 
 
 def total_of(amounts: int, discount: int, taxes: int) -> int:
-    """What an order costs, rounded half up: after the discount, with the taxes of warehouse and district."""
+    """The price of an order, rounded half up: after the discount, with the taxes of warehouse and district."""
     return (amounts * (RATE - discount) * (RATE + taxes) + RATE * RATE // 2) // (RATE * RATE)
 
 
 def left_of(quantity: int, taken: int) -> int:
-    """What is left of a stock after `taken` altogether, in whatever portions.
-
-    There are 91 numbers from the least to the most, and 91 are added at a time: so the order does not matter.
+    """The stock left after taking `taken` in all. The portions do not matter: there are 91 numbers from the least to
+    the most, and 91 are added at a time.
     """
     return QUANTITY_MIN + (quantity - taken - QUANTITY_MIN) % RESTOCKED
 
@@ -41,5 +40,5 @@ def data_after(data: str, customer: tuple[int, int, int], w_id: int, d_id: int, 
 
 
 def middle(numbers: list[int]) -> int:
-    """Which of several customers of one name is meant (clause 2.5.2.2): the one at position n/2, rounded up."""
+    """The selected customer among several of one name (clause 2.5.2.2): the one at position n/2, rounded up."""
     return numbers[(len(numbers) + 1) // 2 - 1]

@@ -1,7 +1,7 @@
-"""The audit of a run: reads all rows by ordinary requests and holds them against conditions and ledger. Only reads.
+"""The audit of a run: it reads all rows by ordinary requests, and compares them with the conditions and the ledger.
 
-What it reads, and in which order, is in `auditor.py`; what clients were told comes from the witnesses. Without any
-there are the consistency conditions, and what must be as it was loaded.
+`auditor.py` reads the rows. The witnesses have the clients' replies. Without witnesses the audit checks the consistency
+conditions, and the rows that must be as they were loaded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Reads all rows of a deployment, district by district, and tells the rules of each what it finds.
+"""Reads all rows of a deployment, district by district, and passes them to the rules.
 
-No more than a district's customers are held at a time. Stock comes last, for any order may have taken from any of it.
+It holds no more than one district's customers at a time. Stock comes last, because any order may have used any stock.
 
 While it reads, nothing may change. Requests without an answer can still be in the log: each is run before what
 reached its slot later, or carried to an epoch that follows at once. So the audit begins when the rows that every
@@ -174,7 +174,7 @@ class Auditor:
         deliveries: DeliveriesLedger,
         oldest: int,
     ) -> None:
-        """What holds of a district's orders together; D_YTD is looked at in `_sums`."""
+        """Checks the rules on all orders of a district. `_sums` checks D_YTD."""
         least, most = deliveries.bounds(key[1]) if self._told.witnessed else (self._settings.delivered, tally.orders)
         self.violations.add(conditions.condition_2(key, row.next_o_id, tally))
         self.violations.add(conditions.condition_3(key, tally))
@@ -243,7 +243,7 @@ class Auditor:
 
 
 def _names(settings: Settings) -> Names:
-    """Of all warehouses and their districts."""
+    """The names of all warehouses and their districts."""
     names: Names = {}
     for w_id in range(1, settings.warehouses + 1):
         warehouse = places.warehouse_row(settings, w_id).name

@@ -1,6 +1,5 @@
-"""Customers who are known by their last name (clauses 2.5.2.2 and 2.6.2.2): the index hands on what is asked of them.
-
-Of several customers of that name the one in the middle is meant, in the order of their first names.
+"""Customers who are known by their last name (clauses 2.5.2.2 and 2.6.2.2): the index passes the call on. Among several
+customers with the name it takes the middle one, in the order of their first names.
 """
 
 from __future__ import annotations

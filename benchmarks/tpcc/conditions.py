@@ -1,4 +1,4 @@
-"""The twelve consistency conditions of clause 3.3.2: from rows to what violates them, in words.
+"""The twelve consistency conditions of clause 3.3.2. Each takes rows and gives violations as texts.
 
 Each function is one condition, and yields a text for each violation: the condition's clause, whose it is, and the two
 values that differ. What a condition sums over many rows is gathered in an `OrdersTally` while the rows stream by.
@@ -16,7 +16,7 @@ OrderKey = tuple[int, int, int]
 
 
 class OrdersTally:
-    """What the conditions need of all rows of ORDER, NEW_ORDER and ORDER_LINE of one district."""
+    """Sums over all rows of ORDER, NEW_ORDER and ORDER_LINE of one district, for the conditions."""
 
     def __init__(self) -> None:
         self.orders = 0
@@ -28,7 +28,7 @@ class OrdersTally:
         self.last_new = 0
 
     def add(self, o_id: int, row: Order | None, new_order: NewOrder | None, lines: Sequence[OrderLine]) -> None:
-        """What stands under one number; numbers must come in ascending order."""
+        """Adds the rows of one order number. Numbers must come in ascending order."""
         self.lines += len(lines)
         if row is not None:
             self.orders += 1

@@ -1,5 +1,5 @@
-"""The columns of answers that no transaction writes, such as names, taxes and prices, as checksums: so a witness need
-not keep them, and an audit can still compare them with the rows.
+"""The columns of answers that no transaction writes, such as names, taxes and prices, as checksums: so a witness does
+not keep them, and the audit can still compare them with the rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class Buyer(NamedTuple):
-    """What a NewOrder shows of its customer; `discount` in ten-thousandths."""
+    """The customer's columns in a NewOrder's result; `discount` in ten-thousandths."""
 
     last: str
     credit: str
@@ -21,7 +21,7 @@ class Buyer(NamedTuple):
 
 
 class Good(NamedTuple):
-    """What a NewOrder shows of a line's item; `price` in cents, `brand_generic` B or G."""
+    """The columns of a line's item in a NewOrder's result; `price` in cents, `brand_generic` B or G."""
 
     name: str
     price: int
@@ -29,7 +29,7 @@ class Good(NamedTuple):
 
 
 class Payer(NamedTuple):
-    """What a Payment shows of its customer; `discount` in ten-thousandths."""
+    """The customer's columns in a Payment's result; `discount` in ten-thousandths."""
 
     first: str
     middle: str
@@ -39,15 +39,15 @@ class Payer(NamedTuple):
 
 
 def of_terms(buyer: Buyer, w_tax: int, d_tax: int) -> int:
-    """Of what a NewOrder shows of its customer, warehouse and district."""
+    """The checksum of a NewOrder's columns of customer, warehouse and district."""
     return crc32(_encode((buyer, w_tax, d_tax)))
 
 
 def of_goods(goods: list[Good]) -> int:
-    """Of what a NewOrder shows of its lines' items, in their order."""
+    """The checksum of a NewOrder's columns of its lines' items, in their order."""
     return crc32(_encode(goods))
 
 
 def of_payment(w_name: str, d_name: str, payer: Payer) -> int:
-    """Of what a Payment shows of its warehouse, district and customer."""
+    """The checksum of a Payment's columns of warehouse, district and customer."""
     return crc32(_encode((w_name, d_name, payer)))

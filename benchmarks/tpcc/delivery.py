@@ -12,7 +12,9 @@ from styx import Context
 
 @tables.warehouse.register
 async def delivery(ctx: Context, carrier_id: int) -> list[int | None]:
-    """Delivers one order of each district; for each the order's number, None if there was none."""
+    """Delivers one order of each district. Returns each order's number, or None for a district without such an
+    order.
+    """
     districts = range(1, tables.DISTRICTS + 1)
     return [await ctx.call(tables.undelivered, deliver_oldest, (ctx.key, d), (carrier_id,)) for d in districts]
 

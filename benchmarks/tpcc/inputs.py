@@ -1,6 +1,6 @@
-"""What each of the five transactions is asked with: the random inputs of clauses 2.4.1 to 2.8.1.
+"""The random inputs of the five transactions (clauses 2.4.1 to 2.8.1).
 
-Shares, such as that of the orders that are to be rolled back, are exact rather than chances. Money is in cents.
+Shares, such as that of rolled-back orders, are exact instead of probabilities. Money is in cents.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from benchmarks.tpcc.tables import DISTRICTS
 from benchmarks.tpcc.text import last_name
 
 QUANTITY_MAX: Final = 10
-"""Of a line, from 1."""
+"""The largest quantity of a line; the least is 1."""
 PAYMENT_MIN: Final = 1_00
 PAYMENT_MAX: Final = 5_000_00
 THRESHOLD_MIN: Final = 10
 THRESHOLD_MAX: Final = 20
-"""Of StockLevel."""
+"""The largest threshold of a StockLevel."""
 
 
 class Inputs(Protocol):
@@ -64,7 +64,7 @@ class Places:
         return drawn if drawn < home else drawn + 1
 
     def district(self) -> int:
-        """Of a warehouse."""
+        """A district of a warehouse."""
         return self.up_to(DISTRICTS)
 
     def who(self, by_name: bool) -> int | str:

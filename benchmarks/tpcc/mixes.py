@@ -1,4 +1,4 @@
-"""The five transactions' names, and which share of the requests each has.
+"""The names of the five transactions, and their shares of the requests.
 
 Clause 5.2.3 has at least 43 % Payments and at least 4 % of each of the last three; what is left are NewOrders.
 """

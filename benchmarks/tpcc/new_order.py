@@ -1,8 +1,8 @@
 """New-Order (clause 2.4): a customer of a district orders 5 to 15 items, each from the stock of some warehouse.
 
 The warehouse of an item is another one than the customer's now and then. An item that does not exist rolls the whole
-order back, with all that its earlier lines have done. What goes to another warehouse never has the order's number:
-that changes whenever the transaction is run again after others of the district.
+order back, with all that its earlier lines have done. A call to another warehouse never carries the order's number,
+because the number changes when the transaction is run again after others of the district.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks.tpcc.rows import now_us, there
 from styx import Context
 
 RESERVE: Final = 10
-"""Of an item that has so many left at least after an order, nothing is restocked."""
+"""An item is restocked if fewer than this would be left after an order."""
 RESTOCKED: Final = 91
 """How many of an item arrive when it is restocked."""
 ORIGINAL: Final = "ORIGINAL"
@@ -29,7 +29,7 @@ class ItemNotFound(Exception):
 
 
 class Terms(tables.Row):
-    """What an order needs of its customer."""
+    """The customer's columns for an order."""
 
     last: str
     credit: str
@@ -37,7 +37,7 @@ class Terms(tables.Row):
 
 
 class Offer(tables.Row):
-    """What an order needs of an item; `original` says that it is of a brand. `price` in cents."""
+    """An item's columns for an order. `original` says that it is of a brand; `price` is in cents."""
 
     name: str
     price: int
@@ -45,7 +45,7 @@ class Offer(tables.Row):
 
 
 class Supplied(tables.Row):
-    """What an order needs of an item's stock: how many are left, and the district's text for the order's line."""
+    """The stock's columns for an order: the quantity left, and the district's text for the order's line."""
 
     left: int
     dist_info: str
@@ -98,7 +98,7 @@ async def order_item(ctx: Context, o_id: int, number: int, wanted: Wanted) -> Or
 
 
 def total(amounts: list[int], discount: int, taxes: int) -> int:
-    """What the order costs in cents, rounded half up; rates in ten-thousandths."""
+    """The order's price in cents, rounded half up; rates in ten-thousandths."""
     exact = sum(amounts) * (WHOLE - discount) * (WHOLE + taxes)
     return (exact + WHOLE * WHOLE // 2) // (WHOLE * WHOLE)
 

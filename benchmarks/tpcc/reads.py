@@ -1,4 +1,4 @@
-"""What the audit reads the rows with: functions of the tables, beside those of the transactions.
+"""The functions by which the audit reads rows, beside the functions of the transactions.
 
 Each reads the rows of several keys that follow each other, in one transaction and by calls on one slot, so that all
 rows of a warehouse are read by some thousands of requests. What stands where no row should stand is looked for as far
@@ -55,7 +55,7 @@ class DistrictFound(Row):
 
 
 class OrderFound(Row):
-    """What stands under an order's number. `lines` are those from 1 to the last that should be there, and the next."""
+    """The rows under an order's number. `lines` are those from 1 to the last expected line, and the next one."""
 
     row: Order | None
     new_order: NewOrder | None
@@ -93,14 +93,14 @@ async def audit_oldest(ctx: Context) -> int | None:
 
 @order.register
 async def audit_orders(ctx: Context, count: int) -> list[OrderFound]:
-    """What stands under this number and those that follow, `count` together."""
+    """The rows under this number and the next ones, `count` in all."""
     w_id, d_id, first = ctx.key
     return [await ctx.call(order, audit_order, (w_id, d_id, o_id)) for o_id in range(first, first + count)]
 
 
 @order.register
 async def audit_order(ctx: Context) -> OrderFound:
-    """What stands under this number."""
+    """The rows under this number."""
     row: Order | None = await ctx.get()
     lines = []
     for number in range(1, (0 if row is None else row.ol_cnt) + 2):

@@ -1,4 +1,4 @@
-"""What a witness keeps of each request, and how it keeps very many of them: packed, by the block.
+"""A witness's record of each request. Records are packed in blocks, because there are very many.
 
 A NewOrder of ten lines takes about 100 bytes, a Payment 40. A list of a million such objects would take a gigabyte and
 keep the garbage collector busy; blocks of msgpack do neither, and travel between processes as they are.
@@ -18,7 +18,7 @@ BLOCK: Final = 250
 """Records that are packed at once, which takes less than a millisecond."""
 
 Place = tuple[int, int, int]
-"""Where a transaction stands in the serial order that its reply claims: epoch, phase, TID."""
+"""A transaction's place in the serial order that its reply claims: epoch, phase, TID."""
 
 
 class Ordered(Row):
@@ -71,7 +71,7 @@ class Delivered(Row):
 
 
 class Shown(Row):
-    """What an OrderStatus showed to a customer of that district."""
+    """The result of an OrderStatus in that district."""
 
     w_id: int
     d_id: int
@@ -81,7 +81,7 @@ class Shown(Row):
 
 
 class Levelled(Row):
-    """What a StockLevel found in that district."""
+    """The result of a StockLevel in that district."""
 
     w_id: int
     d_id: int

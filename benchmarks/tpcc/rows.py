@@ -1,4 +1,4 @@
-"""What the transactions' functions have in common: the row and the time."""
+"""Helpers shared by the transactions' functions: the row and the time."""
 
 from __future__ import annotations
 

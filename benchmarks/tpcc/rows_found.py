@@ -26,7 +26,7 @@ class Unreadable(Exception):
 async def rows_found(
     client: Client, operator: Operator, prefix: tuple[int, ...], last: int, function: Any, each: int, kind: Any
 ) -> AsyncIterator[tuple[int, Any]]:
-    """What `function` finds of the keys that begin with `prefix` and end in 1 to at least `last`, by that number.
+    """The results of `function` for the keys that begin with `prefix` and end in 1 to at least `last`, by that number.
 
     A request asks for up to `each` of them; `kind` is the type of one. Raises `Unreadable`.
     """
@@ -50,7 +50,7 @@ async def rows_found(
 
 
 async def all_of(client: Client, operator: Operator, keys: Sequence[Any], function: Any, kind: Any) -> dict[Any, Any]:
-    """What `function` finds of each of these keys. Raises `Unreadable`."""
+    """The result of `function` for each of these keys. Raises `Unreadable`."""
     found = await read_each(client, operator, keys, function)
     return {key: msgspec.convert(_there(operator, key, found[key]), kind) for key in keys}
 

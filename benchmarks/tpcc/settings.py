@@ -1,4 +1,4 @@
-"""What a TPC-C workload is made with: the values, their defaults, and what is refused.
+"""The settings of a TPC-C workload: values, defaults and checks.
 
 The standard's cardinalities of a warehouse are the largest. A smaller warehouse has fewer items or fewer customers, and
 what the standard counts by them shrinks alike: stock, last names, orders, those undelivered, and the initial
@@ -17,9 +17,9 @@ from benchmarks.tpcc.tables import DISTRICTS
 ITEMS: Final = 100_000
 """In the standard's catalogue, and so the rows of stock of a warehouse."""
 CUSTOMERS: Final = 3_000
-"""Of a district, in the standard; also its initial orders."""
+"""Customers of a district in the standard; also its initial orders."""
 LAST_NAMES: Final = 1_000
-"""Of a district's customers, in the standard."""
+"""Last names of a district's customers in the standard."""
 CUSTOMERS_MIN: Final = 30
 """Fewer would make fewer orders than StockLevel looks at."""
 FIRST_PAYMENT: Final = 10_00

@@ -16,7 +16,7 @@ import msgspec
 from styx import Operator
 
 DISTRICTS = 10
-"""Of a warehouse, numbered from 1."""
+"""Districts of a warehouse, numbered from 1."""
 
 
 def warehouse_of(key: tuple[int, ...]) -> int:
@@ -25,11 +25,11 @@ def warehouse_of(key: tuple[int, ...]) -> int:
 
 
 class Row(msgspec.Struct, array_like=True):
-    """What all rows have in common: nothing but their form."""
+    """The base of all rows; it gives their form."""
 
 
 class Address(Row):
-    """Of a warehouse, a district or a customer."""
+    """The address of a warehouse, a district or a customer."""
 
     street_1: str
     street_2: str

@@ -14,7 +14,7 @@ BLOCK: Final = 4_096
 """Random bytes that are drawn at once."""
 ORIGINAL: Final = "ORIGINAL"
 SYLLABLES: Final = ("BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING")
-"""Of last names, by digit (clause 4.3.2.3)."""
+"""The syllables of last names, by digit (clause 4.3.2.3)."""
 
 
 class Text:

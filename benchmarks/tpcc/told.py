@@ -1,4 +1,4 @@
-"""What all clients were told, and what they got no answer to, sorted by whose rows it is about.
+"""The replies to all clients, and their requests without an answer, by the rows that they concern.
 
 Everything stays packed until it is asked for: one district's share at a time.
 """
@@ -55,7 +55,7 @@ class Told:
 
 
 def home_of(record: Row) -> Home:
-    """Where the rows are that a record is about: a payment's are its customer's."""
+    """The home of the rows of a record. The home of a payment is that of its customer."""
     match record:
         case Paid() | AskedPayment():
             return record.c_w_id, record.c_d_id

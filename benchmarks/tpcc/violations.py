@@ -1,4 +1,5 @@
-"""What an audit has found wrong: a few texts of each rule, since one lost effect can break a rule for every row.
+"""The violations found by an audit. It keeps a few texts of each rule, because one lost effect can break a rule for
+every row.
 
 A text begins with its rule and a colon.
 """
@@ -14,7 +15,7 @@ SHOWN_MAX: Final = 5
 
 
 class Violations:
-    """Of all rules, in the order in which rules were first broken."""
+    """The violations of all rules, in the order in which rules were first broken."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
@@ -29,7 +30,7 @@ class Violations:
                 self._texts.setdefault(rule, []).append(text)
 
     def told(self) -> list[str]:
-        """All of it, by rule."""
+        """All violations, by rule."""
         told = []
         for rule, texts in self._texts.items():
             told += texts

@@ -1,4 +1,4 @@
-"""What one client saw of its requests, as far as the rows depend on it.
+"""One client's witness: the outcomes of its requests, as far as rows depend on them.
 
 A reply that no serial order of transactions could give, whatever the rows are, is noted as a violation at once: one
 that contradicts itself or its request, or an abort that the request is no cause of.
@@ -86,7 +86,7 @@ class Witness:
                 self._violated(planned, f"gave {reply.result!r}: {error}")
 
     def unknown(self, planned: Planned) -> None:
-        """Takes it that there was no reply."""
+        """Takes a request without a reply."""
         self._counts[f"unknown {planned.kind}"] += 1
         if not self._has_room():
             return
@@ -102,7 +102,7 @@ class Witness:
             self._asked_deliveries.append(AskedDelivery(key, *arguments))
 
     def report(self) -> dict[str, Any]:
-        """All of it. What stands under a record's name are blocks of such records."""
+        """The whole witness. Under a record's name are blocks of such records."""
         return {
             Ordered.__name__: self._ordered.blocks(),
             Paid.__name__: self._paid.blocks(),
@@ -231,7 +231,7 @@ class Witness:
 
 
 def order_faults(lines: list[Wanted], answer: NewOrderAnswer) -> list[str]:
-    """What is wrong in a NewOrder's answer by itself, beside what was asked for."""
+    """The faults in a NewOrder's answer, compared only with its request."""
     faults = []
     if len(answer.lines) != len(lines):
         return [f"gave {len(answer.lines)} lines"]

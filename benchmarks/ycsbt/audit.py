@@ -1,8 +1,8 @@
-"""The audit of a run: reads accounts by ordinary requests and holds their balances against the ledger.
+"""The audit of a run. It reads accounts by ordinary requests, and compares their balances with the ledger.
 
 It reads all accounts if they are few enough, else those that the run has touched and a sample of the others. Transfers
-happen between touched accounts only, so the sum of what is read is certain in either case. If nobody has witnessed a
-run, there is only the sum of all accounts to look at.
+happen only between touched accounts, so the sum of the balances read is certain in either case. Without a witness only
+the sum of all accounts is checked.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class Account(msgspec.Struct):
 
 
 class NoSuchAccount(Exception):
-    """Nobody has opened this account."""
+    """This account does not exist."""
 
 
 class InsufficientFunds(Exception):

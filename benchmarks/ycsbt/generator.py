@@ -21,7 +21,7 @@ from benchmarks.ycsbt.witness import READ, TRANSFER, Witness
 from styx.model.operator import Operator
 
 BLOCK: Final = 250
-"""Requests that are made at once: a block takes less than a millisecond, for no request is sent meanwhile."""
+"""The requests of a block. A block takes less than a millisecond, because no request is sent meanwhile."""
 
 
 class TransferGenerator(BlockGenerator):
@@ -91,7 +91,7 @@ class TransferGenerator(BlockGenerator):
                         pass
                     return debtor, creditor
                 neighbours = keys[home]
-                # Who is alone on its slot is paid by other slots only.
+                # An account that is alone on its slot is paid only by accounts of other slots.
                 if len(neighbours) > 1:
                     while (debtor := neighbours[int(uniform() * len(neighbours))]) == creditor:
                         pass

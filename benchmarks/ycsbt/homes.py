@@ -1,7 +1,7 @@
-"""On which slot each account lives, and which accounts live on each slot.
+"""The slot of each account, and the accounts of each slot.
 
-Key 0 is the most popular account, key 1 the second, and so on. Nothing has to scramble them: the partition function is
-a CRC, which spreads small numbers that follow each other as evenly over the slots as can be.
+Key 0 is the most popular account, key 1 the second, and so on. The keys need no scrambling: the partition function is a
+CRC, which spreads consecutive small numbers evenly over the slots.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What every balance must be after a run, by what all clients have witnessed; and what is wrong with those found.
+"""The balance that each account must have after a run, by the witnesses of all clients, and the differences from the
+balances found.
 
 A transfer without an answer has happened as a whole or not at all: it gives its two accounts a range, and leaves their
 sum certain.

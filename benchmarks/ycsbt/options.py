@@ -1,4 +1,4 @@
-"""The options of YCSB-T on the command line, and the workload that they make."""
+"""The options of YCSB-T on the command line, and the workload made from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a YCSB-T workload is made with: the values, their defaults, and what is refused."""
+"""The settings of a YCSB-T workload: values, defaults and checks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What one client saw of its requests, as far as the balances depend on it.
+"""One client's witness: the outcomes of its requests, as far as balances depend on them.
 
-For each account the sum of what answered transfers have moved; of those without an answer, all there is to know. A
-reply that no serial order of transactions could give is noted as a violation at once.
+It keeps the sum of the answered transfers of each account, and each transfer without an answer. A reply that no serial
+order of transactions could give is noted as a violation at once.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Witness:
         self._committed += 1
 
     def unknown(self, planned: Planned) -> None:
-        """Takes it that there was no reply."""
+        """Takes a request without a reply."""
         if planned.kind == TRANSFER:
             self._counts["unknown"] += 1
             self._unknown += (planned.key, *planned.arguments)

@@ -21,7 +21,7 @@ USAGE: Final = 2
 NOT_REACHED: Final = 3
 INTERRUPTED: Final = 130
 CLIENTS_MAX: Final = 256
-"""As many as a client has connections."""
+"""The number of a client's connections."""
 SECONDS_MAX: Final = 7 * 86_400.0
 ACCOUNTS_MAX: Final = 10_000
 WAIT_SECONDS_MAX: Final = 600.0
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def report(result: Result, shown: Display) -> None:
-    """The last lines: what was sent and what came of it, then each rule, then the verdict."""
+    """The last lines: requests and replies, then each rule, then the verdict."""
     totals = result.totals
     shown.step(
         "sent",

@@ -1,7 +1,8 @@
-"""The audit's clients: each sends the next request when its last one was answered, and sends again what was not.
+"""The audit's clients. Each sends its next request after the reply to the last one, and repeats a request without a
+reply.
 
-A request is repeated under its idempotency key, so that it takes effect once however often it is sent. Now and then a
-client asks for an old reply again. They know nothing of what happens to the deployment but what a client sees.
+A request is repeated under its idempotency key, so that it takes effect once however often it is sent. From time to
+time a client requests an old reply again.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from styx.client.base import Client
 from styx.messages import Reply
 
 SENDS_MAX: Final = 10_000
-"""Sends of one request."""
+"""The most attempts at one request."""
 REPLY_SECONDS: Final = 5.0
-"""How long one send waits for its reply; short, since a connection to a machine that is gone never ends by itself."""
+"""The time limit of one attempt. It is short, because a connection to a lost machine does not end by itself."""
 PAUSE_SECONDS: Final = 0.05
-"""Before the second send; each further pause is twice as long."""
+"""The pause before the second attempt. Each further pause is twice as long."""
 PAUSE_SECONDS_MAX: Final = 1.0
 KEPT_MAX: Final = 1_000
-"""The last requests answered, some of which are asked again."""
+"""The number of answered requests that are kept, to ask for their replies again."""
 ASKED_AGAIN_SHARE: Final = 0.02
 FULL_SECONDS: Final = 0.05
-"""Between two looks at whether the order takes more replies."""
+"""The pause between two checks whether the order takes more replies."""
 REASONS_MAX: Final = 10
-"""Reasons why requests are sent again that are told."""
+"""The number of reasons for repeated requests that are reported."""
 
 _NOT_TAKEN: Final = frozenset({"overloaded", "unavailable"})
 
@@ -47,7 +48,7 @@ class Kept(NamedTuple):
 
 
 class Totals:
-    """What was sent and what came back; times in seconds."""
+    """Counts of requests and replies; times in seconds."""
 
     def __init__(self) -> None:
         self.answered = 0
@@ -61,12 +62,12 @@ class Totals:
         self._began_s = self._last_s = time.monotonic()
 
     def begin(self) -> None:
-        """From here on pauses between replies count."""
+        """Begins to measure pauses between replies."""
         self.pause_s = self.slowest_s = 0.0
         self._began_s = self._last_s = time.monotonic()
 
     def book(self, reply: Reply, seconds: float) -> None:
-        """A reply has come, so long after its request was first sent."""
+        """Counts a reply, and the time since its request was first sent."""
         now_s = time.monotonic()
         if now_s - self._last_s > self.pause_s:
             self.pause_s, self.pause_at_s = now_s - self._last_s, self._last_s - self._began_s
@@ -80,10 +81,8 @@ class Totals:
 
 
 class Clients:
-    """`number` of them, for the run called `name`. They end at the first violation.
-
-    `patience_s` is how long a request is sent again before it counts as unanswered; `again` hears, once for each
-    reason, why one is.
+    """`number` clients, for the run `name`. They end at the first violation. A request without a reply is repeated for
+    `patience_s` seconds; then it counts as unanswered. `again` gets each reason for repeating once.
     """
 
     def __init__(
@@ -113,7 +112,7 @@ class Clients:
         await _together(self._send_each(calls, answered) for _ in range(self._clients))
 
     async def ask_again(self, requests: int) -> None:
-        """Sends so many of the last requests once more, as they were."""
+        """Sends this many of the last requests once more, unchanged."""
         kept = iter(random.sample(self._kept, min(requests, len(self._kept))))
         await _together(self._ask_each(kept) for _ in range(self._clients))
 
@@ -151,7 +150,7 @@ class Clients:
             )
 
     async def _reply(self, number: int, call: Call) -> Reply | None:
-        """Its reply, None behind a violation."""
+        """The reply; None after a violation."""
         began_s, pause_s = time.monotonic(), PAUSE_SECONDS
         problem = ""
         for attempt in range(SENDS_MAX):
@@ -196,7 +195,7 @@ async def _together(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 
 def _substance(reply: Reply) -> Reply:
-    """A reply without the id of the request that it answers, which differs at every attempt."""
+    """The reply without its request's id, which differs at every attempt."""
     return reply._replace(request_id="")
 
 

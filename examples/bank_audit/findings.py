@@ -1,4 +1,4 @@
-"""What the audit has found wrong, by rule. The first violation of a rule is told, and further ones are counted."""
+"""The violations found by the audit, by rule. The first violation of a rule is kept, and further ones are counted."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Findings:
         return bool(self._first)
 
     def violated(self, rule: str, text: str) -> None:
-        """Books a violation."""
+        """Adds a violation."""
         self._first.setdefault(rule, text)
         self._number[rule] += 1
 
     def of(self, rule: str) -> str | None:
-        """What violates a rule, None if nothing does."""
+        """The violation of a rule; None if there is none."""
         text, more = self._first.get(rule), self._number[rule] - 1
         return f"{text}; and {more:,} more" if text is not None and more else text

@@ -1,6 +1,6 @@
 """The audit from start to end: reach the bank, open accounts, transfer, ask for old replies and for every balance.
 
-The order of events is here; how each is done is in the modules beside it.
+This module has the order of events; the modules beside it carry them out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from styx.errors import RequestRejected
 from styx.messages import Reply
 
 ASKED_AT_END: Final = 200
-"""Of the last requests, those that are asked again when the transfers are over."""
+"""The number of last requests whose replies are requested again after the transfers."""
 TICK_SECONDS: Final = 0.25
 REACH_SECONDS: Final = 0.25
 """Between two attempts to reach the bank."""
@@ -33,7 +33,7 @@ _PROBE: Final = "audit-nobody"
 
 
 class Plan(NamedTuple):
-    """`seconds` of load by so many `clients` on so many `accounts`; nothing is waited for longer than `wait_s`."""
+    """`clients` clients make `seconds` of load on `accounts` accounts. No wait is longer than `wait_s`."""
 
     url: str
     clients: int
@@ -43,7 +43,7 @@ class Plan(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The checks, and what was sent in how many seconds of load."""
+    """The checks, the counts, and the seconds of load."""
 
     checks: list[Check]
     totals: Totals
@@ -52,17 +52,16 @@ class Result(NamedTuple):
 
 
 class NotReached(Exception):
-    """No bank answered in time; the message says why."""
+    """No bank answered in time; the message gives the reason."""
 
 
 class NoBank(Exception):
-    """What answers is not `examples.bank:app`; the message says what it said."""
+    """The deployment is not `examples.bank:app`; the message quotes its answer."""
 
 
 class BankAudit:
-    """One run of the plan; `stop` ends the transfers early, and what there is by then is audited.
-
-    `order` is what was checked so far, for others to read.
+    """One run of the plan. `stop` ends the transfers early; the audit follows as usual. `order` is the order checked so
+    far, for others to read.
     """
 
     def __init__(self, plan: Plan, display: Display) -> None:
@@ -75,7 +74,7 @@ class BankAudit:
         self._balances: dict[str, int] = {}
 
     async def run(self) -> Result:
-        """Everything, in order; raises `NotReached`, `NoBank` and `styx.ConfigurationError`."""
+        """Runs all steps. Raises `NotReached`, `NoBank` and `styx.ConfigurationError`."""
         plan, accounts, say = self._plan, self._accounts, self._display.step
         async with styx.connect(plan.url, app, **from_environment(plan.url)) as client:
             await self._reach(client)
@@ -104,7 +103,7 @@ class BankAudit:
         return Result(self._checks(clients.totals), clients.totals, load_seconds, transfers)
 
     async def _reach(self, client: Client) -> None:
-        """Returns once the bank answers: that an account which nobody opened cannot pay."""
+        """Returns when the bank has answered that an account which does not exist cannot pay."""
         began_s, told = time.monotonic(), ""
         while True:
             try:
@@ -154,7 +153,7 @@ class BankAudit:
         self._balances[call.key] = reply.result if isinstance(reply.result, int) else 0
 
     def _checks(self, totals: Totals) -> list[Check]:
-        """One for each rule. Those that could not be checked, because another one was violated before, are left out."""
+        """The findings, one for each rule. A rule is left out if an earlier violation prevented its check."""
         complete = len(self._balances) == self._plan.accounts
         held = sum(self._balances.values())
         if complete and held != self._accounts.paid_in:

@@ -1,8 +1,9 @@
-"""The order that replies claim, checked while they come: each is compared with a serial execution at its place.
+"""The order that replies claim. Each reply is compared with a serial execution at its place, during the run.
 
-A request that was sent after a reply came must stand behind it. So nothing that is still to come can stand before what
-was known when the oldest request under way was sent: up to there everything is run again, on a dictionary, and then
-forgotten. What is kept grows with the requests under way and not with the length of the run.
+A request that was sent after a reply came must be later in the order than that reply. So all future replies are later
+than the replies that had come when the oldest request under way was sent. Up to that point the transactions are run
+again, on a dictionary, and then forgotten. So the memory grows with the requests under way, not with the length of the
+run.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from styx.model.execution import Outcome
 from styx.testing.serial import SerialReference
 
 WAITING_MAX: Final = 20_000
-"""Replies that wait for older ones, beyond which no further requests should be sent."""
+"""The number of waiting replies above which no further requests should be sent. A reply waits for older ones."""
 BEFORE_MAX: Final = 3
-"""Earlier transactions on an account that an explanation shows."""
+"""The number of earlier transactions on an account in an explanation."""
 
 Place = tuple[int, int, int]
 """(epoch, phase, transaction id), by which transactions are ordered."""
@@ -44,7 +45,9 @@ class Answer(NamedTuple):
 
 
 class SerialOrder:
-    """The order so far. `replayed` transactions were run again, `latest` is the last place of any reply."""
+    """The order so far. `replayed` counts the transactions that were run again. `latest` is the last place of any
+    reply.
+    """
 
     def __init__(self, findings: Findings) -> None:
         self.replayed = 0
@@ -59,7 +62,7 @@ class SerialOrder:
 
     @property
     def full(self) -> bool:
-        """Whether so many replies wait for older ones that no more should come."""
+        """Whether too many replies wait for older ones."""
         return len(self._waiting) >= WAITING_MAX
 
     @property
@@ -84,7 +87,7 @@ class SerialOrder:
         self._replay()
 
     def balance(self, key: str) -> int:
-        """What an account holds after all that was run again, 0 if it was not opened."""
+        """An account's balance after the transactions that were run again; 0 if it was not opened."""
         state = self._reference.value(account.name, key)
         return 0 if state is None else state["balance"]
 
@@ -95,7 +98,7 @@ class SerialOrder:
             self._run(heappop(self._waiting))
 
     def _run(self, answer: Answer) -> None:
-        if self._broken:  # what follows a difference differs as well, and says nothing
+        if self._broken:  # every reply after a difference differs as well
             return
         request = Request("", account.name, answer.call.key, answer.call.function, _encode(answer.call.arguments))
         expected = self._reference.run(answer.place[2], 0, request)

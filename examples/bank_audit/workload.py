@@ -1,4 +1,4 @@
-"""What the audit asks of the bank: accounts of its own, and transfers that crowd on a few of them."""
+"""The audit's requests to the bank: new accounts, and transfers that mostly use a few of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 OPENING_BALANCE: Final = 100
 AMOUNT_MAX: Final = 60
-"""Large beside the opening balance, so that accounts run dry and transfers from them abort."""
+"""The largest amount. It is large beside the opening balance, so that some transfers abort."""
 HOT_ACCOUNTS: Final = 4
 HOT_SHARE: Final = 0.5
 """Each side of a transfer is one of the hot accounts with this probability, else any account."""
@@ -28,7 +28,7 @@ class Call(NamedTuple):
 
 
 class Accounts:
-    """So many accounts that nobody else has: their keys begin with a prefix of this run."""
+    """The accounts of one run; their keys begin with a prefix of this run, so that no other client uses them."""
 
     def __init__(self, number: int) -> None:
         self.prefix = f"audit-{secrets.token_hex(PREFIX_BYTES)}"
@@ -36,7 +36,7 @@ class Accounts:
 
     @property
     def paid_in(self) -> int:
-        """What all of them hold together, always."""
+        """The sum of all balances; it never changes."""
         return len(self.keys) * OPENING_BALANCE
 
     def openings(self) -> Iterator[Call]:
@@ -53,5 +53,5 @@ class Accounts:
                 yield Call(source, "transfer", (target, draw.randint(1, AMOUNT_MAX)))
 
     def questions(self) -> Iterator[Call]:
-        """One for what each account holds: who is paid nothing is told the balance."""
+        """A request for each account's balance: `credit` of 0 returns it."""
         return (Call(key, "credit", (0,)) for key in self.keys)

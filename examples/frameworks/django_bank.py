@@ -26,11 +26,11 @@ bank = styx.connect_sync(URL) if URL else styx.embedded_sync(app, os.environ.get
 
 
 def transfer(request: HttpRequest) -> JsonResponse:
-    if request.method != "POST" or request.content_type != "application/json":  # a stranger's page can send no such
+    if request.method != "POST" or request.content_type != "application/json":  # a stranger's page cannot send it
         return JsonResponse({"error": "POST a JSON object"}, status=415)
     order, key = json.loads(request.body), request.headers.get("Idempotency-Key")
     try:
-        # Opened by the process that serves, at its first request: runserver's other process only watches files.
+        # The serving process opens the client at its first request: runserver's other process only watches files.
         left = bank.open().call(
             "account", order["payer"], "transfer", order["payee"], order["amount"], idempotency_key=key
         )

@@ -20,7 +20,7 @@ web = Flask(__name__)
 def transfer() -> Any:
     order, key = request.get_json(), request.headers.get("Idempotency-Key")
     try:
-        # Opened by the process that serves, at its first request, and closed when that ends.
+        # The serving process opens the client at its first request. The client closes when the process ends.
         left = bank.open().call(
             "account", order["payer"], "transfer", order["payee"], order["amount"], idempotency_key=key
         )

@@ -14,7 +14,7 @@ ROWS_AT_ONCE = 1_000
 
 
 async def copy_accounts(connection: Any, bank: Client) -> int:
-    """How many rows of `accounts (name text, balance bigint)` are accounts now; running it again changes nothing."""
+    """Copies the rows of `accounts (name text, balance bigint)`, and returns their number. Running it again is safe."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         rows = connection.cursor("SELECT name, balance FROM accounts", prefetch=ROWS_AT_ONCE)
         report = await bank.load("account", pairs(rows), replace=True)

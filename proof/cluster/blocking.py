@@ -18,8 +18,7 @@ from typing import Final, NamedTuple
 
 from proof.cluster.child import ChildFailed
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
-from proof.cluster.command import working_directory
-from proof.cluster.services import local_services
+from proof.cluster.services import local_services, working_directory
 from styx.cli.facts_client import fetch_status
 from styx.client.base import Client
 from styx.messages import Reply

@@ -24,12 +24,11 @@ from typing import Any, Final, NamedTuple
 
 from proof.cluster.child import ChildFailed
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
-from proof.cluster.command import working_directory
 from proof.cluster.halting_coordinator import MODULE, halt_at, told_in
-from proof.cluster.services import local_services
+from proof.cluster.services import local_services, working_directory
 from styx.cli.facts_client import fetch_status
 from styx.client.base import Client
-from styx.cluster.operator_client import ask
+from styx.cluster.reaching import ask
 from styx.cluster.wire import Answer, Deploy
 from styx.deployment.package import pack
 from styx.model.app import App

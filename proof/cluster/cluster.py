@@ -23,7 +23,7 @@ from proof.cluster.child import ChildFailed, ChildProcess
 from styx.cli.facts_client import fetch, fetch_status
 from styx.client.base import Client
 from styx.client.connect import connect
-from styx.cluster.operator_client import ask
+from styx.cluster.reaching import ask
 from styx.cluster.wire import Scale
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import topics_of

@@ -21,10 +21,9 @@ from typing import Final, NamedTuple
 from proof.cluster.audit import Audit, AuditFailed, audit
 from proof.cluster.child import ChildFailed
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
-from proof.cluster.command import working_directory
 from proof.cluster.load import LoadOptions, SteadyLoad, chaos_requests
 from proof.cluster.scenarios import EARLY, SCENARIOS, Stage
-from proof.cluster.services import Service, local_services
+from proof.cluster.services import Service, local_services, working_directory
 from styx.client.connect import connect
 from styx.testing.history import SerializabilityViolation
 from styx.testing.patience import PATIENCE_SECONDS

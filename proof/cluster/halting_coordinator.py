@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from styx.cli import main
 from styx.cluster.coordinator import process
-from styx.cluster.coordinator.counters import Counters, Moment
+from styx.cluster.coordinator.metrics import Counters, Moment
 from styx.coordinator.control_events import Effect, Event, ScaleAsked
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from proof.random_programs import Profile, random_request
+from proof.random_requests import Profile, random_request
 from styx.client.base import Client
 from styx.errors import InTransactionError, RequestRejected
 from styx.messages import Reply

@@ -1,11 +1,14 @@
 """What a cluster's topics and store hold, read as a whole: requests, replies, outcomes of outside calls, the state.
 
+Also, of each generation, on which snapshot it began, and how many recorded epochs it had to run again.
+
 Blocks; for a thread. Nothing of it asks a process of the cluster. The topics must be there from their first record on:
 run the coordinator with `--keep-log`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,14 +16,20 @@ import msgspec
 from styx.kafka.reader import KafkaReader
 from styx.log.base import Record, Stream
 from styx.messages import ReplyRecord, Request, decode_reply, decode_request
-from styx.protocol.frames import decode_outcome
 from styx.protocol.manifest import Manifest
-from styx.sequencer.external_record import decode_external
+from styx.sequencer.epoch_record import (
+    EPOCHS_PARTITION,
+    GenerationMarker,
+    LogEntry,
+    decode,
+    decode_external,
+    replay_plan,
+)
 from styx.snapshot.load import read_states
 from styx.snapshot.manifest import read_manifests
 from styx.store.base import Store
 from styx.testing.recorded_history import HistoryReleased
-from styx.testing.serial import ExternalResult, State
+from styx.testing.serial import ExternalResult, State, external_result
 
 _NOT_REQUESTS: Final = (msgspec.DecodeError, ValueError, RecursionError)
 
@@ -66,7 +75,7 @@ def read_topics(reader: KafkaReader) -> Topics:
         for record in part:
             call = decode_external(record.payload)
             if call.outcome is not None:
-                externals.setdefault(call.key, _result(call.outcome))
+                externals.setdefault(call.key, external_result(call.outcome))
     return Topics(requests, ends, garbage, replies, externals)
 
 
@@ -94,9 +103,29 @@ def whole_stream(reader: KafkaReader, stream: Stream) -> dict[int, list[Record]]
     return parts
 
 
-def _result(outcome: bytes) -> ExternalResult:
-    decoded = decode_outcome(outcome)
-    if decoded.error is not None:
-        return decoded.error
-    assert decoded.value is not None
-    return decoded.value
+class Begun(NamedTuple):
+    """A generation: the epoch of the snapshot that it began on (-1: none), and the epochs behind it."""
+
+    generation: int
+    snapshot_epoch: int
+    replayed: int
+
+
+def generations(entries: Iterable[LogEntry], n_slots: int) -> list[Begun]:
+    """Of an epochs stream from its first record on, in the order of their markers."""
+    records = list(entries)
+    markers = [record for record in records if isinstance(record, GenerationMarker)]
+    return [
+        Begun(
+            marker.generation,
+            marker.snapshot_epoch,
+            len(replay_plan(records, n_slots, marker.snapshot_epoch, -1, marker.generation)),
+        )
+        for marker in markers
+    ]
+
+
+def read_generations(reader: KafkaReader, n_slots: int) -> list[Begun]:
+    """Blocks, and raises what reading raises."""
+    records = whole_stream(reader, Stream.EPOCHS)[EPOCHS_PARTITION]
+    return generations((decode(record.payload) for record in records), n_slots)

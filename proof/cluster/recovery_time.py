@@ -19,11 +19,10 @@ from typing import Final, NamedTuple
 from proof.chaos_app import INITIAL_BALANCE, account
 from proof.cluster.audit import Audit, audit
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
-from proof.cluster.command import working_directory
 from proof.cluster.faults import APP, longest_silence
 from proof.cluster.load import LoadOptions, Planned, SteadyLoad
 from proof.cluster.recorded import newest_manifest
-from proof.cluster.services import local_services
+from proof.cluster.services import local_services, working_directory
 from styx.testing.history import SerializabilityViolation
 from styx.testing.patience import PATIENCE_SECONDS
 

@@ -23,10 +23,9 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from proof.cluster.audit import at_rest, audit
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
-from proof.cluster.command import working_directory
 from proof.cluster.load import LoadOptions, SteadyLoad, chaos_requests
 from proof.cluster.recorded import snapshot_state, whole_stream
-from proof.cluster.services import local_services
+from proof.cluster.services import local_services, working_directory
 from styx.client.connect import connect
 from styx.deployment.package import pack
 from styx.deployment.versions import store_version

@@ -22,16 +22,16 @@ from proof.chaos_app import INITIAL_BALANCE, account, text
 from proof.cluster.audit import Audit, AuditFailed, audit
 from proof.cluster.child import ChildFailed
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
-from proof.cluster.command import working_directory
 from proof.cluster.faults import APP
 from proof.cluster.halting_coordinator import MODULE
 from proof.cluster.load import LoadOptions, Planned, SteadyLoad
 from proof.cluster.planned_changes import KILLS, Change, Changer, KillPlan
+from proof.cluster.recorded import Begun, read_generations
 from proof.cluster.recovery_time import LOAD_SECONDS_MAX, snapshot_taken, transfers
-from proof.cluster.replayed import Begun, read_generations
-from proof.cluster.services import local_services
+from proof.cluster.services import local_services, working_directory
 from styx.client.base import Client
 from styx.client.connect import connect
+from styx.errors import NotSent
 from styx.messages import Reply
 from styx.testing.history import SerializabilityViolation
 from styx.testing.patience import PATIENCE_SECONDS
@@ -45,6 +45,7 @@ READ_MAX: Final = 20_000
 READ_AT_ONCE: Final = 500
 READ_HTTP_SHARE: Final = 0.02
 READ_SECONDS_MAX: Final = PATIENCE_SECONDS
+READ_AGAIN_SECONDS: Final = 0.2
 
 
 class Scaled(NamedTuple):
@@ -157,7 +158,15 @@ async def _read(kafka: Client, http: Client, keys: int, cells: bool, rng: Random
 
     async def one(operator: str, key: str, function: str, argument: Any) -> None:
         client = http if rng.random() < READ_HTTP_SHARE else kafka
-        read[operator, key] = await client.request(operator, key, function, argument, timeout=READ_SECONDS_MAX)
+        async with asyncio.timeout(READ_SECONDS_MAX):
+            while True:
+                try:
+                    reply = await client.request(operator, key, function, argument, timeout=READ_SECONDS_MAX)
+                except NotSent:  # a busy broker has been silent for a while
+                    await asyncio.sleep(READ_AGAIN_SECONDS)
+                else:
+                    read[operator, key] = reply
+                    return
 
     for first in range(0, len(wanted), READ_AT_ONCE):
         await asyncio.gather(*(one(*each) for each in wanted[first : first + READ_AT_ONCE]))

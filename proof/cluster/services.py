@@ -1,4 +1,5 @@
-"""The broker and the object store of a cluster under test, as something that can be killed and started again.
+"""What a command of this package runs on: a directory of its own, a broker and an object store that can be killed and
+started again.
 
 `LocalServices` runs both on this machine with the project's `scripts/services`. Tests of a cluster elsewhere bring
 their own `Service`.
@@ -6,6 +7,7 @@ their own `Service`.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -98,3 +100,12 @@ def local_services() -> Iterator[LocalServices]:
         services.kafka.stop()
         services.minio.stop()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def working_directory(name: str) -> Path:
+    """A new directory for the processes of the command `name`, whose logs will be there, which is said."""
+    # It tells of each attempt to reach a broker that is away.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    directory = Path(tempfile.mkdtemp(prefix=f"styx-{name}-"))
+    print(f"the processes' logs are in {directory}", flush=True)
+    return directory

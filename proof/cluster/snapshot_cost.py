@@ -19,12 +19,11 @@ from typing import Final, NamedTuple
 
 from proof.chaos_app import INITIAL_BALANCE, account
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
-from proof.cluster.command import working_directory
 from proof.cluster.faults import APP
 from proof.cluster.load import Planned
 from proof.cluster.recorded import newest_manifest
 from proof.cluster.recovery_time import transfers
-from proof.cluster.services import local_services
+from proof.cluster.services import local_services, working_directory
 from styx.client.base import Client
 
 SENDERS: Final = 256

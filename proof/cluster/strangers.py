@@ -20,10 +20,9 @@ from aiokafka import AIOKafkaProducer
 
 from proof.cluster.audit import Audit, AuditFailed, audit
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
-from proof.cluster.command import working_directory
 from proof.cluster.faults import APP, longest_silence
 from proof.cluster.load import LoadOptions, SteadyLoad, chaos_requests
-from proof.cluster.services import local_services
+from proof.cluster.services import local_services, working_directory
 from styx.cluster.wire import GATEWAY, WORKER
 from styx.testing.history import SerializabilityViolation
 from styx.testing.patience import PATIENCE_SECONDS

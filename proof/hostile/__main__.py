@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from proof.hostile import slow
 from proof.hostile.bank import Bank, BankFailed
-from proof.hostile.http import behind_one_another, hang_up, send_wrong
+from proof.hostile.requests import behind_one_another, hang_up, send_wrong
 from proof.hostile.target import Target, target_of, targets_of
 from styx.errors import ConfigurationError
 from styx.http.room import allow_descriptors

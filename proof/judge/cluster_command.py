@@ -13,8 +13,7 @@ from pathlib import Path
 
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.services import Service, local_services
-from proof.judge.faults import FAULTS
-from proof.judge.on_cluster import WAYS, Plan, Struck, record_on_cluster
+from proof.judge.on_cluster import FAULTS, WAYS, Plan, Struck, record_on_cluster
 from proof.judge.recorded import Recorded
 from proof.judge.workload import MODELS
 from styx.errors import ConfigurationError

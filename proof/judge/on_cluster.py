@@ -1,13 +1,14 @@
 """Records what the clients of a cluster of real processes see, while its processes are killed and stopped.
 
 All models are recorded at the same time, through Kafka and through the gateway at the same time, so that the order in
-real time is judged between clients that have nothing in common but the cluster. It judges nothing itself.
+real time is judged between clients that have nothing in common but the cluster. The faults are few and short, and each
+is mended at its end; `proof.cluster.scenarios` has more, for the audit.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import cycle
@@ -18,7 +19,6 @@ from proof.cluster.child import ChildFailed
 from proof.cluster.cluster import ClusterUnderTest
 from proof.cluster.services import Service
 from proof.judge.app import entity_of
-from proof.judge.faults import FAULTS
 from proof.judge.record import TRY_AGAIN, record
 from proof.judge.recorded import Recorded
 from proof.judge.workload import MODELS, Model, Workload
@@ -41,6 +41,45 @@ NUMBERS_PER_MODEL: Final = 1_000_000
 """The models have entities of their own: one is never a register and a list."""
 PULSE_NUMBER: Final = NUMBERS_PER_MODEL * len(MODELS)
 """The entity that is read to see whether a cluster answers; no transaction has it."""
+
+
+STOPPED_SECONDS: Final = 3.0
+"""How long a worker stands still: longer than the silence after which it is given up."""
+
+Fault = Callable[[ClusterUnderTest, Service, Random], Awaitable[None]]
+"""Is given the cluster, its broker, and what chooses the victim."""
+
+
+async def _worker(cluster: ClusterUnderTest, kafka: Service, rng: Random) -> None:
+    place = rng.randrange(len(cluster.workers))
+    worker, cluster.workers[place] = cluster.workers[place], None
+    assert worker is not None
+    await worker.kill()
+    await cluster.start_worker(place)
+
+
+async def _coordinator(cluster: ClusterUnderTest, kafka: Service, rng: Random) -> None:
+    coordinator, cluster.coordinator = cluster.coordinator, None
+    assert coordinator is not None
+    await coordinator.kill()
+    await cluster.start_coordinator()
+
+
+async def _stop(cluster: ClusterUnderTest, kafka: Service, rng: Random) -> None:
+    worker = rng.choice(cluster.workers)
+    assert worker is not None
+    worker.freeze()
+    await asyncio.sleep(STOPPED_SECONDS)
+    worker.thaw()
+
+
+async def _kafka(cluster: ClusterUnderTest, kafka: Service, rng: Random) -> None:
+    await asyncio.to_thread(kafka.kill)
+    await asyncio.to_thread(kafka.start)
+
+
+FAULTS: Final[dict[str, Fault]] = {"worker": _worker, "coordinator": _coordinator, "stop": _stop, "kafka": _kafka}
+"""SIGKILL, but for `stop`, which is SIGSTOP and SIGCONT of a worker."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from proof.large.cases import CASES, Case
 from proof.large.places import on_cluster, on_embedded
-from proof.large.run import Outcome
+from proof.large.run import CASES, Case, Outcome
 
 
 def shown(case: Case, outcome: Outcome) -> list[str]:

@@ -10,8 +10,7 @@ from typing import Final
 
 from proof.cluster.child import ChildProcess
 from proof.cluster.cluster import ClusterOptions, ClusterUnderTest
-from proof.large.cases import Case
-from proof.large.run import Outcome, run_case
+from proof.large.run import Case, Outcome, run_case
 from styx.process.ports import free_port
 from styx.testing.patience import PATIENCE_SECONDS
 

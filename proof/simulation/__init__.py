@@ -4,9 +4,8 @@ The same protocol cores as in production, hosted on fakes that delay, reorder, f
 failure is reproduced by its seed alone. See `simulate`.
 """
 
-from proof.simulation.elsewhere import replay_elsewhere
 from proof.simulation.plan import FAULT_KINDS, SimulationPlan, random_plan
-from proof.simulation.run import SimulationFailure, SimulationReport, simulate
+from proof.simulation.run import SimulationFailure, SimulationReport, replay_elsewhere, simulate
 
 __all__ = [
     "FAULT_KINDS",

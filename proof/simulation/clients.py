@@ -11,9 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from proof.random_loads import random_load
-from proof.random_programs import random_request
-from proof.random_reads import random_read
+from proof.random_requests import random_load, random_read, random_request
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.world import World
 from styx.errors import InTransactionError
@@ -57,34 +55,26 @@ class Clients:
                         replace(request, request_id=f"r{number} again {again}"),
                     )
             self._plan_send(at_s, idle_from_s, request)
-        self._plan_loads(Random(f"loads {plan.seed}"), starts, idle_from_s)
-        self._plan_reads(Random(f"reads {plan.seed}"), starts, idle_from_s)
+        load = lambda rng, number: random_load(rng, plan.profile, plan.slots, f"l{number}")  # noqa: E731 - it fits a line
+        read = lambda rng, number: random_read(rng, plan.profile, f"g{number}")  # noqa: E731
+        self._plan_beside("load", plan.loads, starts, idle_from_s, load)
+        self._plan_beside("read", plan.reads, starts, idle_from_s, read)
 
-    def _plan_loads(self, rng: Random, starts: list[float], idle_from_s: float) -> None:
-        plan = self._plan
+    def _plan_beside(
+        self, what: str, share: float, starts: list[float], idle_from_s: float, make: Callable[[Random, str], Request]
+    ) -> None:
+        """Other requests beside those for programs, as a share of them."""
+        plan, rng = self._plan, Random(f"{what}s {self._plan.seed}")
         for number in range(plan.requests):
-            if rng.random() >= plan.loads:
+            if rng.random() >= share:
                 continue
-            load = random_load(rng, plan.profile, plan.slots, f"l{number}")
+            request = make(rng, str(number))
             at_s = rng.choice(starts) + rng.random() * 0.01
             if rng.random() < plan.repeats:
-                load = replace(load, idempotency_key=f"load {number}")
-                again = replace(load, request_id=f"l{number} again")
+                request = replace(request, idempotency_key=f"{what} {number}")
+                again = replace(request, request_id=f"{request.request_id} again")
                 self._plan_send(at_s + rng.random() * rng.choice([0.01, 1.0]), idle_from_s, again)
-            self._plan_send(at_s, idle_from_s, load)
-
-    def _plan_reads(self, rng: Random, starts: list[float], idle_from_s: float) -> None:
-        plan = self._plan
-        for number in range(plan.requests):
-            if rng.random() >= plan.reads:
-                continue
-            read = random_read(rng, plan.profile, f"g{number}")
-            at_s = rng.choice(starts) + rng.random() * 0.01
-            if rng.random() < plan.repeats:
-                read = replace(read, idempotency_key=f"read {number}")
-                again = replace(read, request_id=f"g{number} again")
-                self._plan_send(at_s + rng.random() * rng.choice([0.01, 1.0]), idle_from_s, again)
-            self._plan_send(at_s, idle_from_s, read)
+            self._plan_send(at_s, idle_from_s, request)
 
     def _plan_send(self, at_s: float, idle_from_s: float, request: Request) -> None:
         if at_s > idle_from_s:

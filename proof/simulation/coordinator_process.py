@@ -1,4 +1,6 @@
-"""The simulated coordinator process: the product's host of its core, over a log, a store and links on virtual time."""
+"""The simulated coordinator process: the product's host of its core, over a log, a store and links on virtual time.
+
+`ControlLinks` are its connections to workers and operators, as its control plane reaches them."""
 
 from __future__ import annotations
 
@@ -7,39 +9,57 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from proof.simulation.control_links import ControlLinks
 from proof.simulation.versions import opened
-from styx.coordinator.control_events import DrainAsked, Event, LeaveAsked, OperatorGone, VersionFound
+from styx.coordinator.control_events import (
+    A_WORKER,
+    Admit,
+    Announce,
+    Answer,
+    Disconnect,
+    DrainAsked,
+    Event,
+    HandOut,
+    LeaveAsked,
+    OperatorGone,
+    PackageOffered,
+    RolloutEnded,
+    Serve,
+    StandBy,
+    TurnAway,
+)
 from styx.coordinator.control_plane import ControlPlane
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
     Expel,
     NoteAppended,
     ReleaseLog,
-    Started,
     StateFound,
     StopWanted,
     Tick,
     WorkerLeaving,
     WorkerSaid,
 )
-from styx.deployment.recorded_runtime import read_runtime
-from styx.deployment.versions import load_version, newest_that_ran
-from styx.host.control_host import ControlHost
+from styx.deployment.versions import load_version
+from styx.host.control_host import ControlBeginning, ControlHost, read_control_beginning
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, Objects
 from styx.log.base import Stream
 from styx.protocol.messages import SnapshotUnusable, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote, encode
+from styx.set_aside.places import place_of, read, set_aside
 from styx.snapshot.manifest import Beginning, read_beginning
 
 if TYPE_CHECKING:
+    from proof.simulation.worker_process import WorkerProcess
     from proof.simulation.world import World
 
 TICK_S = 0.05
 IDLE_TICK_S = 5.0
 SILENCE_MAX_S = 1.0
 SETTLE_S = 0.1
+FIRST = b"0"
+"""The package that every worker was started with."""
+OFFER_AGAIN_S = 0.2
 COORDINATOR = -1
 """Its producer; workers have their places."""
 
@@ -141,28 +161,32 @@ class CoordinatorProcess:
         if self.world.plan.cluster:
             self._identity = log.take_over(COORDINATOR)
 
-        def answer(found: Beginning) -> None:
-            if self.world.plan.managed:
-                self._control(found.started, found.generations.last_epoch)
-            self.give(found.started)
+        def answer(found: Beginning | ControlBeginning) -> None:
+            if isinstance(found, ControlBeginning):
+                self._control(found)
+            else:
+                self.give(found.started)
             if self.alive:
                 self.world.coordinator_started()
 
-        self.world.store.run(lambda: read_beginning(objects, log.records), answer, self._read_metadata)
+        read = read_control_beginning if self.world.plan.managed else read_beginning
+        self.world.store.run(lambda: read(objects, log.records), answer, self._read_metadata)
 
-    def _control(self, started: Started, last_epoch: int) -> None:
-        """As a cluster's process begins: with the version that runs, and the runtime of what is to be replayed."""
-        objects = self.world.store.objects
-        if not (started.generation or started.manifests):
-            started.app_version = newest_that_ran(objects)
-        stored_epoch = max((manifest.epoch for manifest in started.manifests[:1]), default=-1)
-        recorded = read_runtime(objects) if last_epoch > stored_epoch else ""
-        self.plane = ControlPlane(self.core, self.world.app.name, recorded)
+    def _control(self, found: ControlBeginning) -> None:
+        """As a cluster's process begins; it finds what was told to run."""
+        store, version = self._objects.store, found.started.app_version
+        assert version >= max(self.world.operators.confirmed, default=0), f"version {version} is found, an older one"
+        self.plane = ControlPlane(self.core, self.world.app.name, found.runtime)
+
+        def put_aside(place: str, dry_run: bool) -> str:
+            if not dry_run:
+                set_aside(store, place_of(place))
+            return place
+
         links = ControlLinks(self)
-        self._take = ControlHost(self.plane, self._protocol, links, self._objects, opened, self.give).step
-        package = load_version(objects, started.app_version) if started.app_version else None
-        if package is not None:
-            self.give(VersionFound(started.app_version, opened(package)))
+        host = ControlHost(self.plane, self._protocol, links, self._objects, opened, put_aside, self.give)
+        self._take = host.step
+        host.begin(found)
 
     # Members and operators ---------------------------------------------------------------------------------
 
@@ -252,3 +276,69 @@ class CoordinatorProcess:
         self, what: str, run: Callable[[], T], ended: Callable[[T], None], gave_up: Callable[[OSError], None]
     ) -> None:
         self._when_awake(lambda: self.world.store.submit(what, run, ended, gave_up, lambda: self.alive))
+
+
+class ControlLinks:
+    """Of one incarnation of the coordinator. As `Connections`; nobody has a gateway."""
+
+    def __init__(self, coordinator: CoordinatorProcess) -> None:
+        self._coordinator = coordinator
+        self._world = coordinator.world
+
+    def _worker(self, number: int) -> WorkerProcess | None:
+        host = self._world.numbered(number)
+        return host if host is not None and host.link is self._coordinator else None
+
+    def admit(self, effect: Admit) -> None:
+        """The worker offers what it was started with."""
+        self._offer()
+
+    def _offer(self) -> None:
+        world = self._world
+        offer = PackageOffered(A_WORKER, opened(FIRST))
+        world.time.after(world.rng.random() * 0.001, self._coordinator.give, offer)
+
+    def turn_away(self, effect: TurnAway) -> None:
+        """It tries again."""
+        self._world.cut_off(self._coordinator, effect.worker)
+
+    def disconnect(self, effect: Disconnect) -> None:
+        """It registers anew; the coordinator notices that it is lost. What held it up is set aside by then."""
+        assert read(self._world.store.objects), "a worker is let go for a request that the store has not set aside"
+        self._world.cut_off(self._coordinator, effect.worker)
+
+    def hand_out(self, effect: HandOut) -> None:
+        """In order with all else that the worker is told; only what the store has may take effect."""
+        content, host = effect.package.content, self._worker(effect.worker)
+        if effect.version > 0:
+            stored = load_version(self._world.store.objects, effect.version)
+            assert stored == content, f"version {effect.version} is handed out, and the store does not have it"
+        if host is not None:
+            data = _encode((effect.version, content))
+            self._world.network.send(self._coordinator.name, host.name, host.receive_code, data)
+
+    def stand_by(self, effect: StandBy) -> None:
+        """The worker hears whether slots are kept from it."""
+        host = self._worker(effect.worker)
+        if host is not None:
+            hears = host
+            deliver = lambda _: setattr(hears, "spare", effect.spare)  # noqa: E731 - it fits a line
+            self._world.network.send(self._coordinator.name, host.name, deliver, b"")
+
+    def serve(self, effect: Serve) -> None:
+        """Nobody has a gateway."""
+
+    def announce(self, effect: Announce) -> None:
+        """Clients hear of it: it is no version that was refused."""
+        assert effect.version not in self._world.versions.never, f"version {effect.version} was refused, and runs"
+
+    def answer(self, effect: Answer) -> None:
+        """To an operator; a worker's offer that came to nothing is made again by another one."""
+        if effect.to != A_WORKER:
+            self._world.operators.answered(self._coordinator, effect)
+        elif not effect.done:
+            self._world.time.after(OFFER_AGAIN_S, self._offer)
+
+    def rollout_ended(self, effect: RolloutEnded) -> None:
+        """As `Operators.rollout_ended`."""
+        self._world.operators.rollout_ended(self._coordinator, effect)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from proof.simulation.plan import OTHER_STORE, Fault
+from proof.simulation.plan import OTHER_STORE, SET_ASIDE, Fault
 from proof.simulation.versions import content_of, opened
 from proof.simulation.world import DRAIN_S, World
-from styx.coordinator.control_events import DrainAsked, PackageOffered, RollbackAsked, ScaleAsked
+from styx.coordinator.control_events import (
+    DrainAsked,
+    PackageOffered,
+    RollbackAsked,
+    ScaleAsked,
+    SetAsideAsked,
+    WorkerBusy,
+)
 from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import DeployWanted, StopWanted, WorkersWanted
 from styx.coordinator.rollout import Stage
@@ -56,6 +63,7 @@ class Faults:
             "check that ends midway": self._abandoned_check,
             "rollback": self._rollback,
             "drain": self._drain,
+            SET_ASIDE: self._set_aside,
             "worker lost amid a rollout": self._rollout_without_worker,
             "coordinator lost amid a rollout": self._rollout_without_coordinator,
             "store failing amid a rollout": self._rollout_without_store,
@@ -220,6 +228,16 @@ class Faults:
 
         world.operators.ask(lambda by: DrainAsked(by, f"process {process}"), lambda: world.time.after(0.0, ends))
         world.time.after(DRAIN_S, ends)
+
+    def _set_aside(self, duration_s: float) -> None:
+        """An operator sets a request aside that holds up a worker, as the worker's watchdog says."""
+        world, coordinator = self._world, self._world.coordinator
+        host = world.workers.get(world.rng.randrange(world.plan.workers))
+        if host is None or coordinator is None:
+            return
+        coordinator.give(WorkerBusy(host.id))
+        place = f"{world.rng.randrange(world.plan.slots)}:{world.rng.randrange(world.plan.requests)}"
+        world.operators.ask(lambda by: SetAsideAsked(by, place, dry_run=False))
 
     def _rollout_without_worker(self, duration_s: float) -> None:
         self._strike(lambda: self._worker_crash(duration_s))

@@ -20,8 +20,10 @@ from styx.coordinator.control_events import (
     RollbackAsked,
     RolloutEnded,
     ScaleAsked,
+    SetAsideAsked,
 )
 from styx.deployment import versions
+from styx.set_aside.places import place_of, read
 
 if TYPE_CHECKING:
     from proof.simulation.coordinator_process import CoordinatorProcess
@@ -86,6 +88,9 @@ class Operators:
             assert not [each for each in drained if each.number in members], "drained workers have slots"
         elif isinstance(event, ScaleAsked) and answer.done:
             assert coordinator.core.membership.wanted == event.workers, "workers wanted are not"
+        elif isinstance(event, SetAsideAsked) and answer.done:
+            aside = read(self._world.store.objects)
+            assert place_of(event.place) in aside, "a request is told to be set aside, and the store does not have it"
         elif isinstance(event, PackageOffered | RollbackAsked) and event.only_check:
             assert not command.missed, "a check goes on that nobody waits for"
 

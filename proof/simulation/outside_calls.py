@@ -10,7 +10,7 @@ import msgspec
 from styx.errors import describe
 from styx.log.base import Stream
 from styx.protocol.frames import ExternalOutcome
-from styx.sequencer.external_record import encode_external
+from styx.sequencer.epoch_record import encode_external
 from styx.values.codec import encode_any
 from styx.worker.events import AppendExternal, RunExternal
 

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from proof.random_programs import PROFILES, Profile
+from proof.random_requests import PROFILES, Profile
 from styx.model.limits import MIB
 
 FAULT_KINDS: Final = (
@@ -47,6 +47,9 @@ PLANNED_KINDS: Final = ("leave", "all leave", "coordinator stop")
 OTHER_STORE: Final = "other store"
 """No plan draws it: a mistake of whoever deploys, which plans of tests make."""
 
+
+SET_ASIDE: Final = "set aside"
+"""No plan draws it: an operator sets a request aside that holds up a worker, which plans of tests make."""
 
 CONTROL_KINDS: Final = (
     "deployment",

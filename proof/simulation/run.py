@@ -3,6 +3,10 @@ check again.
 
 Raises `SimulationFailure` naming the seed for anything that is not as the guarantees say, an assertion in a core
 included.
+
+`replay_elsewhere` takes a finished simulation's requests and epoch records, and recovers them from nothing on a
+deployment of another size. The replies are not taken along: what they say of the last epoch, a record that begins the
+next one says.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from proof import chaos_app, spinning
 from proof.simulation.clients import Clients
@@ -24,11 +29,11 @@ from styx.errors import FunctionTooLong, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
-from styx.protocol.frames import decode_outcome
-from styx.sequencer.epoch_record import Verdicts, decode
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, EpochRecord, Verdicts, decode, encode
 from styx.state.table import NEWEST
 from styx.testing.history import HistoryReport, SerializabilityViolation, check_history, state_hash
-from styx.worker.step import Step
+from styx.testing.serial import ExternalResult, external_result
+from styx.worker.events import Step
 
 PATIENCE_S = 60.0
 """Virtual time after the last request and fault in which every request must be answered."""
@@ -241,13 +246,12 @@ class Simulation:
             )
         return "; ".join(lines)
 
-    def _externals(self) -> dict[bytes, bytes | tuple[str, str]]:
+    def _externals(self) -> dict[bytes, ExternalResult]:
         """What outside calls gave; nothing may have been run again after a success was logged."""
-        outcomes = {key: decode_outcome(data) for key, data in self.world.outcomes.items()}
         if not self.plan.faults:
             again = [key.hex() for key, runs in self.world.outside_runs.items() if runs > 1]
             assert not again, f"outside calls ran more than once although nothing had failed: {again}"
-        return {key: o.error if o.error is not None else o.value or b"" for key, o in outcomes.items()}
+        return {key: external_result(data) for key, data in self.world.outcomes.items()}
 
     def _report(self, state: dict[tuple[str, Any], bytes], check: bool) -> SimulationReport:
         world, plan = self.world, self.plan
@@ -301,3 +305,36 @@ class Simulation:
             requests=requests,
             records=epochs,
         )
+
+
+EPOCH_S = 1.0
+"""What an epoch may take, of one transaction maybe, on many workers and a slow network."""
+
+
+def replay_elsewhere(
+    report: SimulationReport, *, workers: int, arrival: int, app: App = chaos_app.app
+) -> tuple[list[ReplyRecord], str]:
+    """(replies sorted by sequence TID, state hash) of the replay; `report` is of a simulation with `keep_log`."""
+    assert report.requests, "the simulation must have been run with keep_log=True"
+    plan = replace(report.plan, workers=workers, requests=0, faults=())
+    simulation = Simulation(plan, app, f"elsewhere {arrival}", keep_log=True)
+    world = simulation.world
+    records = world.log.records
+    for slot, timestamp_us, payload in report.requests:
+        records.append(Stream.REQUESTS, slot, timestamp_us, payload)
+    for payload in report.records:
+        records.append(Stream.EPOCHS, EPOCHS_PARTITION, 0, payload)
+    records.append(Stream.EPOCHS, EPOCHS_PARTITION, 0, encode(_next_begun(report.records)))
+    records.flush()
+    simulation.start()
+    simulation.run_until(lambda: world.log.replies >= len(report.replies), PATIENCE_S + report.epochs * EPOCH_S)
+    simulation.run_until(simulation.quiet, world.time.now_s + PATIENCE_S)
+    replies = [decode_reply(r.payload) for slot in range(plan.slots) for r in records.read(Stream.REPLIES, slot, 0)]
+    return sorted(replies, key=lambda reply: reply.sequence), state_hash(simulation.state())
+
+
+def _next_begun(payloads: list[bytes]) -> EpochRecord:
+    """The epoch behind the last one, as begun by one worker: it says that time has nothing left to decide before it."""
+    records = [decode(payload) for payload in payloads]
+    last = max((record for record in records if isinstance(record, EpochRecord)), key=lambda record: record.epoch)
+    return replace(last, generation=max(r.generation for r in records), epoch=last.epoch + 1, batches=[])

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from proof import spinning
+from proof.simulation.network import NOTICE_S
 from proof.simulation.outside_calls import append_external, run_external
-from proof.simulation.peer_links import NOTICE_S
 from proof.simulation.shared_log import Identity
 from proof.simulation.versions import number_of, runs_on, version_of_chaos
 from styx.coordinator.control_events import CodeTaken, WorkerBeat
@@ -52,10 +52,10 @@ from styx.worker.events import (
     SendFrame,
     StateLoaded,
     StateUnusable,
+    Step,
     StoreSlots,
 )
 from styx.worker.given_replies import GivenReplies, given_replies
-from styx.worker.step import Step
 from styx.worker.worker import Worker
 
 if TYPE_CHECKING:

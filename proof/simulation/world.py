@@ -10,9 +10,8 @@ import msgspec
 
 from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.faulty_store import FaultyStore
-from proof.simulation.network import Network
+from proof.simulation.network import Network, PeerLinks
 from proof.simulation.operators import Operators
-from proof.simulation.peer_links import PeerLinks
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.shared_log import SharedLog
 from proof.simulation.versions import Versions

@@ -1,6 +1,5 @@
-"""The table of a chart's values in its README.md, from the comments of values.yaml that begin with `# --`.
-
-A map with such a comment is one value. Touches only what stands between the two marks.
+"""Writes the table of a chart's values into its README.md, from the comments of values.yaml that begin with `# --`. A
+map with such a comment is one value. Only the text between the two marks changes.
 """
 
 from __future__ import annotations

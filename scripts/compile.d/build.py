@@ -40,7 +40,6 @@ MODULES: Final = (
     "model/partitioning",
     "native/compiled",
     "sequencer/sequencer",
-    "sequencer/tid",
     "state/slot_state",
     "state/table",
     "values/codec",
@@ -59,19 +58,14 @@ MODULES: Final = (
     "worker/lock_phase",
     "worker/lock_rounds",
     "worker/outbox",
-    "worker/outgoing_call",
     "worker/own_variables",
     "worker/replies",
     "worker/reply_memory",
     "worker/rerun",
     "worker/root",
-    "worker/root_accounts",
-    "worker/running",
     "worker/slot",
-    "worker/stopped",
     "worker/unchanged_rerun",
     "worker/validation",
-    "worker/watch",
     "worker/worker",
 )
 """All of them together: calls and attributes are fast within what is compiled, and slow across its border. Modules of
@@ -104,6 +98,16 @@ def remove() -> None:
     _replace(None)
 
 
+def sources() -> tuple[dict[str, str], dict[str, str]]:
+    """By module, such as `worker/slot`: those to compile, and all others of the package."""
+    package = ROOT / "styx"
+    texts = {str(path.relative_to(package).with_suffix("")): path.read_text() for path in package.rglob("*.py")}
+    gone = [module for module in MODULES if module not in texts]
+    if gone:
+        raise SystemExit(f"MODULES in scripts/compile.d/build.py names {', '.join(gone)}: where is its code now?")
+    return {module: texts.pop(module) for module in MODULES}, texts
+
+
 def build() -> None:
     """Raises `CalledProcessError` if mypyc or the C compiler fails; nothing has changed then."""
     modules = {module: f"styx/{module}.py" for module in MODULES}
@@ -113,7 +117,7 @@ def build() -> None:
         ignored = shutil.ignore_patterns("__pycache__", f"{compiled.DIRECTORY.name}*")
         shutil.copytree(ROOT / "styx", copy / "styx", ignore=ignored)
         digests = {name: compiled.digest(path.read_bytes()) for name, path in dependencies(names, copy).items()}
-        for module, native in native_form({m: (copy / path).read_text() for m, path in modules.items()}).items():
+        for module, native in native_form(*sources()).items():
             (copy / modules[module]).write_text(native)
         # The sources were checked in their plain form, and strictly.
         (copy / "mypy.ini").write_text("[mypy]\nignore_missing_imports = true\n")

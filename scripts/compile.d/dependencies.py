@@ -30,7 +30,9 @@ def dependencies(modules: Iterable[str], root: Path) -> dict[str, Path]:
 
 
 def _imported(path: Path) -> list[str]:
-    """What may be modules among the names that a file imports from the package, for type checking included."""
+    """The names that a file imports from the package and that may be modules; imports for type checking are
+    included.
+    """
     names: list[str] = []
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):

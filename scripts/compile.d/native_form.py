@@ -1,34 +1,41 @@
 """A module's source with its records as native classes, which is what the compiler gets.
 
 In the plain form records are `msgspec.Struct`s, which C code makes quickly. But compiled code reads a Struct's fields
-slowly, and the compiler silently drops a Struct's class keywords. So each Struct becomes a plain class with a generated
-`__init__` that takes the fields in the same order. Three more things change. A call of a class held in a variable named
-`kind` becomes a call by the class's name if it is the usual class, because through a variable the arguments travel as a
-tuple. Annotations of the methods that users call are not checked, as in the plain form. A module's constants are looked
-up once, at import, not in the module's dictionary at each use. A form that a native class cannot have is refused, never
-left out.
+slowly, and the compiler silently drops a Struct's class keywords. So each Struct, marked `@native`, becomes a plain
+class with a generated `__init__` that takes the fields in the same order. Three more things change. A call of a class
+through a variable marked `USUAL` becomes a call by the class's name if the variable holds the usual class, because
+through a variable the arguments travel as a tuple. Annotations of the methods of a class marked `unchecked` are not
+checked, as in the plain form. A module's constants are looked up once, at import, not in the module's dictionary at
+each use. A form that a native class cannot have is refused, never left out. See "Writing for the compiled form" in
+CONTRIBUTING.md.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import sys
+from pathlib import Path
 from typing import Final, NamedTuple, TypeGuard
 
-SUBCLASSED: Final = frozenset({"Cell", "Environment", "Context", "Invocation", "Watch"})
-"""Classes that interpreted code derives from."""
-SHORT_LIVED: Final = frozenset({"Reading"})
-"""Classes of which one object after the other is made and freed: the memory of the last one is kept for the next. They
-hold nothing when they are freed, so that the collector need not know them.
-"""
-CALLED_BY_USERS: Final = frozenset({"Context"})
-"""Classes whose methods get whatever a user passes."""
-USUAL_KIND: Final = "Invocation"
+sys.path.insert(0, str(Path(__file__).parent))
+from marks import (  # type: ignore[import-not-found]
+    ROOM,
+    STRUCT,
+    Class,
+    Source,
+    holders_of_classes,
+    is_record,
+    marked_classes,
+    refuse_elsewhere,
+    usual_variables,
+)
+
 KEYWORDS: Final = frozenset({"eq=False", "gc=False", "frozen=True"})
 """What may be said of a record: it is equal to itself alone, the collector may know it, and the type checker keeps
 others from setting its fields.
 """
-DECORATORS: Final = frozenset({"plain_stores"})
+DECORATORS: Final = frozenset({f"{ROOM}.native", f"{ROOM}.plain_stores"})
 """What goes with the Struct."""
 _FUTURE: Final = "from __future__ import annotations\n"
 _IMPORT: Final = """
@@ -54,20 +61,35 @@ class Edit(NamedTuple):
     text: str
 
 
-def native_form(sources: dict[str, str]) -> dict[str, str]:
-    """All modules by name, in native form: a record can derive from another module's."""
-    trees = {name: ast.parse(source) for name, source in sources.items()}
-    records = _records(trees)
-    classes = [node for tree in trees.values() for node in _classes(tree)]
-    _refuse_what_is_lost(classes, {record.name: record for record in records})
-    declared = {node.name: _declared(node) for node in classes}
-    above = {node.name: _inherited(node, declared) for node in classes}
-    written_anew = {record.name for record in records}
-    for node in classes:
-        if node.name not in written_anew:
-            _refuse_repeated(node.name, declared[node.name] & above[node.name])
-    compiled = {f"styx.{name.replace('/', '.')}" for name in sources}
-    return {name: _Module(name, s, trees[name], records, compiled, above).edited() for name, s in sources.items()}
+def native_form(modules: dict[str, str], others: dict[str, str] | None = None) -> dict[str, str]:
+    """The sources of `modules` by name, in native form: a record can derive from another module's.
+
+    `others` are the sources that are not compiled, in which marks and derived classes are looked for. Raises
+    `SystemExit` for what a compiled module cannot have.
+    """
+    sources = [Source(name, source) for name, source in modules.items()]
+    classes = marked_classes(sources)
+    refuse_elsewhere([Source(name, source) for name, source in (others or {}).items()], classes)
+    by_module = {source.name: source for source in sources}
+    records: dict[str, Record] = {}
+    for each in classes.values():
+        if is_record(each, classes):
+            _add_record(each, classes, records)
+    for each in classes.values():
+        _refuse_what_is_lost(each, by_module[each.module], records.get(each.name))
+    for name in records:
+        if classes[name].mark is None:
+            raise SystemExit(
+                f"{name}: the compiled form writes a Struct anew, as a native class: mark it @native ({ROOM}), or move "
+                "it into a module that is not compiled"
+            )
+    declared = {name: _declared(each.node) for name, each in classes.items()}
+    above = {name: {a for base in each.bases for a in declared.get(base, ())} for name, each in classes.items()}
+    for name in classes.keys() - records.keys():
+        _refuse_repeated(name, declared[name] & above[name])
+    holders = holders_of_classes(sources)
+    compiled = {source.dotted for source in sources}
+    return {source.name: _Module(source, compiled, classes, records, above, holders).edited() for source in sources}
 
 
 class Record(NamedTuple):
@@ -85,37 +107,37 @@ class Record(NamedTuple):
         return self.fields if self.base is None else [*self.base.fields, *self.fields]
 
 
-def _records(trees: dict[str, ast.Module]) -> list[Record]:
-    records: list[Record] = []
-    for name, tree in trees.items():
-        for node in _classes(tree):
-            bases = [ast.unparse(base) for base in node.bases]
-            base = next((record for record in records if record.name in bases), None)
-            if "msgspec.Struct" in bases or base is not None:
-                if "eq=False" not in _keywords(node):
-                    raise SystemExit(f"{name}.{node.name}: a native class has no equality of its own: say eq=False")
-                records.append(Record(name, node.name, _fields(node.body), base, _narrowed(node)))
-    return records
+def _add_record(each: Class, classes: dict[str, Class], records: dict[str, Record]) -> Record:
+    """With its bases."""
+    if each.name not in records:
+        above = [classes[base] for base in each.bases if base in classes and is_record(classes[base], classes)]
+        base = _add_record(above[0], classes, records) if above else None
+        if "eq=False" not in _keywords(each.node):
+            raise SystemExit(f"{each.name}: a native class has no equality of its own: say eq=False")
+        records[each.name] = Record(each.module, each.name, _fields(each.node.body), base, _narrowed(each.node))
+    return records[each.name]
 
 
 def _keywords(node: ast.ClassDef) -> set[str]:
     return {f"{keyword.arg}={ast.unparse(keyword.value)}" for keyword in node.keywords}
 
 
-def _refuse_what_is_lost(classes: list[ast.ClassDef], records: dict[str, Record]) -> None:
+def _refuse_what_is_lost(each: Class, source: Source, record: Record | None) -> None:
     """What the compiler would leave out without a word, or the native class would do otherwise."""
-    for node in classes:
-        record = records.get(node.name)
-        lost = _keywords(node) - (KEYWORDS if record is not None else set())
-        if record is not None:
-            lost |= {ast.unparse(each) for each in node.decorator_list} - DECORATORS
-            lost |= {f"{child.name}()" for child in node.body if _takes_part_in_making(child)}
-            lost |= {f"{field.name} = {field.default}" for field in record.fields if not _is_each_s_own(field)}
-            lost |= {f"{field.name}: {field.annotation}" for field in record.fields if "ClassVar" in field.annotation}
-            if record.base is not None and record.base.base is not None:
-                lost.add(f"the fields of {record.base.base.name}")
-        if lost:
-            raise SystemExit(f"{node.name}: a native class cannot be this: {', '.join(sorted(lost))}")
+    node = each.node
+    lost = _keywords(node) - (KEYWORDS if record is not None else set())
+    lost |= {ast.unparse(base) for base in node.bases if source.origin(base) == STRUCT != ast.unparse(base)}
+    for decorator in node.decorator_list:
+        if decorator is not each.mark_node and (record is None or source.origin(decorator) not in DECORATORS):
+            lost.add(ast.unparse(decorator))
+    if record is not None:
+        lost |= {f"{child.name}()" for child in node.body if _takes_part_in_making(child)}
+        lost |= {f"{field.name} = {field.default}" for field in record.fields if not _is_each_s_own(field)}
+        lost |= {f"{field.name}: {field.annotation}" for field in record.fields if "ClassVar" in field.annotation}
+        if record.base is not None and record.base.base is not None:
+            lost.add(f"the fields of {record.base.base.name.rpartition('.')[2]}")
+    if lost:
+        raise SystemExit(f"{each.name}: a native class cannot be this: {', '.join(sorted(lost))}")
 
 
 def _takes_part_in_making(child: ast.stmt) -> TypeGuard[ast.FunctionDef]:
@@ -149,22 +171,27 @@ def _narrowed(node: ast.ClassDef) -> dict[str, str]:
 class _Module:
     def __init__(
         self,
-        name: str,
-        source: str,
-        tree: ast.Module,
-        records: list[Record],
+        source: Source,
         compiled: set[str],
+        classes: dict[str, Class],
+        records: dict[str, Record],
         above: dict[str, set[str]],
+        holders: set[str],
     ) -> None:
-        self._name = name
-        self._bytes = source.encode()
-        self._tree = tree
-        self._records = {record.name: record for record in records if record.module == name}
+        self._source = source
+        self._bytes = source.text.encode()
+        self._tree = source.tree
+        self._classes = [each for each in classes.values() if each.module == source.name]
+        self._records = records
         self._narrowings = {
-            (record.base.name, field) for record in records if record.base is not None for field in record.narrowed
+            (record.base.name, field)
+            for record in records.values()
+            if record.base is not None
+            for field in record.narrowed
         }
         self._compiled = compiled
         self._above = above
+        self._usual = usual_variables(source, classes, holders)
         self._starts = [0]
         for line in self._bytes.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
@@ -173,14 +200,19 @@ class _Module:
     def edited(self) -> str:
         """The module's source in native form."""
         self._module_names()
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.ClassDef):
-                self._class(node)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "kind":
-                self._by_name(node)
+        for each in self._classes:
+            self._class(each)
+        for variable in self._usual:
+            self._replace(variable.annotation, f"type[{variable.usual}]")
+            for call in variable.calls:
+                through = ast.unparse(call.func)
+                arguments = self._text(call)[len(through) :]
+                self._replace(
+                    call, f"({variable.usual}{arguments} if {through} is {variable.usual} else {through}{arguments})"
+                )
         data, below = self._bytes, len(self._bytes)
         for edit in sorted(set(self._edits), reverse=True):
-            assert edit.end <= below, f"{self._name}: two edits in one place"
+            assert edit.end <= below, f"{self._source.name}: two edits in one place"
             below = edit.start
             data = data[: edit.start] + edit.text.encode() + data[edit.end :]
         return data.decode().replace(_FUTURE, _FUTURE + _IMPORT, 1)
@@ -200,7 +232,7 @@ class _Module:
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 for node in _uses(function):
                     text = self._text(node)
-                    if text.partition(".")[0] in imported:
+                    if text.partition(".")[0] in imported and not self._source.means(node, "USUAL"):
                         once[text] = f"_once_{text.replace('.', '_')}"
                         self._replace(node, once[text])
         if once:
@@ -226,34 +258,33 @@ class _Module:
         start, end = self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset)
         self._edits.append(Edit(start, end, text))
 
-    def _by_name(self, node: ast.Call) -> None:
-        arguments = self._text(node)[len("kind") :]
-        self._replace(node, f"({USUAL_KIND}{arguments} if kind is {USUAL_KIND} else kind{arguments})")
-
-    def _class(self, node: ast.ClassDef) -> None:
-        record = self._records.get(node.name) if node in self._tree.body else None
-        if node.name in CALLED_BY_USERS:
-            self._unchecked(node)
+    def _class(self, each: Class) -> None:
+        node, mark, record = each.node, each.mark, self._records.get(each.name)
+        if mark is not None and mark.unchecked:
+            self._unchecked(each.name, node)
+        decorator = ""
+        if mark is not None and mark.subclassed:
+            decorator = "@mypyc_attr(allow_interpreted_subclasses=True)\n"
+        elif mark is not None and mark.short_lived:
+            decorator = "@mypyc_attr(free_list_len=1, acyclic=True)\n"
         if record is None:
-            if node.name in SUBCLASSED:
-                at = self._at(node.lineno, 0)
-                self._edits.append(Edit(at, at, "@mypyc_attr(allow_interpreted_subclasses=True)\n"))
-            elif node.name in SHORT_LIVED:
-                at = self._at(node.lineno, 0)
-                self._edits.append(Edit(at, at, "@mypyc_attr(free_list_len=1, acyclic=True)\n"))
+            if each.mark_node is not None:
+                assert each.mark_node.end_lineno is not None
+                start = self._at(each.mark_node.lineno, 0)
+                self._edits.append(Edit(start, self._at(each.mark_node.end_lineno + 1, 0), decorator))
             return
         bases = [ast.unparse(base) for base in node.bases]
         kept = ", ".join(base for base in bases if base != "msgspec.Struct")
         first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
         start, end = self._at(first, 0), self._at(node.body[0].lineno, 0)
-        decorator = "@mypyc_attr(allow_interpreted_subclasses=True)\n" if node.name in SUBCLASSED else ""
         before = []
         if record.base is not None:
             names = {
                 n.id for f in record.base.fields for n in ast.walk(ast.parse(f.annotation)) if isinstance(n, ast.Name)
             }
             used = ", ".join(sorted(name for name in names if not hasattr(builtins, name)))
-            before.append(f"if _checked:\n    from styx.{record.base.module.replace('/', '.')} import {used}\n")
+            if used:
+                before.append(f"if _checked:\n    from styx.{record.base.module.replace('/', '.')} import {used}\n")
         self._edits.append(
             Edit(start, end, "".join(before) + f"{decorator}class {node.name}{f'({kept})' if kept else ''}:\n")
         )
@@ -263,9 +294,11 @@ class _Module:
         last = (fields or node.body[:1])[-1]  # after the docstring, at least
         assert last.end_lineno is not None
         at = self._at(last.end_lineno + 1, 0)
-        self._edits.append(Edit(at, at, "\n" + self._init(node.name)))
+        self._edits.append(Edit(at, at, "\n" + self._init(record)))
 
-    def _unchecked(self, node: ast.ClassDef) -> None:
+    def _unchecked(self, name: str, node: ast.ClassDef) -> None:
+        if self._source.origin(ast.Name("Any")) != "typing.Any":
+            raise SystemExit(f"{name}: @native(unchecked=True) writes Any: add `from typing import Any`")
         for method in node.body:
             if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and _is_public(method.name):
                 arguments = method.args
@@ -273,9 +306,9 @@ class _Module:
                     if argument.annotation is not None and not _is_type_variable(argument.annotation):
                         self._replace(argument.annotation, "Any")
 
-    def _init(self, name: str) -> str:
+    def _init(self, record: Record) -> str:
         """`__init__` of a record; fields that every object gets a new list for are no parameters."""
-        record = self._records[name]
+        name = record.name
         own_types = {field.name: field.annotation for field in record.fields} | record.narrowed
         declared = own_types.keys() - (self._above[name] - record.narrowed.keys())
         parameters, body = [], []
@@ -341,10 +374,6 @@ def _is_member(node: ast.AST) -> TypeGuard[ast.Attribute]:
     return isinstance(node.value, ast.Name) and node.value.id[0].isupper() and not node.value.id.isupper()
 
 
-def _classes(tree: ast.Module) -> list[ast.ClassDef]:
-    return [node for node in tree.body if isinstance(node, ast.ClassDef)]
-
-
 def _declared(node: ast.ClassDef) -> set[str]:
     """Attributes to which the class gives a type, in its body or in a method."""
     names = set()
@@ -355,10 +384,6 @@ def _declared(node: ast.ClassDef) -> set[str]:
             elif isinstance(child.target, ast.Attribute) and ast.unparse(child.target.value) == "self":
                 names.add(child.target.attr)
     return names
-
-
-def _inherited(node: ast.ClassDef, declared: dict[str, set[str]]) -> set[str]:
-    return {name for base in node.bases for name in declared.get(ast.unparse(base), ())}
 
 
 def _refuse_repeated(name: str, repeated: set[str]) -> None:

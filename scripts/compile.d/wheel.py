@@ -22,12 +22,14 @@ _COMPILES: Final = "image-build"
 
 
 class CompiledWheel(BuildHookInterface):  # type: ignore[type-arg]
-    """Compiles before the wheel's files are collected; the build fails where that fails."""
+    """Compiles before the wheel's files are collected. If compiling fails, the build fails."""
 
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """What compiling needs beside hatchling: mypyc, and what the compiled modules are typed by."""
+        """The requirements for compiling, beside hatchling: mypyc, and the libraries that the compiled modules
+        import.
+        """
         if not self._wanted:
             return []
         pyproject = tomllib.loads(Path(self.root, "pyproject.toml").read_text("utf-8"))

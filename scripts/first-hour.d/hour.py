@@ -1,6 +1,6 @@
-"""A newcomer's first hour: what the documents tell to do, done, and what they promise, looked for.
+"""A newcomer's first hour: the steps of the documents, and checks of their promises.
 
-Every step is what a person would type and see. The first that goes wrong ends it, with what was printed.
+Every step is one that a person would type. The first failed step ends the hour, and its output is shown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from programs import HourFailed, Load, Server, answer_behind, http, run
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 LOG_CHARS_MAX: Final = 4_000
-"""Of what a program said, shown behind a failure."""
+"""The number of a program's last lines shown after a failure."""
 BUGGY: Final = '''"""A tea shop."""
 from styx import App, Context, Operator
 
@@ -87,14 +87,14 @@ class Hour:
         return self.clone / ".venv" / "bin"
 
     def serve(self, *words: str | Path, **more: str) -> Server:
-        """Starts a program in the project's directory; it is gone when the hour is over."""
+        """Starts a program in the project's directory; it ends with the hour."""
         self._servers += 1
         server = Server(words, self.project, self.directory / f"server-{self._servers}.log", **more)
         self._stack.callback(server.kill)
         return server
 
     def styx(self, *words: str) -> str:
-        """What a command of styx prints."""
+        """The output of a command of styx."""
         return run([self.bin / "styx", *words], self.project)
 
     def write(self, name: str, text: str) -> None:

@@ -1,6 +1,5 @@
-"""Programs that a newcomer starts: some end by themselves, some serve until they are told to stop.
-
-Standard library only: what is under test is installed by the clone.
+"""Programs that a newcomer starts: some end by themselves, some serve until they are stopped. This module uses only the
+standard library, because the clone installs everything else.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from pathlib import Path
 from typing import Any, Final
 
 PATIENCE_SECONDS: Final = 600.0
-"""Reached only by what will not happen."""
+"""The time limit of each wait."""
 POLL_SECONDS: Final = 0.05
 
 
 class HourFailed(Exception):
-    """What a newcomer would have been stopped by."""
+    """A failure that would stop a newcomer."""
 
 
 def environment() -> dict[str, str]:
-    """A clean shell's: nothing of styx, and no interpreter that is set for another project."""
+    """The environment of a clean shell: no variables of styx, and no interpreter of another project."""
     unwanted = ("STYX_", "PYTHON", "VIRTUAL_ENV")
     kept = ("STYX_SERVICES",)
     return {name: value for name, value in os.environ.items() if not name.startswith(unwanted) or name in kept}
 
 
 def run(words: Sequence[str | Path], cwd: Path, **more: str) -> str:
-    """What a command prints, standard error included; raises `HourFailed` if it fails."""
+    """Runs a command, and returns its output, standard error included. Raises `HourFailed` if it fails."""
     done = subprocess.run(
         [str(word) for word in words],
         cwd=cwd,
@@ -52,7 +51,7 @@ def run(words: Sequence[str | Path], cwd: Path, **more: str) -> str:
 
 
 class Server:
-    """A program that serves; what it prints goes to a file."""
+    """A program that serves. Its output goes to a file."""
 
     def __init__(self, words: Sequence[str | Path], cwd: Path, log: Path, **more: str) -> None:
         self.log = log
@@ -74,7 +73,9 @@ class Server:
         return "http://127.0.0.1:" + said.partition("http://127.0.0.1:")[2].split()[0].rstrip("/.,")
 
     def wait_for(self, text: str) -> str:
-        """All that it has printed, once `text` is in it; raises `HourFailed` if it ends before, or never says it."""
+        """Waits until the output contains `text`, and returns the output. Raises `HourFailed` if the program ends
+        before, or the text never comes.
+        """
         until_s = time.monotonic() + PATIENCE_SECONDS
         while True:
             ended = self._process.poll() is not None
@@ -87,7 +88,7 @@ class Server:
             time.sleep(POLL_SECONDS)
 
     def stop(self) -> None:
-        """Ctrl-C; raises `HourFailed` if it does not end well."""
+        """Sends Ctrl-C. Raises `HourFailed` if the program ends with another status than 0 or SIGINT."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(PATIENCE_SECONDS)
@@ -96,14 +97,16 @@ class Server:
             raise HourFailed(f"{self._words} ended with {self._process.returncode}:\n{said}")
 
     def kill(self) -> None:
-        """Whatever is left of it, when something else has failed."""
+        """Kills the program, if it still runs after another failure."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
 
 
 def http(method: str, url: str, body: Any = None) -> tuple[int, Any]:
-    """The status and the JSON of an answer; raises `HourFailed` if none comes: what serves never stops to."""
+    """The status and the JSON of an answer. Raises `HourFailed` if no answer comes, because a serving program must
+    always answer.
+    """
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
     try:
@@ -128,7 +131,7 @@ def answer_behind(status_meanwhile: int, method: str, url: str, body: Any = None
 
 
 class Load:
-    """Somebody else who sends the same request again and again, while something changes."""
+    """Another client, which repeats one request while a step changes the deployment."""
 
     def __init__(self, url: str, body: Any) -> None:
         self._request = ("POST", url, body)
@@ -153,7 +156,7 @@ class Load:
             self._answers.append(answer["result"] if status == 200 else (status, answer))
 
     def answered(self) -> int:
-        """How many requests there were, once it is over; raises `HourFailed` if one has no result."""
+        """Stops, and returns the number of requests. Raises `HourFailed` if a request has no result."""
         failed = [answer for answer in self._answers if isinstance(answer, tuple)]
         if failed or not self._answers:
             raise HourFailed(f"{len(failed)} of {len(self._answers)} requests meanwhile failed: {failed[:3]}")

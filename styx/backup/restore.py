@@ -35,8 +35,7 @@ from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import existing_topics, topics_of
 from styx.protocol.manifest import Manifest, SlotManifest
 from styx.snapshot.manifest import decode_manifest, encode_manifest, manifest_name
-from styx.snapshot.part import SLOT_PREFIX, ObjectCorrupt, check_object
-from styx.snapshot.spans import parts_of
+from styx.snapshot.part import SLOT_PREFIX, ObjectCorrupt, check_object, parts_of
 from styx.store.base import NotFound, Store, StoreReader
 
 COUNTERS_SKIPPED: Final = 2**32

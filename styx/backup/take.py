@@ -32,8 +32,7 @@ from styx.deployment.versions import load_version, version_before, version_name
 from styx.errors import ConfigurationError
 from styx.protocol.manifest import Manifest
 from styx.snapshot.manifest import encode_manifest, manifest_name, newest_first, read_manifests
-from styx.snapshot.part import ObjectCorrupt, check_object
-from styx.snapshot.spans import Parts, parts_of
+from styx.snapshot.part import ObjectCorrupt, Parts, check_object, parts_of
 from styx.store.base import NotFound, Store, StoreReader
 from styx.version import __version__
 

@@ -21,8 +21,7 @@ import msgspec
 
 from styx.cli.serving import run_loop
 from styx.cluster.facts_server import FactsAddress, Page, facts_server, metrics_page, well
-from styx.process.allocator import return_large_blocks
-from styx.process.garbage import tune_collector
+from styx.process.memory import return_large_blocks, tune_collector
 from styx.reports.log_setup import replaying_is, set_up_logging
 from styx.watchdog import held_interpreter
 from styx.watchdog.ending import notice

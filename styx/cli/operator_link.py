@@ -1,6 +1,6 @@
 """The address and secret of the coordinator that a command means: the given ones, else those of the local cluster.
 
-`styx.cluster.operator_client` sends the command.
+`styx.cluster.reaching` sends the command.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from styx.cli.cluster_setup import SECRET_FILE_VARIABLE, SECRET_VARIABLE, securi
 from styx.cli.common_options import CLUSTER_DEFAULT, COORDINATOR_DEFAULT
 from styx.cli.exit_codes import CommandFailed, usage_error
 from styx.cli.run_directory import cluster_at, local_cluster
-from styx.cluster.operator_client import Order, Unanswered, ask
+from styx.cluster.reaching import Order, Unanswered, ask
 from styx.cluster.wire import Answer, Deploy, Rollback
 from styx.transport import Refused, Security
 from styx.transport.handshake import Refusal

@@ -19,8 +19,7 @@ from styx.errors import EngineFailed
 from styx.gateway.server import serve
 from styx.model.app import App
 from styx.model.limits import Limits
-from styx.process.allocator import return_large_blocks
-from styx.process.garbage import tune_collector
+from styx.process.memory import return_large_blocks, tune_collector
 from styx.watchdog import ending
 
 if TYPE_CHECKING:

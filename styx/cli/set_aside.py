@@ -75,9 +75,9 @@ def set_aside(
 
 
 def _of_running_cluster(place: str | None, coordinator: str, cluster: str | None, dry_run: bool, timeout: float) -> str:
+    from styx.cli.exit_codes import FAILURE, USAGE, CommandFailed
     from styx.cli.operator_link import operator_link
     from styx.cluster.wire import SetAside
-    from styx.errors import ConfigurationError
     from styx.set_aside.places import place_of
 
     check_timeout(timeout)
@@ -85,7 +85,7 @@ def _of_running_cluster(place: str | None, coordinator: str, cluster: str | None
         place_of(place)
     answer = operator_link(coordinator, cluster).ask(SetAside(place or "", dry_run), timeout)
     if not answer.done:
-        raise ConfigurationError(answer.text)
+        raise CommandFailed(answer.text, FAILURE if answer.failed else USAGE)
     return answer.text
 
 

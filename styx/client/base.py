@@ -1,4 +1,5 @@
-"""The common part of all clients: `call` and `request` on top of `submit`, and the checks of their arguments.
+"""The common part of all clients: `call` and `request` on top of `submit`, an entity to call functions of, the checks
+of arguments, and results as the called function declares them.
 
 Each client sends requests in its own way.
 """
@@ -8,12 +9,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
+from functools import lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
-from styx.client.entity_handle import EntityOfClient
+import msgspec
+
 from styx.client.load import LoadTarget, load
-from styx.client.typed_results import typed_result
 from styx.errors import BadArguments, BadKey, ConfigurationError, RequestRejected, StyxError
 from styx.messages import Reply, ReplyError
 from styx.model.bulk_load import LoadReport
@@ -22,11 +24,14 @@ from styx.model.entity_read import reply_of_read, state_in
 from styx.model.function_spec import READ_FUNCTION, UserFunction
 from styx.model.limits import IDEMPOTENCY_KEY_CHARS_MAX, TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX
 from styx.model.operator import Operator as AnyOperator
+from styx.model.signature import Signature
 from styx.values.codec import shown
+from styx.values.custom_types import dec_hook
 
 if TYPE_CHECKING:
     from styx.typed import Operator
 
+_FUNCTIONS_KEPT_MAX: Final = 1_000
 _VISIBLE = re.compile(rf"[\x21-\x7e]{{1,{IDEMPOTENCY_KEY_CHARS_MAX}}}+")
 
 K = TypeVar("K")
@@ -67,7 +72,7 @@ class Client(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Gives back what the client holds. Requests that were sent may still commit; closing twice is harmless."""
+        """Closes connections and engine. Requests that were sent may still commit; closing twice is harmless."""
 
     async def request(
         self,
@@ -212,6 +217,47 @@ class Client(ABC):
         await self.close()
 
 
+class EntityOfClient:
+    """An entity that a client calls: each call is a transaction."""
+
+    __slots__ = ("_client", "_key", "_operator", "_options")
+
+    def __init__(self, client: Client, operator: Any, key: Any, options: dict[str, Any]) -> None:
+        self._client = client
+        self._operator = operator
+        self._key = key
+        self._options = options
+
+    @overload
+    def call(
+        self, function: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]], *args: P.args, **named: P.kwargs
+    ) -> Coroutine[Any, Any, R]: ...
+
+    @overload
+    def call(self, function: str, *args: Any) -> Coroutine[Any, Any, Any]: ...
+
+    def call(self, function: Any, *args: Any, **named: Any) -> Coroutine[Any, Any, Any]:
+        """As `Client.call`, with the options that `at` was given."""
+        given = positional(function, args, named)
+        called: Coroutine[Any, Any, Any] = self._client.call(
+            self._operator, self._key, function, *given, **self._options
+        )
+        return called
+
+    @overload
+    def request(
+        self, function: Callable[Concatenate[Any, P], Coroutine[Any, Any, Any]], *args: P.args, **named: P.kwargs
+    ) -> Awaitable[Reply]: ...
+
+    @overload
+    def request(self, function: str, *args: Any) -> Awaitable[Reply]: ...
+
+    def request(self, function: Any, *args: Any, **named: Any) -> Awaitable[Reply]:
+        """As `Client.request`."""
+        given = positional(function, args, named)
+        return self._client.request(self._operator, self._key, function, *given, **self._options)
+
+
 class RemoteClient(Client):
     """A client of a deployment elsewhere: it has no state at hand, and asks for it."""
 
@@ -228,6 +274,32 @@ class RemoteClient(Client):
         raises.
         """
         return state_in(await self.read(operator, key, timeout=timeout))
+
+
+def typed_result(function: Any, result: Any) -> Any:
+    """`result`, which travels as plain data, as the return annotation of `function` says, if that is a function.
+
+    It stays plain data where the annotation does not fit.
+    """
+    if isinstance(function, str) or not callable(function):
+        return result
+    declared = _declared(function)
+    if declared is Any or declared is None:
+        return result
+    for str_keys in (False, True):  # what came as JSON has no other keys
+        try:
+            return msgspec.convert(result, declared, dec_hook=dec_hook, str_keys=str_keys)
+        except Exception:  # noqa: BLE001 - a type's own code can run here, and an annotation is a wish, not a check
+            continue
+    return result
+
+
+@lru_cache(_FUNCTIONS_KEPT_MAX)
+def _declared(function: Callable[..., Any]) -> Any:
+    try:
+        return Signature(function.__name__, function).result_type
+    except Exception:  # noqa: BLE001 - it may be no registered function at all: the engine says so
+        return Any
 
 
 def check_timeout(timeout: float) -> float:

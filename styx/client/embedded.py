@@ -1,11 +1,15 @@
-"""The embedded client: an engine in the caller's process, durable if it has a directory. Requests touch no socket."""
+"""The embedded client: an engine in the caller's process, durable if it has a directory. Requests touch no socket.
+
+The blocking one, for programs without an event loop such as Flask and Django, has the engine on a thread of its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable
-from typing import Any, Self
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Self, TypeVar
 
 from styx.client.base import (
     Client,
@@ -22,6 +26,7 @@ from styx.client.base import (
 )
 from styx.client.home import Home
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, encode_value, split_pair
+from styx.client.sync import SyncClient
 from styx.embedded_engine.engine import EmbeddedEngine
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
 from styx.errors import InTransactionError, RequestRejected
@@ -36,6 +41,8 @@ from styx.model.request import encode_arguments
 from styx.model.signature import NO_ARGUMENTS
 
 _FROM_THREADS = "styx.embedded_sync(app, data_dir)"
+
+T = TypeVar("T")
 
 
 def embedded(
@@ -72,6 +79,36 @@ def embedded(
     )
 
 
+def embedded_sync(
+    app: App,
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    n_slots: int = N_SLOTS_DEFAULT,
+    limits: Limits | None = None,
+    snapshot_interval: float = SNAPSHOT_SECONDS_DEFAULT,
+    keep_log: bool = False,
+) -> SyncEmbeddedClient:
+    """As `styx.embedded`, blocking and safe to share among threads: `with styx.embedded_sync(app) as client`.
+
+    Or `open()` it where it is first needed, as a web server's process does; then it is closed when the process ends. A
+    data directory has one engine, so it is one process that serves: of several, all but the first one raise
+    `DataDirectoryInUse`.
+
+    Raises `ConfigurationError` for options that are wrong. Entering raises what `styx.embedded` raises.
+    """
+    make = partial(
+        embedded,
+        app,
+        data_dir,
+        n_slots=n_slots,
+        limits=limits,
+        snapshot_interval=snapshot_interval,
+        keep_log=keep_log,
+    )
+    make()  # a wrong option fails here rather than on the client's thread
+    return SyncEmbeddedClient(make)
+
+
 class EmbeddedClient(Client):
     """The client of `engine`, which starts and ends with it.
 
@@ -88,7 +125,7 @@ class EmbeddedClient(Client):
         return self
 
     async def close(self) -> None:
-        """Finishes what is in flight, takes a snapshot and lets go of the directory; closing twice is harmless."""
+        """Finishes requests in flight, takes a snapshot and lets go of the directory; closing twice is harmless."""
         if self._home is not None:
             self._home.check(_FROM_THREADS)
             await self.engine.close()
@@ -180,3 +217,23 @@ class _EngineTarget(LoadTarget):
         arguments = load_arguments(chunk.pairs, self._replace)
         request = engine.maker.make(self.operator, chunk.keys[0], LOAD_FUNCTION, arguments)
         (await engine.submit(request, self._timeout)).unwrap()
+
+
+class SyncEmbeddedClient(SyncClient[EmbeddedClient]):
+    """An `EmbeddedClient` for any thread."""
+
+    def entity(self, operator: OperatorLike, key: KeyLike) -> Any:
+        """As `EmbeddedClient.entity`."""
+        return self._start(_on_loop(partial(self._client.entity, operator, key))).result()
+
+    def state(self) -> dict[tuple[str, Any], Any]:
+        """As `EmbeddedClient.state`."""
+        return self._start(_on_loop(self._client.state)).result()
+
+    def crash(self) -> None:
+        """As `EmbeddedClient.crash`; close it all the same."""
+        self._start(_on_loop(self._client.crash)).result()
+
+
+async def _on_loop(function: Callable[[], T]) -> T:
+    return function()

@@ -1,4 +1,4 @@
-"""A client's home: the event loop and the process that opened it. Use from elsewhere is refused, before anything is
+"""The home of a client: the event loop and the process that opened it. Use elsewhere is refused, before a request is
 sent.
 """
 
@@ -22,7 +22,7 @@ class Home:
         self._pid = os.getpid()
 
     def check(self, instead: str) -> None:
-        """Raises `ConfigurationError` off this loop; `instead` says what is used from other threads."""
+        """Raises `ConfigurationError` off this loop; `instead` names the client for other threads."""
         try:
             running: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:

@@ -36,7 +36,7 @@ REPEAT_WAIT_SECONDS_MAX: Final = 2.0
 """Waits between a chunk's attempts: twice as long each time, up to this."""
 
 _REQUEST_OVERHEAD_BYTES: Final = 2 * KEY_BYTES_MAX
-"""What a request has besides its pairs: names, ids, and its first key once more."""
+"""Bytes of a request besides its pairs: names, ids, and its first key once more."""
 _NOT_TAKEN: Final = frozenset({"overloaded", "unavailable"})
 _UNCERTAIN: Final = frozenset({"timeout", "unknown"})
 _WORTH_REPEATING: Final = _NOT_TAKEN | _UNCERTAIN
@@ -210,14 +210,14 @@ class _Load:
             self._fail(error, chunk.keys[places[-1]], chunk.indices[places[-1]])
 
     def _fail(self, error: Exception, key: object, index: int | None) -> None:
-        """Keeps the first failure; but that nothing came of a chunk says little if of another one nobody knows."""
+        """Keeps the first failure; but an unknown outcome of one chunk counts more than a refusal of another."""
         first = self._failure
         if first is None or (_reason(error)[0] in _UNCERTAIN and _reason(first[0])[0] in _NOT_TAKEN):
             self._failure = (error, key, index)
 
 
 def split_pair(pair: Any) -> tuple[Any, Any]:
-    """The key and the value of a pair; raises `BadArguments` for what is none."""
+    """The key and the value of a pair; raises `BadArguments` for no pair."""
     if type(pair) in (tuple, list) and len(pair) == 2:
         return pair[0], pair[1]
     raise BadArguments(f"a pair is (key, value), got {shown(pair)}")

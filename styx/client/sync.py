@@ -5,7 +5,9 @@ That thread is not a process's copy: a fork of the process that opened a client 
 
 from __future__ import annotations
 
+import asyncio
 import atexit
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -22,11 +24,9 @@ from styx.client.base import (
     RemoteClient,
     check_timeout,
     not_open,
+    typed_result,
 )
-from styx.client.entity_handle import EntityOfSyncClient
 from styx.client.home import check_process
-from styx.client.loop_thread import LoopThread
-from styx.client.typed_results import typed_result
 from styx.messages import Reply
 from styx.model.bulk_load import LoadReport
 from styx.model.entity_handle import EntityReference, entity_of, positional
@@ -58,7 +58,7 @@ class SyncClient(Generic[C]):
     def open(self) -> Self:
         """Opens it, unless it is open, and returns it; raises what entering the client raises.
 
-        For who cannot use `with`: a client in a module, say, that each process of a web server opens when it serves.
+        For programs that cannot use `with`, such as a module whose client each process of a web server opens.
         """
         with self._opening:
             opened = self._opened
@@ -258,8 +258,81 @@ class _Opened(Generic[C]):
             raise
 
     def close(self) -> None:
-        """Also ends the thread if the client cannot be closed in order, and raises what it raised."""
+        """Closes the client, and ends the thread even if that fails; raises the client's error."""
         try:
             self.thread.start(self.client.close()).result()
         finally:
             self.thread.close()
+
+
+class EntityOfSyncClient:
+    """An entity that a blocking client calls."""
+
+    __slots__ = ("_client", "_key", "_operator", "_options")
+
+    def __init__(self, client: SyncClient[Any], operator: Any, key: Any, options: dict[str, Any]) -> None:
+        self._client = client
+        self._operator = operator
+        self._key = key
+        self._options = options
+
+    @overload
+    def call(
+        self, function: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]], *args: P.args, **named: P.kwargs
+    ) -> R: ...
+
+    @overload
+    def call(self, function: str, *args: Any) -> Any: ...
+
+    def call(self, function: Any, *args: Any, **named: Any) -> Any:
+        """As `SyncClient.call`."""
+        return self._client.call(
+            self._operator, self._key, function, *positional(function, args, named), **self._options
+        )
+
+
+class LoopThread:
+    """An event loop on a thread, from its making to `close`; the interpreter's end does not wait for it.
+
+    A fork of the process has the object without the thread; then no method waits, not even when the object is
+    collected.
+    """
+
+    def __init__(self, name: str) -> None:
+        started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        self._thread = threading.Thread(target=_run, args=(started,), name=name, daemon=True)
+        self._thread.start()
+        self._loop, self._stop = started.result()
+
+    def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Runs the coroutine there; cancelling the future cancels it. Raises `RuntimeError` after `close`."""
+        try:
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:
+            coroutine.close()
+            raise
+
+    def close(self) -> None:
+        """Returns when all that was started has ended, and the thread."""
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+
+def _run(started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(_serve(started))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        # While the interpreter ends it starts no thread any more, and that takes one.
+        with contextlib.suppress(RuntimeError):
+            loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()
+
+
+async def _serve(started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
+    stop = asyncio.Event()
+    started.set_result((asyncio.get_running_loop(), stop))
+    await stop.wait()
+    while left := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.wait(left)

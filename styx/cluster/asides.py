@@ -12,15 +12,18 @@ from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import topics_of
 from styx.log.base import Stream
 from styx.set_aside.check import examine
-from styx.set_aside.places import outcome, place_of, set_aside
+from styx.set_aside.places import listing, outcome, place_of, read, set_aside
 from styx.store.base import Store
 
 
 def put_aside(text: str, log: KafkaAddress, store: Store, dry_run: bool) -> str:
-    """Sets the request at SLOT:OFFSET aside, unless `dry_run`; says what it is and that it is, or could be.
+    """Sets the request at SLOT:OFFSET aside, unless `dry_run`; says what it is and that it is, or could be. Without a
+    place, lists all requests that were set aside.
 
     Raises `ConfigurationError` that says why it cannot be, `EngineFailed` and `OSError`.
     """
+    if not text:
+        return listing(read(store))
     place = place_of(text)
     claim = read_claim(store)
     if claim is None:

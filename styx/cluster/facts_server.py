@@ -17,8 +17,7 @@ import msgspec
 from styx.cluster.facts_access import FactsAccess
 from styx.gateway.auth.audit import Audit
 from styx.http.asgi import Scope, Send
-from styx.http.limits import HttpLimits
-from styx.http.room import Room
+from styx.http.room import HttpLimits, Room
 from styx.http.server import HttpServer, listen_on, url_of
 
 JSON: Final = b"application/json"

@@ -1,7 +1,7 @@
 """Messages between processes and the coordinator besides the protocol's: identities, running code, signs of life.
 
-One payload is one message, msgpack arrays with a tag, over an authenticated connection. Data only; code travels as a
-signed package that is opaque here.
+One payload is one message, msgpack arrays with a tag, over an authenticated connection. Code travels as a signed
+package that is opaque here. Also the names under which processes append to the log, and fence each other.
 """
 
 from __future__ import annotations
@@ -104,11 +104,14 @@ class Scale(msgspec.Struct, array_like=True, tag=107):
 
 
 class Answer(msgspec.Struct, array_like=True, tag=108):
-    """Coordinator to operator: what became of it; `version` is what runs now."""
+    """Coordinator to operator: whether the order is done, and why not. `version` is the version that runs now.
+    `failed`: the log or the store failed, so that the same order may succeed later.
+    """
 
     done: bool
     text: str
     version: int = 0
+    failed: bool = False
 
 
 class CodeTaken(msgspec.Struct, array_like=True, tag=110):
@@ -179,3 +182,13 @@ worker_hears: msgspec.msgpack.Decoder[WorkerHears] = msgspec.msgpack.Decoder(Wor
 coordinator_hears: msgspec.msgpack.Decoder[CoordinatorHears] = msgspec.msgpack.Decoder(CoordinatorHears)
 gateway_hears: msgspec.msgpack.Decoder[GatewayHears] = msgspec.msgpack.Decoder(GatewayHears)
 operator_hears: msgspec.msgpack.Decoder[OperatorHears] = msgspec.msgpack.Decoder(OperatorHears)
+
+
+def coordinator_producer(app: str) -> str:
+    """The transactional id of whoever coordinates: starting one ends every older coordinator's appends."""
+    return f"styx.{app}.coordinator"
+
+
+def worker_producer(app: str, place: int) -> str:
+    """The transactional id of the member at this place among a generation's members, in ascending order."""
+    return f"styx.{app}.worker.{place}"

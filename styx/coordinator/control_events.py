@@ -162,12 +162,24 @@ class DrainAsked:
 
 
 @dataclass(slots=True)
-class RequestSetAside:
-    """The next generation refuses the request at `place`, as `by` wanted; `text` says so."""
+class SetAsideAsked:
+    """`by` wants the request at `place`, SLOT:OFFSET, set aside, or (`dry_run`) to know whether it could be; without a
+    place, all places that were set aside.
+    """
 
     by: int
     place: str
+    dry_run: bool
+
+
+@dataclass(slots=True)
+class AsidePut:
+    """The answer to `effect`: it is done, or why not. `failed`: the log or the store failed."""
+
+    effect: PutAside
+    done: bool
     text: str
+    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -193,7 +205,8 @@ ControlEvent = (
     | RunningNoted
     | ScaleAsked
     | DrainAsked
-    | RequestSetAside
+    | SetAsideAsked
+    | AsidePut
     | OperatorGone
 )
 
@@ -270,6 +283,17 @@ class ReadVersionBefore:
 
 
 @dataclass(slots=True)
+class PutAside:
+    """Write to the store that the request at `place` is set aside, and answer `AsidePut`. The next generation refuses
+    it. `dry_run`: only look whether it could be; without a place: list all.
+    """
+
+    by: int
+    place: str
+    dry_run: bool
+
+
+@dataclass(slots=True)
 class StandBy:
     """Tell a worker that it has no slots; `spare`: and none are kept from it, since enough others take part."""
 
@@ -295,11 +319,12 @@ class RolloutEnded:
 
 @dataclass(slots=True)
 class Answer:
-    """Tell whoever asked, if it is still there."""
+    """Tell the operator, if it is still there. `failed`: the log or the store failed, the order was right."""
 
     to: int
     done: bool
     text: str
+    failed: bool = False
 
 
 ControlEffect = (
@@ -312,6 +337,7 @@ ControlEffect = (
     | NoteRunning
     | StorePackage
     | ReadVersionBefore
+    | PutAside
     | StandBy
     | Disconnect
     | RolloutEnded

@@ -12,6 +12,7 @@ from typing import Any, Final
 from styx.coordinator.control_events import (
     Admit,
     Answer,
+    AsidePut,
     CodeTaken,
     ControlEffect,
     Disconnect,
@@ -23,13 +24,14 @@ from styx.coordinator.control_events import (
     OperatorGone,
     PackageOffered,
     PackageStored,
-    RequestSetAside,
+    PutAside,
     RollbackAsked,
     RunningNoted,
     RuntimeStored,
     Said,
     ScaleAsked,
     Serve,
+    SetAsideAsked,
     ToCore,
     VersionFound,
     VersionRead,
@@ -53,8 +55,7 @@ from styx.coordinator.events import (
     WorkersWanted,
 )
 from styx.coordinator.rollout import Rollout
-from styx.coordinator.roster import Registration, Roster
-from styx.coordinator.runtimes import Runtimes
+from styx.coordinator.roster import Registration, Roster, Runtimes
 
 HELD_UP_S: Final = 2.0
 """A worker of which its watchdog has said nothing for so long is held up no more."""
@@ -92,7 +93,8 @@ class ControlPlane:
             OperatorGone: lambda event: self._say(self.rollout.operator_gone(event.by)),
             DrainAsked: lambda event: self._say(self.departures.drain(event)),
             ScaleAsked: self._scale_asked,
-            RequestSetAside: self._set_aside,
+            SetAsideAsked: lambda event: self._say([PutAside(event.by, event.place, event.dry_run)]),
+            AsidePut: self._aside_put,
             Tick: self._tick,
         }
 
@@ -193,8 +195,8 @@ class ControlPlane:
         active = self.rollout.active
         self._effects.append(Serve(event.gateway, *active) if active is not None else Serve(event.gateway, 0, None))
 
-    def _answer(self, to: int, done: bool, text: str) -> None:
-        self._effects.append(Answer(to, done, text))
+    def _answer(self, to: int, done: bool, text: str, failed: bool = False) -> None:
+        self._effects.append(Answer(to, done, text, failed))
 
     def _scale_asked(self, event: ScaleAsked) -> None:
         n_slots = self.core.n_slots
@@ -211,14 +213,18 @@ class ControlPlane:
             self._core(WorkersWanted(event.workers))
             self._answer(event.by, True, f"workers wanted: {event.workers}; slots move once they are there")
 
-    def _set_aside(self, event: RequestSetAside) -> None:
-        """The next generation refuses the request, and a worker that it holds up takes part in none: its registration
-        is ended, so that the others go on at once, and it registers anew when it can.
+    def _aside_put(self, event: AsidePut) -> None:
+        """The store has it: the next generation refuses the request. A worker that is held up takes no part in that
+        generation: its registration ends, so that the others go on at once, and it registers anew when it can.
         """
+        effect = event.effect
+        if not event.done or effect.dry_run or not effect.place:
+            self._answer(effect.by, event.done, event.text, event.failed)
+            return
         now_s = self.core.clock.now_s
         held_up = [each for each in self.roster.workers.values() if now_s - each.busy_at_s <= HELD_UP_S]
         for each in held_up:
-            reason = f"it is held up, and the request {event.place} is set aside"
+            reason = f"it is held up, and the request {effect.place} is set aside"
             self._effects.append(Disconnect(each.number, reason))
         if not held_up:
             then = "; this takes effect with the next generation, when a worker fails at it or is started again"
@@ -228,4 +234,4 @@ class ControlPlane:
                 f". The others go on without {names}, which was held up and comes back when its function ends; if it "
                 "does not, end that process (SIGTERM) and start it again"
             )
-        self._answer(event.by, True, event.text + then)
+        self._answer(effect.by, True, event.text + then)

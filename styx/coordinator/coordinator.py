@@ -36,15 +36,14 @@ from styx.coordinator.events import (
     WorkerSaid,
     WorkersWanted,
 )
-from styx.coordinator.membership import SETTLE_S, Membership
-from styx.coordinator.phase import Phase as Phase  # noqa: PLC0414 - others know it from here
-from styx.coordinator.placement import place
+from styx.coordinator.generation import Generation
+from styx.coordinator.generation import Phase as Phase  # noqa: PLC0414 - others know it from here
+from styx.coordinator.membership import SETTLE_S, Membership, place
 from styx.coordinator.snapshot_course import SnapshotCourse
 from styx.coordinator.snapshot_ledger import NO_COMMON_VERSION
 from styx.coordinator.state_checks import WHOLE, StateChecks
 from styx.protocol.manifest import Manifest
 from styx.protocol.messages import (
-    NOTHING,
     Broken,
     Conflicts,
     Done,
@@ -99,15 +98,9 @@ class Coordinator:
         self._course = SnapshotCourse(n_slots, snapshot_interval_s, self._checks)
         self.ledger, self.clock = self._course.ledger, self._course.clock
         self._effects: list[Effect] = []
-        self._replay_until, self._answered = -1, NOTHING
-        self._loaded: set[int] = set()
-        self._producers: list[tuple[int, int]] = []
-        self._barriers: EpochBarriers | None = None
-        self._counter = 0
-        self._joined_epoch = -1
+        self._present = Generation()
         self._unusable: list[Effect] = []
         self._damage = ""
-        self._converted = False
         self._breaks = 0
         self._version_wanted: int | None = None
         self._app_since = -1
@@ -233,11 +226,9 @@ class Coordinator:
             return
         self.generation += 1
         self.membership.convene()
-        self._loaded = set()
-        self._barriers = None
+        self._present = Generation()
         self._course.generation_begins(self._stopping)
         self._version_wanted = None if self._checks.version is not None else self._version_wanted
-        self._converted = False
         self.phase = Phase.FENCING
         self._effects.append(FenceMembers(self.generation))
 
@@ -249,7 +240,7 @@ class Coordinator:
         elif self.phase is not Phase.FENCING:
             return
         elif isinstance(event, MembersFenced):
-            self._producers = event.producers
+            self._present.producers = event.producers
             self._effects.append(AppendMarker(self.generation, self.ledger.stored_epoch, self.app_version))
         else:
             self._load()
@@ -258,14 +249,13 @@ class Coordinator:
         self.phase = Phase.LOADING
         manifest = self.ledger.newest
         self.ledger.start_from(manifest)
-        self.epoch, self._counter = (-1, 0) if manifest is None else (manifest.epoch, manifest.counter)
-        self._joined_epoch = self._replay_until = -1
-        self._answered = NOTHING
+        self.epoch, self._present.counter = (-1, 0) if manifest is None else (manifest.epoch, manifest.counter)
         members = self.membership.members
         self.membership.place()
         self.owners = place(self.n_slots, members, self.owners)
         addresses = {worker: self.membership.addresses[worker] for worker in sorted(members)}
-        self._tell_all(Recover(self.generation, self.owners, manifest, addresses, self.app_version, self._producers))
+        producers = self._present.producers
+        self._tell_all(Recover(self.generation, self.owners, manifest, addresses, self.app_version, producers))
 
     def _load_failed(self, message: SnapshotUnusable) -> None:
         """An older snapshot and a longer replay give the same state; without one, nothing may be served."""
@@ -380,11 +370,8 @@ class Coordinator:
         elif isinstance(message, SlotsStored):
             self._slots_stored(message)
         elif isinstance(message, Loaded):
-            self._loaded.add(worker)
-            self._replay_until = max(self._replay_until, message.replay_until)
-            self._answered = max(self._answered, message.answered)
-            self._converted |= message.converted
-            if self._loaded == self.membership.members and self.phase is Phase.LOADING:
+            self._present.take_loaded(worker, message)
+            if self._present.loaded == self.membership.members and self.phase is Phase.LOADING:
                 self._resume()
         elif isinstance(message, Broken):
             self._generation_broke(message)
@@ -396,35 +383,37 @@ class Coordinator:
     def _resume(self) -> None:
         self.phase = Phase.RUNNING
         self.clock.taken(self.epoch)
-        self.replayed += max(0, self._replay_until - self.epoch)
+        self.replayed += max(0, self._present.replay_until - self.epoch)
         self.all_stored = False
         # Only now: an older snapshot has proved to be enough. Data that is refused is left as it is.
         self._effects += self._unusable
         self._unusable = []
         self._next_epoch()
-        self._tell_all(Resume(self.generation, self._answered))
+        self._tell_all(Resume(self.generation, self._present.answered))
         if self._checks.version is not None:
             self._tell_all(self._checks.begin(self.generation))
         # Until what a new version has converted is in a snapshot, every recovery has to convert it again.
-        self._course.wanted |= self.changing or self._converted
+        self._course.wanted |= self.changing or self._present.converted
         if self._course.wanted:
             self._join(None)
 
     def _next_epoch(self) -> None:
-        self._barriers = EpochBarriers(self.generation, self.epoch + 1, self.membership.members)
+        self._present.barriers = EpochBarriers(self.generation, self.epoch + 1, self.membership.members)
 
     def _epoch_started(self, worker: int, epoch: int) -> None:
-        if self._barriers is not None and epoch == self._barriers.epoch and self._joined_epoch < epoch:
+        barriers = self._present.barriers
+        if barriers is not None and epoch == barriers.epoch and self._present.joined_epoch < epoch:
             self._join(worker)
 
     def _join(self, starter: int | None) -> None:
-        assert self._barriers is not None
-        self._joined_epoch = self._barriers.epoch
-        message = Join(self.generation, self._barriers.epoch)
+        present = self._present
+        assert present.barriers is not None
+        present.joined_epoch = present.barriers.epoch
+        message = Join(self.generation, present.barriers.epoch)
         self._effects.extend(TellWorker(worker, message) for worker in sorted(self.membership.members - {starter}))
 
     def _barrier(self, worker: int, message: Done | Conflicts | LockReport) -> None:
-        barriers = self._barriers
+        barriers = self._present.barriers
         assert barriers is not None
         assert message.epoch == barriers.epoch
         decision = barriers.take(worker, message, self._snapshot_due)
@@ -433,17 +422,18 @@ class Coordinator:
         self._tell_all(decision)
         if barriers.ended:
             self.epoch = barriers.epoch
-            self._counter += barriers.new_max
+            self._present.counter += barriers.new_max
             self._breaks = 0
             if getattr(decision, "snapshot", False):
-                self._course.begin(self.epoch, self._counter, self.app_version)
+                self._course.begin(self.epoch, self._present.counter, self.app_version)
             self._next_epoch()
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
     def _snapshot_due(self) -> SnapshotDue | None:
-        assert self._barriers is not None
-        if self._barriers.epoch < self._replay_until:
+        barriers = self._present.barriers
+        assert barriers is not None
+        if barriers.epoch < self._present.replay_until:
             # Amid a replay the log's ends are far behind the epoch: a snapshot could not say where to go on from.
             return None
         return self._course.due(self.changing)

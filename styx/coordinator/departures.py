@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from styx.coordinator.control_events import Answer, DrainAsked, Said, StandBy
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import ReleaseWorker, WorkerLeaving
-from styx.coordinator.phase import Phase
+from styx.coordinator.generation import Phase
 from styx.coordinator.roster import Registration, Roster
 
 DRAINED_MAX: Final = 1_000

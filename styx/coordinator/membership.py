@@ -1,12 +1,13 @@
-"""Membership: connected workers, when each was last heard of, and which of them take part in a generation.
+"""Membership: connected workers, when each was last heard of, which of them take part in a generation, and with which
+slots.
 
 The other workers stand by, or leave. Times are the coordinator's ticks, in seconds. Paper section 7.2 (failure
-detection).
+detection, placement).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 PATIENCE_MAX = 16
@@ -183,3 +184,23 @@ class Membership:
     def place(self) -> None:
         """The members have slots now: if some are lost, the others go on without them."""
         self._before = self.members
+
+
+def place(n_slots: int, workers: Iterable[int], before: Mapping[int, int]) -> dict[int, int]:
+    """Owners by slot. A slot stays where it was `before` unless that worker has its share of the slots up to it.
+
+    Any number of first slots is spread evenly, too, because an operator with fewer partitions than slots uses only the
+    first slots. Load does not count.
+    """
+    members = sorted(workers)
+    counts = dict.fromkeys(members, 0)
+    had = {worker: list(before.values()).count(worker) for worker in members}
+    owners: dict[int, int] = {}
+    for slot in range(n_slots):
+        share = -(-(slot + 1) // len(members))
+        owner = before.get(slot)
+        if owner is None or owner not in counts or counts[owner] >= share:
+            owner = min(members, key=lambda worker: (counts[worker], had[worker], worker))
+        owners[slot] = owner
+        counts[owner] += 1
+    return owners

@@ -1,8 +1,14 @@
 """The rollout of a version of the app: offered, checked, stored, handed out, switched to, active. One at a time.
 
-The orders that a rollout rests on are here. Nothing is handed out that the store does not have. Every worker can run
-the version before any is to switch. It is active once a marker in the log says so; the first version, before which no
-worker takes part in anything, once a note in the store does. One that is refused, or given up, has changed nothing.
+A rollout rests on these orders. The store has the package before any worker gets it. Every registered worker can run
+the version before the protocol is to switch to it. The version is active once a generation's marker in the log names
+it. Before the first version is active no generation begins, and so no marker is written: the first version is active,
+and its operator is told so, once the store has confirmed a note of it.
+
+A rollout that is refused, or given up, has changed nothing. One case is uncertain: a store that reports an error may
+have written the note of a first version all the same. This coordinator then runs nothing, says so, and takes another
+version. But a coordinator that starts before any generation reads the notes: it runs the newest version that has one,
+whether or not an operator was told that the version runs.
 
 A check alone (`deploy --check`) takes the same way with a number below 0, stores nothing, never switches, and ends with
 the command that waits for it.
@@ -33,7 +39,7 @@ from styx.coordinator.control_events import (
 )
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import DeployWanted, StateFound
-from styx.coordinator.phase import Phase
+from styx.coordinator.generation import Phase
 from styx.coordinator.roster import Registration, Roster
 from styx.schema.description import refusal, refusal_to_go_back
 
@@ -233,7 +239,7 @@ class Rollout:
         if under_way is None or under_way.stage is not Stage.NOTING or under_way.version != event.version:
             return []  # of a version that a marker speaks for
         if event.problem:
-            # The note may be there all the same, and then a coordinator that starts anew goes by it.
+            # The store may have the note all the same, and a coordinator that starts would then run this version.
             unsure = f"{event.problem}; it may run all the same once the coordinator is started anew: deploy it again"
             return self._ended(under_way, False, unsure)
         return self._wanted(under_way)

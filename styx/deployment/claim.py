@@ -75,7 +75,7 @@ def claim_directory(store: Store, wanted: Claim) -> None:
 
 
 def claim(store: Store, wanted: Claim) -> Claim:
-    """What a cluster's store is of: `wanted` if it was empty. Raises `ConfigurationError` if that is something else."""
+    """The claim of a cluster's store: `wanted` if it was empty. Raises `ConfigurationError` if it is another one."""
     found = _claimed(store, wanted)
     if found.restoring:
         raise ConfigurationError(

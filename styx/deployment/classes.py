@@ -20,7 +20,7 @@ import cloudpickle
 import msgspec
 
 Reduced = tuple[Any, ...]
-"""What a reducer returns: builder, its arguments, state, two unused, state's setter."""
+"""The result of a reducer: builder, its arguments, state, two unused, state's setter."""
 _MADE_BY_STRUCTS: Final = frozenset(
     {
         *("__annotations__", "__annotate_func__", "__annotations_cache__", "__classcell__", "__dict__", "__doc__"),

@@ -8,6 +8,7 @@ Cheap, because every start of an engine makes one. Reads files of loaded modules
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import inspect
 import sys
@@ -17,10 +18,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import NODEFAULT, UNSET
+from msgspec import inspect as msgspec_inspect
 
 from styx.model.app import App
 from styx.schema.description import describe, routing_table
-from styx.schema.type_shape import type_shape
+from styx.values.codec import is_scalar
+from styx.values.custom_types import is_model, json_schema
 
 _PLAIN: Final = (int, float, complex, str, bytes, bool, type(None))
 _encode = msgspec.msgpack.Encoder().encode
@@ -43,7 +47,7 @@ def fingerprint(app: App, modules: Iterable[str]) -> str:
         digest.update(_encode((name, type_shape(operator.state_type), operator.migration is not None)))
     sourceless = set()
     for name in sorted(modules):
-        source = _source(name)
+        source = source_of(name)
         digest.update(_encode((name, source)))
         if source is None:
             sourceless.add(name)
@@ -113,9 +117,60 @@ def _is_plain(value: object) -> bool:
     return type(value) in _PLAIN or (type(value) is tuple and all(map(_is_plain, value)))
 
 
-def _source(name: str) -> bytes | None:
+def source_of(name: str) -> bytes | None:
+    """The source of a loaded module; None if it has no file that can be read."""
     file = getattr(sys.modules.get(name), "__file__", None)
     try:
         return Path(file).read_bytes() if file is not None else None
     except OSError:
         return None
+
+
+# Types ---------------------------------------------------------------------------------------------------------------
+
+
+def type_shape(declared: Any) -> str:
+    """The shape of a type as text: which stored values the type reads, and as what; empty for None.
+
+    The text is the same in every process. Two declarations with the same text read the same values alike, as far as
+    their fields say. Their own code (validators, `__post_init__`) and their names do not count.
+    """
+    return "" if declared is None else _Shape().of(msgspec_inspect.type_info(declared))
+
+
+class _Shape:
+    """The shape of one type; where the type contains itself, the text has its number."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, int] = {}
+
+    def of(self, value: Any) -> str:
+        if isinstance(value, msgspec_inspect.Metadata):
+            return self.of(value.type)
+        if isinstance(value, msgspec_inspect.Type | msgspec_inspect.Field):
+            number = self._seen.get(id(value))
+            if number is not None:
+                return f"#{number}"
+            self._seen[id(value)] = len(self._seen)
+            parts = (f"{name}={self.of(getattr(value, name))}" for name in value.__struct_fields__)
+            return f"{type(value).__name__}({', '.join(parts)})"
+        if isinstance(value, tuple):
+            return f"[{', '.join(map(self.of, value))}]"
+        if isinstance(value, type):
+            return _of_class(value)
+        if value is NODEFAULT or value is UNSET:
+            return "-"
+        return repr(value) if is_scalar(value) else type(value).__name__
+
+
+def _of_class(cls: type) -> str:
+    if issubclass(cls, enum.Enum):
+        return repr(sorted(repr(member.value) for member in cls))
+    return _sorted(json_schema(cls)) if is_model(cls) else ""
+
+
+def _sorted(schema: Any) -> str:
+    """Without any order: a default that is a set has another one in every process."""
+    if isinstance(schema, dict):
+        return f"{{{', '.join(f'{key!r}: {_sorted(value)}' for key, value in sorted(schema.items()))}}}"
+    return f"[{', '.join(sorted(map(_sorted, schema)))}]" if isinstance(schema, list) else repr(schema)

@@ -14,12 +14,14 @@ _ROOMS: Final = {
         "app bulk_load context entity_handle entity_read execution function_log function_spec limits operator "
         "partitioning placement signature user_frames waiting"
     ),
-    "styx.values": "codec custom_types declared_types reading round_trip sets settled_types steady_text",
-    "styx.process": "allocator extras fsync garbage ports runtime",
+    "styx.values": "codec custom_types declared_types reading round_trip settled_types steady_text",
+    "styx.process": "extras fsync ports runtime",
     "styx.embedded_engine": "data_directory",
 }
-"""What release 0.1.0 had directly in `styx`, by the folder that it is in now."""
+"""Modules that release 0.1.0 had directly in `styx`, by their present folder."""
 _OTHERWISE: Final = {
+    "styx.client.base": "client.entity_handle",
+    "styx.client.embedded": "client.embedded_sync",
     "styx.model.execution": "own_generators",
     "styx.model.function_spec": "made_call",
     "styx.model.limits": "patience",
@@ -28,9 +30,11 @@ _OTHERWISE: Final = {
     "styx.native.compiled": "transaction_limits",
     "styx.native.form": "compiled",
     "styx.native.interpreted": "plain_stores",
+    "styx.process.memory": "allocator garbage",
     "styx.protocol.frames": "call_spec",
+    "styx.values.custom_types": "sets",
 }
-"""What it had there under other names: modules that were renamed, or are parts of another one now, by that one."""
+"""Modules that it had there under other names, by the module that they are now, or are a part of."""
 MOVED: Final = {
     **{f"styx.{name}": f"{room}.{name}" for room, names in _ROOMS.items() for name in names.split()},
     **{f"styx.{name}": module for module, names in _OTHERWISE.items() for name in names.split()},

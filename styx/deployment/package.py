@@ -13,18 +13,19 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
+from importlib.machinery import PathFinder
 from typing import Final, NamedTuple
 
 import msgspec
 
-from styx.deployment.package_format import PackageHeader, PackageRefused, seal, unseal
-from styx.deployment.surroundings import check_surroundings, python_version, styx_version
-from styx.deployment.user_code import dependencies, user_modules
+from styx.deployment.fingerprint import source_of
+from styx.deployment.package_format import Dependency, PackageHeader, PackageRefused, seal, unseal
+from styx.deployment.user_code import dependencies, installed_version, user_modules
 from styx.errors import ConfigurationError
 from styx.model.app import App
 from styx.model.limits import MIB
 from styx.schema.description import AppDescription, describe, routing_table
+from styx.version import __version__
 
 try:
     import cloudpickle
@@ -36,9 +37,10 @@ from styx.deployment.unpickler import AppUnpickler
 
 DEPTH_MAX: Final = 10_000
 """How deep the pickler may call itself."""
+PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
 _STACK_BYTES: Final = 64 * MIB
 _packing: Final = threading.Lock()
-"""What is packed by value is said to cloudpickle for the whole process."""
+"""Held while an app is packed: cloudpickle's list of modules to pack by value is the whole process's."""
 
 
 class AppCode(NamedTuple):
@@ -58,9 +60,9 @@ def pack(app: App, secret: bytes) -> bytes:
     code = pack_code(app)
     header = PackageHeader(
         description=description,
-        python=python_version(),
+        python=PYTHON,
         cloudpickle=cloudpickle.__version__,
-        styx=styx_version(),
+        styx=__version__,
         dependencies=dependencies(code.imported),
         modules=code.modules,
         fingerprint=_fingerprint(description, code.modules, code.payload),
@@ -78,7 +80,7 @@ def pack_code(app: App) -> AppCode:
 
 
 def unpack_code(payload: bytes) -> App:
-    """The app in what `pack_code` gave, as `unpack`; whoever calls this trusts the bytes. Raises `PackageRefused`."""
+    """As `unpack`, for the payload that `pack_code` made; the caller trusts the bytes. Raises `PackageRefused`."""
     return AppUnpickler(payload).unpickled()
 
 
@@ -141,7 +143,7 @@ def _prove(name: str, payload: bytes) -> set[str]:
 def _fingerprint(description: AppDescription, modules: Iterable[str], payload: bytes) -> str:
     """SHA-256 of the app's operators and the sources of its modules; of the payload if one has no source."""
     digest = hashlib.sha256(routing_table(description).encode())
-    sources = [_source(name) for name in modules]
+    sources = [source_of(name) for name in modules]
     for name, source in zip(modules, sources, strict=True):
         digest.update(msgspec.msgpack.encode((name, source)))
     if None in sources:
@@ -149,9 +151,38 @@ def _fingerprint(description: AppDescription, modules: Iterable[str], payload: b
     return digest.hexdigest()
 
 
-def _source(name: str) -> bytes | None:
-    file = getattr(sys.modules.get(name), "__file__", None)
-    try:
-        return Path(file).read_bytes() if file is not None else None
-    except OSError:
-        return None
+def check_surroundings(header: PackageHeader) -> list[str]:
+    """Compares this process with the one that made the package: the same Python, and the distributions that its code
+    imports. Returns warnings about differences.
+
+    Raises `PackageRefused` if the app could not run here.
+    """
+    if header.python != PYTHON:
+        raise PackageRefused(
+            f"the package was made with Python {header.python} and this is {PYTHON}, which cannot run its "
+            "bytecode: pack it and run it with one minor version of Python, in a cluster the one that it began with"
+        )
+    warnings = []
+    missing = []
+    for one in header.dependencies:
+        here = _version_here(one)
+        if here is None:
+            missing.append(f"{one.distribution}{'==' if one.version else ''}{one.version}")
+        elif here != one.version:
+            warnings.append(f"the package was made with {one.distribution} {one.version}, and {here} is installed here")
+    if missing:
+        raise PackageRefused(f"the app needs what is not installed here: pip install {' '.join(missing)}")
+    for name, packed, here in (
+        ("styx", header.styx, __version__),
+        ("cloudpickle", header.cloudpickle, cloudpickle.__version__),
+    ):
+        if packed != here:
+            warnings.append(f"the package was made with {name} {packed}, and {here} is installed here")
+    return warnings
+
+
+def _version_here(dependency: Dependency) -> str | None:
+    """The installed version; empty if there is only a module without metadata, None if it is missing."""
+    if dependency.version:
+        return installed_version(dependency.distribution)
+    return "" if all(PathFinder.find_spec(module) is not None for module in dependency.modules) else None

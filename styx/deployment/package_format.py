@@ -40,7 +40,7 @@ class Dependency(msgspec.Struct, frozen=True, order=True):
 
 
 class PackageHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a package without unpickling it. `python` is such as `3.11`.
+    """The facts about a package that are known without unpickling it. `python` is such as `3.11`.
 
     `modules` were packed with the app. `fingerprint` is the same whenever the same sources are packed; values that a
     module computed from its surroundings when it was imported (an environment variable, say) do not change it.

@@ -22,9 +22,8 @@ import cloudpickle
 import msgspec
 
 from styx.deployment import classes, rebuilding
-from styx.deployment.declaration import declaration
-from styx.deployment.lazy_imports import imported_names
-from styx.deployment.user_code import finds_user_code, is_user_code
+from styx.deployment.rebuilding import declaration
+from styx.deployment.user_code import finds_user_code, imported_names, is_user_code
 from styx.errors import ConfigurationError
 from styx.model.app import App
 from styx.model.operator import Operator

@@ -1,15 +1,18 @@
-"""The functions that a pickled app refers to: they build functions, decoders and encoders again. Only the unpickler
-calls them."""
+"""The parts of an app taken apart and built again: operators, functions, decoders and encoders.
+
+A pickled app refers to functions of this module by name.
+"""
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from styx.deployment.classes import Reduced
+from styx.model.operator import Operator
 
 
 def make_function(
@@ -73,9 +76,50 @@ def reduce_meta(meta: msgspec.Meta) -> Reduced:
 
 
 def make_of_options(make: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """What is made of options alone."""
+    """An object that is made of options alone."""
     return make(**options)
 
 
 def _options(codec: Any, *names: str) -> dict[str, Any]:
     return {name: getattr(codec, name) for name in names if hasattr(codec, name)}
+
+
+class Declaration(NamedTuple):
+    """The arguments of `Operator`, and its registered functions in their order."""
+
+    name: str
+    n_partitions: int | None
+    key_type: Any
+    state_type: Any
+    partition_key: Callable[[Any], Any] | None
+    functions: list[Callable[..., Any]]
+    migrate: Callable[[Any], Any] | None = None
+
+
+def declaration(operator: Operator) -> Declaration:
+    """The declaration of `operator`."""
+    key_type = operator.key_type
+    return Declaration(
+        operator.name,
+        operator.n_partitions,
+        key_type.scalar or key_type.parts,
+        operator.state_type,
+        operator.key_space.partition_key,
+        [function.func for function in operator.functions.values()],
+        None if operator.migration is None else operator.migration.function,
+    )
+
+
+def declare(operator: Operator, declared: Declaration) -> None:
+    """Declares an empty operator as `declared` says, with every check; raises `ConfigurationError`."""
+    Operator.__init__(
+        operator,
+        declared.name,
+        declared.n_partitions,
+        key_type=declared.key_type,
+        state_type=declared.state_type,
+        partition_key=declared.partition_key,
+        migrate=declared.migrate,
+    )
+    for function in declared.functions:
+        operator.register(function)

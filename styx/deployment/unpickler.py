@@ -18,10 +18,9 @@ from typing import Any
 import cloudpickle
 
 from styx.deployment.classes import set_attributes
-from styx.deployment.declaration import Declaration, declare
 from styx.deployment.moved_names import present_name, with_moved
 from styx.deployment.package_format import PackageRefused
-from styx.deployment.rebuilding import LateDecoder
+from styx.deployment.rebuilding import Declaration, LateDecoder, declare
 from styx.deployment.user_code import is_user_code
 from styx.model.app import App
 from styx.model.operator import Operator
@@ -81,7 +80,7 @@ class AppUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"unknown reference {pid!r}")
 
     def find_class(self, module: str, name: str, /) -> Any:
-        """What is installed under a name; raises `UnpicklingError` for the app's own, which only this process has."""
+        """The installed object of a name; raises `UnpicklingError` for the app's own, which only this process has."""
         module = present_name(module)
         self.named_modules.add(module)
         loaded = sys.modules.get(module)
@@ -99,7 +98,7 @@ class AppUnpickler(pickle.Unpickler):
         return module
 
     def _make_importable(self, shipped: dict[str, types.ModuleType]) -> None:
-        """Lets the app's functions import its modules when they run; nobody else finds them."""
+        """Lets the app's functions import its modules when they run; no other code finds them."""
         for name, module in shipped.items():
             parent, _, child = name.rpartition(".")
             if parent in shipped:

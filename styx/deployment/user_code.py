@@ -1,4 +1,5 @@
-"""Which modules are the app's own code, and which installed distribution any other one belongs to.
+"""Which modules are the app's own code, which installed distribution any other one belongs to, and which modules a
+function imports when it runs.
 
 The app's own code is all code outside of the standard library, of styx and of installed distributions. A working tree
 that is installed as editable counts as own code, too. Files and metadata decide; nothing is imported.
@@ -6,15 +7,17 @@ that is installed as editable counts as own code, too. Files and metadata decide
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
-from typing import Final
+from importlib.util import resolve_name
+from types import CodeType, ModuleType
+from typing import Any, Final
 
 from styx.deployment.package_format import Dependency
 
@@ -23,7 +26,7 @@ _STANDARD_LIBRARY: Final = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
 )
 _OWN: Final = frozenset({"styx", "cloudpickle"})
-"""What every process that unpacks has: packages are made of both, and the header names their versions."""
+"""Modules that every process that unpacks has: packages are made of both, and the header names their versions."""
 
 
 def user_modules() -> dict[str, ModuleType]:
@@ -36,7 +39,7 @@ def user_modules() -> dict[str, ModuleType]:
 
 
 def is_user_code(module: ModuleType) -> bool:
-    """Whether a package must contain `module`, because nobody else has it."""
+    """Whether a package must contain `module`, because no other process has it."""
     name = module.__name__
     if name == "__main__":
         return True
@@ -46,7 +49,7 @@ def is_user_code(module: ModuleType) -> bool:
 
 
 def finds_user_code(name: str) -> bool:
-    """Whether importing `name`, which nobody did yet, would find the app's own code; it is not executed."""
+    """Whether an import of `name`, which is not loaded yet, would find the app's own code; nothing is executed."""
     path: Iterable[str] | None = None
     spec: ModuleSpec | None = None
     prefix = ""
@@ -115,7 +118,7 @@ def _is_installed(name: str, place: str) -> bool:
     if any(part in _INSTALLED for part in parts) or place.startswith(_STANDARD_LIBRARY):
         return True
     if not os.path.isabs(place) or place.endswith(">"):
-        return True  # frozen, or nobody knows where from
+        return True  # frozen, or of unknown origin
     # The directory on sys.path that the module was found from: `pip install --target` puts its records beside it.
     depth = name.count(".") + (1 if parts[-1] in ("__init__.py", "__init__.pyc") else 0)
     root = os.sep.join(parts[: -1 - depth])
@@ -132,3 +135,35 @@ def _recorded(root: str) -> frozenset[str]:
         for file in distribution.files or ():
             tops.add(file.parts[0].removesuffix(".py"))
     return frozenset(tops)
+
+
+def imported_names(code: CodeType, namespace: Mapping[str, Any]) -> list[str]:
+    """Every module that `code`, or a function inside it, may import: with its parents, and `a.b` for `from a import b`.
+
+    Some of them are no modules. Relative ones are resolved by the `__package__` of the function's globals.
+    """
+    names: dict[str, None] = {}
+    package = namespace.get("__package__") or ""
+    for name, level, members in _imports(code):
+        try:
+            absolute = resolve_name("." * level + name, package) if level else name
+        except ImportError:
+            continue  # it will fail when it runs, here as there
+        parts = absolute.split(".")
+        names.update(dict.fromkeys(".".join(parts[: i + 1]) for i in range(len(parts))))
+        names.update(dict.fromkeys(f"{absolute}.{member}" for member in members if member != "*"))
+    return list(names)
+
+
+def _imports(code: CodeType) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+    """(name, level, members) of each import statement: the compiler puts level and members right before it."""
+    before: list[Any] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IMPORT_NAME":
+            level, members = before[-2:]
+            yield instruction.argval, level, members or ()
+        if instruction.opname != "EXTENDED_ARG":
+            before = [*before[-1:], instruction.argval]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _imports(constant)

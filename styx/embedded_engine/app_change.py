@@ -44,8 +44,8 @@ from styx.state.table import NEWEST
 from styx.store.base import Store
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import WatchedCheck
-from styx.worker.running import Running
-from styx.worker.state_guard import StateGuard
+from styx.worker.invocation import Running
+from styx.worker.standing import StateGuard
 
 ACCEPT: Final = "accept_changed_replay=True (styx dev --accept-changed-replay)"
 """How a user says that recorded epochs may be run on other code than the one that ran them."""

@@ -43,9 +43,8 @@ from styx.model.request import Placed, RequestMaker
 from styx.reports.function_reports import FunctionReports
 from styx.snapshot.manifest import read_beginning
 from styx.worker.blame import notes_of
-from styx.worker.events import ReportPoison
-from styx.worker.step import Step
-from styx.worker.watch import Watch
+from styx.worker.epoch import Watch
+from styx.worker.events import ReportPoison, Step
 from styx.worker.worker import Worker
 
 CLOSE_SECONDS_MAX: Final = 30.0

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from styx.log.base import Log, Stream
-from styx.sequencer.external_record import ExternalRecord, decode_external, encode_external
+from styx.sequencer.epoch_record import ExternalRecord, decode_external, encode_external
 
 
 class EngineLog:

@@ -24,8 +24,8 @@ from styx.model.partitioning import Key
 from styx.model.request import AppRouter, Placed
 from styx.model.signature import NO_ARGUMENTS
 from styx.worker.admission import UNPLACED
-from styx.worker.placing import Placing
-from styx.worker.running import Running
+from styx.worker.invocation import Running
+from styx.worker.standing import Placing
 
 LOG_BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
 """While more than this waits for the disk, requests are held back."""

@@ -99,10 +99,10 @@ def _durability(engine: EmbeddedEngine) -> Iterator[_Metric]:
     counters, coordinator, log = engine.counters, engine.coordinator, engine.log
     yield _gauge("styx_ready", "1 if requests are served.", engine.ready)
     yield _gauge("styx_generation", "Generation; each start is one.", coordinator.generation)
-    yield _counter("styx_snapshots_total", "Snapshots completed since the start.", coordinator.snapshots_completed)
-    yield _counter("styx_snapshots_failed_total", "Snapshots given up since the start.", counters.snapshots_failed)
+    yield _counter(*families.SNAPSHOTS, coordinator.snapshots_completed)
+    yield _counter(*families.SNAPSHOTS_FAILED, counters.snapshots_failed)
     age_s = time.time() - counters.snapshot_at_s if counters.snapshot_at_s is not None else float("nan")
-    yield _gauge("styx_snapshot_age_seconds", "Since the last complete snapshot; NaN before the first.", age_s)
+    yield _gauge(*families.SNAPSHOT_AGE, age_s)
     yield _gauge("styx_recovery_seconds", "How long the start took.", counters.recovery_s)
     yield _gauge("styx_log_undurable_bytes", "Bytes that wait for the disk.", log.backlog_bytes)
     streams = [(stream, range(engine.n_slots)) for stream in Stream if stream is not Stream.EPOCHS]

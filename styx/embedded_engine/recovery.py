@@ -33,7 +33,7 @@ from styx.worker.events import (
     StateLoaded,
     StateUnusable,
 )
-from styx.worker.replay_difference import (
+from styx.worker.given_replies import (
     CAUSES,
     ReplayDiffers,
     Told,

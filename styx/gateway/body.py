@@ -116,7 +116,7 @@ def too_large(bytes_max: int) -> RequestRejected:
 def split(body: bytes) -> list[msgspec.Raw] | dict[str, msgspec.Raw]:
     """The elements of a JSON array or the members of a JSON object.
 
-    Raises `RequestRejected` (`bad_request`) saying what is wrong with the body.
+    Raises `RequestRejected` (`bad_request`), which names the fault of the body.
     """
     try:
         if not body.isascii():
@@ -157,7 +157,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _check_nesting(body: bytes) -> None:
-    """In time linear in the body's length, whatever is in it. What is no JSON may pass: the decoder says it better."""
+    """Takes linear time for any body. A body that is no JSON may pass, since the decoder's text is better."""
     if body.count(b"[") + body.count(b"{") <= NESTING_MAX:
         return
     # Escaped backslashes first: a quote behind one that is left is escaped itself, and every other one is a string's.

@@ -174,7 +174,7 @@ class _MsgpackTarget(_EngineTarget):
 
 
 class _JsonTarget(_EngineTarget):
-    """The state type says what a string or a number stands for."""
+    """Lines of JSON: the state type decides what a string or a number stands for."""
 
     def __init__(
         self, engine: Engine, operator: Operator, replace: bool, timeout_seconds: float, request_id: str

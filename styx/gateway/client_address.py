@@ -14,7 +14,7 @@ from styx.values.codec import shown
 
 PROXIES_MAX: Final = 1_000
 HOPS_MAX: Final = 20
-"""Of `X-Forwarded-For`, from its end; there are not so many proxies in a row."""
+"""Addresses that are read of `X-Forwarded-For`, from its end: more than there are proxies in a row."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -32,7 +32,7 @@ class Proxies:
     def address_of(self, scope: Mapping[str, Any]) -> str:
         """The address; empty if there is none, as on a Unix socket.
 
-        Each proxy appends whom it was asked by, so what counts is the last one that is no trusted proxy.
+        Each proxy appends the address of its own client, so the last address that is no trusted proxy counts.
         """
         client = scope.get("client")
         address = str(client[0]) if client else ""

@@ -16,7 +16,7 @@ from styx.http.asgi import CLOSE, Application, Message, Receive, Scope, Send
 OnRefusal = Callable[[Scope, Refusal], None]
 
 PREFLIGHT_SECONDS: Final = 600
-"""How long a browser may remember what it was told."""
+"""How long a browser may remember the answer to a preflight."""
 _METHODS: Final = b"GET, POST"
 _REQUEST_HEADERS: Final = b"authorization, content-type, idempotency-key, styx-key-type, styx-timeout"
 _RESPONSE_HEADERS: Final = b"retry-after, styx-request-id, www-authenticate"

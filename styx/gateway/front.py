@@ -56,7 +56,7 @@ class Front:
 
 
 class Entrance:
-    """`application` is `gateway` with what `front` puts before it. Raises `ConfigurationError`."""
+    """`application` is `gateway` behind a door and, if clients authenticate, a guard. Raises `ConfigurationError`."""
 
     def __init__(self, gateway: Gateway, front: Front, rules: OriginRules) -> None:
         self._gateway = gateway

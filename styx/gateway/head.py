@@ -29,8 +29,8 @@ _SECONDS = re.compile(rb"[0-9]{1,9}+(\.[0-9]{1,9}+)?+")
 
 
 class Address(NamedTuple):
-    """What a path names: the function of a call, the entity of a read, or the operator of a bulk load. `key` is the
-    text form of the key.
+    """The names in a path: all three for a call, no function for a read, only the operator for a bulk load. `key` is
+    the text form of the key.
     """
 
     operator: str
@@ -127,7 +127,7 @@ def key_of(text: str, operator: Operator, headers: Mapping[bytes, bytes]) -> Key
 def idempotency_key(headers: Mapping[bytes, bytes], identity: Identity | None) -> str:
     """The key under which the reply is remembered, empty without the header; raises `RequestRejected` (`bad_request`).
 
-    A key belongs to whoever used it: with an `identity` that comes first, then a blank, which no header's key can hold.
+    Each identity has keys of its own: its fingerprint comes first, then a blank, which no header's key can hold.
     """
     value = headers.get(b"idempotency-key")
     if value is None:

@@ -37,7 +37,7 @@ class Authority(NamedTuple):
 
 
 def parse_authority(text: str) -> Authority | None:
-    """What `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT` names; None if it is none of them."""
+    """The host and port of `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; None for another text."""
     if not text or len(text) > AUTHORITY_CHARS_MAX or not text.isascii():
         return None
     text = text.lower()
@@ -67,7 +67,7 @@ class Hosts:
     tunnels change it; on another address that one; on all addresses (`0.0.0.0`, `::`) these, each address, and this
     machine's name. An allowed one is `NAME`, `NAME:PORT`, an address, `*.NAME` for all names below it, or `*` for all.
 
-    Raises `ConfigurationError` for what is none of these.
+    Raises `ConfigurationError` for another text.
     """
 
     def __init__(self, bound: str, allowed: Iterable[str] = ()) -> None:
@@ -125,7 +125,7 @@ class Hosts:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens there."""
+    """Whether only this machine reaches a server that listens there."""
     if host.lower().removesuffix(".") == "localhost":
         return True
     address = _address(host)

@@ -66,7 +66,7 @@ class _Mounted:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Served by itself: the client lives as long as the server does, unless somebody else has opened it."""
+        """Served by itself: opens the client and closes it with the server, unless it is open already."""
         await receive()
         own = not self._client.engine.ready
         try:

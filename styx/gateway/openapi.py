@@ -122,7 +122,7 @@ class _Schemas:
 
 
 class _ModelSchemas:
-    """Schemas of pydantic's models, as pydantic writes them; what they are made of stands under `components`."""
+    """Schemas of pydantic's models, as pydantic writes them; the schemas of their parts stand under `components`."""
 
     def __init__(self) -> None:
         self.components: Json = {}

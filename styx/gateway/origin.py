@@ -19,7 +19,7 @@ FORBIDDEN_HOST: Final = "forbidden_host"
 FORBIDDEN_ORIGIN: Final = "forbidden_origin"
 BAD_TYPE: Final = "unsupported_media_type"
 HEALTH_PATHS: Final = frozenset({"/healthz", "/readyz"})
-"""What supervisors ask, by whatever name they know this gateway; there is nothing in it to steal."""
+"""Asked by supervisors, under any name of this gateway; the answers hold nothing worth stealing."""
 LANDING_PATHS: Final = frozenset({"/", "/docs"})
 """Pages that a link on another site may open."""
 
@@ -73,7 +73,7 @@ class Verdict(NamedTuple):
 
 
 _OWN_SITES: Final = (None, b"same-origin", b"none")
-"""What browsers say of our own pages, and of no page; old ones say nothing."""
+"""`Sec-Fetch-Site` of the gateway's own pages, and of no page; old browsers send none."""
 _FINE: Final = Verdict()
 
 
@@ -180,7 +180,7 @@ def _is_own(origin: _Origin | None, host: bytes, scheme: str) -> bool:
 
 
 def _is_visit(method: str, path: str, said: dict[bytes, bytes]) -> bool:
-    """Whether a person has followed a link to a page of ours: its text is shown to nobody else."""
+    """Whether a person has followed a link to a page of this gateway: no other page can read its text."""
     opened = said.get(b"sec-fetch-mode") == b"navigate" and said.get(b"sec-fetch-dest") == b"document"
     return opened and method in ("GET", "HEAD") and path in LANDING_PATHS
 

@@ -22,8 +22,7 @@ from styx.gateway.app import Gateway
 from styx.gateway.engine import Engine
 from styx.gateway.front import Entrance, Front
 from styx.http.asgi import Application
-from styx.http.limits import DESCRIPTORS_KEPT, HttpLimits
-from styx.http.room import Room, allow_descriptors
+from styx.http.room import DESCRIPTORS_KEPT, HttpLimits, Room, allow_descriptors
 from styx.http.server import HttpServer, listen_on, url_of
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT
 from styx.watchdog import ending

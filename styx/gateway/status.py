@@ -1,4 +1,4 @@
-"""From a reply or a refusal to an HTTP answer: its status and its JSON body. The one place that knows the table.
+"""The HTTP answer to a request, from a reply or a refusal: the status, by one table, and the JSON body.
 
 A result is written as JSON as far as that can be: bytes as base64, times as ISO 8601, other keys of a dict as strings;
 NaN and the infinities have no JSON form and become null.
@@ -17,7 +17,7 @@ from styx.values.codec import ext_hook
 
 RETRY_AFTER_SECONDS: Final = 1
 REJECTED: Final = RequestRejected.__name__
-"""The `type` of what the gateway itself refuses."""
+"""The `type` of the gateway's own refusals."""
 
 STATUS_OF_CODE: Final = {
     "aborted": 409,
@@ -99,7 +99,7 @@ def failure(code: str, kind: str, message: str, record: ReplyRecord | None = Non
 
 
 def loaded(count: int) -> Answer:
-    """The answer to a bulk load of so many pairs that is done."""
+    """The answer to a bulk load that has stored `count` pairs."""
     return Answer(200, b'{"loaded":%d}' % count)
 
 
@@ -150,7 +150,7 @@ def _with_text_keys(value: Any) -> Any:
 
 
 def _key_text(key: Any) -> Any:
-    """None, true, false and composite keys as their JSON text; the encoder knows what to do with all others."""
+    """None, true, false and composite keys as their JSON text; the encoder takes all others."""
     if key is None or isinstance(key, bool | list | tuple):
         return _encode(key).decode()
     return key

@@ -1,5 +1,4 @@
-"""Files that are read again when they have changed: keys, rules, certificates. The server polls them; nothing here
-waits.
+"""Files that are read again when they have changed: keys, rules, certificates. The server polls them.
 
 While a file is missing or damaged, its last content stays in use, and the log says so once for each state of the file.
 """
@@ -34,7 +33,7 @@ class WatchedFiles:
         load()
 
     def poll(self) -> None:
-        """Looks, and loads what has changed, or was not taken: what hindered it need not be in the file."""
+        """Loads the files if one has changed, or if the last load failed: its cause need not be in the file."""
         stamps = self._look()
         changed = stamps != self._stamps
         if not changed and not self._failed:

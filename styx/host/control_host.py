@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from styx.coordinator.control_events import (
     Admit,
     Announce,
     Answer,
+    AsidePut,
     Disconnect,
     Effect,
     Event,
@@ -16,6 +17,7 @@ from styx.coordinator.control_events import (
     NoteRunning,
     Package,
     PackageStored,
+    PutAside,
     ReadVersionBefore,
     RolloutEnded,
     RunningNoted,
@@ -25,17 +27,48 @@ from styx.coordinator.control_events import (
     StorePackage,
     StoreRuntime,
     TurnAway,
+    VersionFound,
     VersionRead,
 )
 from styx.coordinator.control_plane import ControlPlane
-from styx.deployment import recorded_runtime, versions
+from styx.coordinator.events import Started
+from styx.deployment import versions
+from styx.errors import ConfigurationError, EngineFailed
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Connections, Objects
+from styx.log.base import LogReader
+from styx.process.runtime import read_runtime, write_runtime
+from styx.snapshot.manifest import read_beginning
+from styx.store.base import StoreReader
+
+
+class ControlBeginning(NamedTuple):
+    """What a cluster's coordinator begins from. `package` is that of the version that `started` names, None if no
+    version ever ran, or the store lacks it. `runtime` ran the epochs that are to be run again, empty without any.
+    """
+
+    started: Started
+    damaged: list[str]
+    package: bytes | None
+    runtime: str
+
+
+def read_control_beginning(store: StoreReader, log: LogReader) -> ControlBeginning:
+    """As `read_beginning`, with the version that runs. Raises `OSError`."""
+    started, damaged, generations = read_beginning(store, log)
+    if not (started.generation or started.manifests):
+        # The first version stands in the store alone, until the first generation's marker names it.
+        started.app_version = versions.newest_that_ran(store)
+    package = versions.load_version(store, started.app_version) if started.app_version else None
+    stored_epoch = max((manifest.epoch for manifest in started.manifests[:1]), default=-1)
+    runtime = read_runtime(store) if generations.last_epoch > stored_epoch else ""
+    return ControlBeginning(started, damaged, package, runtime)
 
 
 class ControlHost:
     """Of `plane`; `protocol` hosts what is behind it. `opened` checks a package's signature and reads its header, or
-    says why it cannot be used.
+    says why it cannot be used. `put_aside` sets the request at a place aside, or (True) only looks at it, and says what
+    it is; it raises `ConfigurationError`, `EngineFailed` or `OSError`.
     """
 
     def __init__(
@@ -45,12 +78,14 @@ class ControlHost:
         connections: Connections,
         objects: Objects,
         opened: Callable[[bytes], Package | str],
+        put_aside: Callable[[str, bool], str],
         give: Callable[[Event], None],
     ) -> None:
         self.plane = plane
         self._protocol = protocol
         self._objects = objects
         self._opened = opened
+        self._aside = put_aside
         self._give = give
         self._do: dict[type, Callable[[Any], None]] = {
             Admit: connections.admit,
@@ -66,7 +101,17 @@ class ControlHost:
             StorePackage: self._store_package,
             NoteRunning: self._note_running,
             ReadVersionBefore: self._read_version_before,
+            PutAside: self._put_aside,
         }
+
+    def begin(self, found: ControlBeginning) -> None:
+        """The coordinator begins, with the version that runs."""
+        if found.package is not None:
+            package = self._opened(found.package)
+            if isinstance(package, str):
+                raise EngineFailed(f"version {found.started.app_version} of the app cannot be used: {package}")
+            self._give(VersionFound(found.started.app_version, package))
+        self._give(found.started)
 
     def step(self, event: Event) -> None:
         """Gives the control plane an event and begins what is then wanted."""
@@ -82,7 +127,7 @@ class ControlHost:
         store = self._objects.store
         self._objects.submit(
             "storing what the workers run on",
-            lambda: recorded_runtime.write_runtime(store, effect.runtime),
+            lambda: write_runtime(store, effect.runtime),
             lambda _: self._give(RuntimeStored()),
             lambda error: self._give(RuntimeStored(f"the store does not take what the workers run on: {error}")),
         )
@@ -116,4 +161,18 @@ class ControlHost:
             lambda: versions.load_version_before(store, before),
             read,
             lambda error: self._give(VersionRead(before, f"the store is out of reach: {error}")),
+        )
+
+    def _put_aside(self, effect: PutAside) -> None:
+        def run() -> tuple[bool, str, bool]:
+            try:
+                return True, self._aside(effect.place, effect.dry_run), False
+            except (ConfigurationError, EngineFailed) as error:
+                return False, str(error), isinstance(error, EngineFailed)
+
+        self._objects.submit(
+            "setting a request aside",
+            run,
+            lambda found: self._give(AsidePut(effect, *found)),
+            lambda error: self._give(AsidePut(effect, False, f"log or store out of reach: {error}", failed=True)),
         )

@@ -30,8 +30,7 @@ from styx.coordinator.events import (
 from styx.host.ports import CoordinatorJournal, Identity, Members, Objects, Operator
 from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
 from styx.snapshot.manifest import manifest_name, write_manifest
-from styx.snapshot.part import SLOT_PREFIX, unneeded
-from styx.snapshot.store import check_stored
+from styx.snapshot.part import SLOT_PREFIX, check_stored, unneeded
 
 
 class CoordinatorHost:

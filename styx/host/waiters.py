@@ -1,6 +1,6 @@
-"""Requests under way in an engine or in a client: who waits for which reply, how many wait, and when each timeout ends.
+"""Requests under way in an engine or in a client: the waiter of each reply, limits, and timeouts.
 
-They are bounded in number and bytes. A timeout ends the waiting, not the transaction.
+Their number and bytes are bounded. A timeout ends the waiting, not the transaction.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from styx.values.codec import decode_plain
 IN_FLIGHT_BYTES_MAX: Final = 256 * 1024 * 1024
 """Encoded requests under way at once; one is always let in."""
 TIMEOUT_RESOLUTION_SECONDS: Final = 0.01
-"""A timeout may be noticed so much late; looking more often would cost more than it gives."""
+"""The largest delay of a timeout; looking more often would cost more than it gives."""
 SWEEP_SECONDS_MAX: Final = 0.5
-"""How long a request that its caller has cancelled may still count as under way, where it is forgotten then."""
+"""How long a cancelled request may still count as under way, where it is forgotten then."""
 
 K = TypeVar("K", bytes, str)
 """A request's id, as replies or their log carry it."""
@@ -30,29 +30,29 @@ _make_reply: Final[Callable[[tuple[Any, ...]], Reply]] = partial(tuple.__new__, 
 
 
 class Receiver(Protocol):
-    """Where a reply goes: an `asyncio.Future`, or what takes it in the very turn of the event loop in which it comes.
+    """Takes the reply to a request: an `asyncio.Future`, or an object that acts in the turn in which the reply comes.
 
-    None of these may raise.
+    No method may raise.
     """
 
     def done(self) -> bool:
-        """Whether nobody waits any more."""
+        """Whether the caller no longer waits."""
 
     def set_result(self, result: Any, /) -> object:
         """Takes the reply; not called if `done`."""
 
     def set_exception(self, exception: BaseException, /) -> object:
-        """Takes it that there is no reply; not called if `done`."""
+        """Takes the reason for the lack of a reply; not called if `done`."""
 
 
 class Waiter(msgspec.Struct, Generic[K], eq=False):
     """One request: `receiver` gets the `Reply`, or with `raw` the `ReplyRecord`. `payload` is the encoded request.
 
-    Times are the loop's: it was sent at `since_s`. `repeatable`: it has an idempotency key, so sending it twice runs it
-    once. `misrouted_tid`: the TID under which another slot has sent it back, 0 for none.
+    It was sent at `since_s` of the loop's time. A `repeatable` request has an idempotency key, and may be sent twice.
+    `misrouted_tid` is the TID under which another slot has sent it back, 0 for none.
     """
 
-    # A Struct because it is made for every request: that takes a third of the time.
+    # A Struct, since each request makes one: that takes a third of the time.
     key: K
     slot: int
     payload: bytes
@@ -67,8 +67,8 @@ class Waiter(msgspec.Struct, Generic[K], eq=False):
 class Waiters(Generic[K]):
     """The requests that wait for their reply, by request id, in the order they came.
 
-    `late` makes the error of those that waited in vain. `forgets`: a request whose waiter has gone counts no more, as
-    it may never be answered; otherwise it counts until it is answered.
+    `late` makes the error of a timeout. `forgets`: a request without a waiting caller counts no more, as it may never
+    be answered; otherwise it counts until it is answered.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Waiters(Generic[K]):
             receiver.set_result(public)
 
     def end(self, error: Callable[[], Exception]) -> None:
-        """Nobody will be answered any more; the exception is made for each waiter anew."""
+        """Fails all waiters, each with a new exception."""
         if self._timer is not None:
             self._timer.cancel()
         waiting, self.by_id = self.by_id, {}
@@ -167,7 +167,7 @@ class Waiters(Generic[K]):
 
 
 def fail(receiver: Receiver, error: Exception) -> None:
-    """Ends the waiting of one that may be done already, or of a future that nobody may ever look at."""
+    """Ends the waiting with an error, unless it has ended."""
     if not receiver.done():
         receiver.set_exception(error)
         if isinstance(receiver, asyncio.Future):

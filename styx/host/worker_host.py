@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from styx.host.ports import Findings, Links, Objects, Outside, Recovery, WorkerJournal
 from styx.model.execution import with_own_generators
 from styx.protocol.manifest import SlotPart
-from styx.snapshot.store import store_slots
+from styx.snapshot.part import store_slots
 from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,

@@ -1,4 +1,4 @@
-"""What ASGI hands from one application to the next, and the header of an answer that is the last on its connection."""
+"""The types of ASGI, and the header of an answer that is the last on its connection."""
 
 from __future__ import annotations
 

@@ -18,11 +18,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from styx.http.limits import BODY_BYTES_PER_SECOND_MIN, FRAMING_BYTES_MAX, HEADER_BYTES_MAX, LINGER_SECONDS_MAX
-from styx.http.room import Room
+from styx.http.room import BODY_BYTES_PER_SECOND_MIN, FRAMING_BYTES_MAX, HEADER_BYTES_MAX, LINGER_SECONDS_MAX, Room
 
 _NOTHING, _HEADER, _BODY = range(3)
-"""What the next byte belongs to: no request yet, its headers, its body."""
+"""The part of a request to which the next byte belongs: none yet, its headers, its body."""
 
 _OF_UPGRADES: Final = (b"upgrade", b"http2-settings")
 _NOT_SERVED: Final = (b"CONNECT", b"PRI")
@@ -97,7 +96,7 @@ class HttpConnection(HttpToolsProtocol):
             self._refuse(_MUCH_FRAMING)
 
     def _parse(self, data: bytes) -> None:
-        """Nobody here speaks another protocol than HTTP/1: a request that asks for one is parsed again without asking,
+        """Feeds the parser. A request that asks for another protocol than HTTP/1 is parsed again without asking,
         since the parser takes its body for the other protocol's.
         """
         while True:

@@ -1,4 +1,4 @@
-"""The connections of one listening port: how many there are, which of them wait, and which are over their time.
+"""The connections of one listening port and their limits: how many there are, which of them wait, and for how long.
 
 A connection waits while it has no request under way. When there is no room for another connection, the one that has
 waited longest is closed, first among those that never sent a whole request. So peers that connect and stay silent keep
@@ -13,11 +13,41 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
-from styx.http.limits import DESCRIPTORS_KEPT, TICK_SECONDS, HttpLimits
+from styx.model.limits import KIB
+
+HEADER_BYTES_MAX: Final = 64 * KIB
+"""A request's line and headers together."""
+HEADER_SECONDS_MAX: Final = 10.0
+"""From a connection's beginning, or the first byte of a later request, to the end of the request's headers."""
+BODY_SECONDS_MAX: Final = 20.0
+"""For a body to arrive; a longer one has a second more for each `BODY_BYTES_PER_SECOND_MIN` bytes."""
+BODY_BYTES_PER_SECOND_MIN: Final = 1 * KIB
+FRAMING_BYTES_MAX: Final = 64 * KIB
+"""Bytes that a chunked body may have beyond eight times its content: sizes of chunks, their extensions, trailers."""
+UNREAD_SECONDS_MAX: Final = 30.0
+"""How long a client may take nothing of an answer that waits for it."""
+LINGER_SECONDS_MAX: Final = 2.0
+"""How long a refused client's further bytes are thrown away, so that it can read the reason."""
+TICK_SECONDS: Final = 1.0
+"""How often connections are looked at; a limit of time is kept as exactly as this."""
+DESCRIPTORS_KEPT: Final = 128
+"""File descriptors of the process that are not for connections, where it has few of them."""
 
 _log = logging.getLogger("styx.http")
+
+
+class HttpLimits(NamedTuple):
+    """The limits of one listening port. All others are the same for every port."""
+
+    connections_max: int
+    """Open at once. One more takes the place of the one that has waited longest without a request under way."""
+    keep_alive_seconds: float
+    """How long a connection that has had an answer stays open without a next request."""
+    header_seconds_max: float = HEADER_SECONDS_MAX
+    body_seconds_max: float = BODY_SECONDS_MAX
+    unread_seconds_max: float = UNREAD_SECONDS_MAX
 
 
 class Guest(Protocol):
@@ -123,7 +153,7 @@ def allow_descriptors(wanted: int) -> None:
 
 
 def serving(room: Room) -> Any:
-    """What uvicorn takes for its option `http`: it makes the connections of a port, and gives them this room."""
+    """The value of uvicorn's option `http`: makes the connections of a port, in this room."""
     from styx.http.connection import HttpConnection
 
     return partial(HttpConnection, room=room)

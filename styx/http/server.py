@@ -69,7 +69,7 @@ def url_of(listener: socket.socket, secure: bool = False) -> str:
 def listen_on(
     host: str, port: int, backlog_max: int, purpose: str = "", instead: str = "address, or port 0 for any free one"
 ) -> socket.socket:
-    """A socket that listens; raises `ConfigurationError` if it cannot be had, saying what to choose `instead`."""
+    """A listening socket; raises `ConfigurationError` if there can be none, which says what to choose `instead`."""
     try:
         if not 0 <= port <= PORT_MAX:
             raise OSError(f"a port is a number from 0 to {PORT_MAX}")

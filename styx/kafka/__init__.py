@@ -1,4 +1,4 @@
-"""Kafka as the log of a cluster and its clients speak it: topics of one app, a producer, a tail, fences, a reader.
+"""Kafka as the log of a cluster and of its clients, through aiokafka's client: topics, producer, tail, fences, reader.
 
-Spoken through aiokafka's client and wire formats. Never interprets a payload.
+Payloads are opaque.
 """

@@ -1,4 +1,4 @@
-"""The address of Kafka and the settings of a connection: parsed from a URL and, for secrets, the environment."""
+"""The address of Kafka and the settings of a connection, from a URL and, for secrets, from the environment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BROKER: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]++\]|[^\[\]:/@\s]++)(:(?P<
 
 
 class KafkaAddress(NamedTuple):
-    """`bootstrap` is HOST:PORT,HOST:PORT; the rest says how to be let in. Shown without the password."""
+    """`bootstrap` is HOST:PORT,HOST:PORT; the other fields are for TLS and the login. Shown without the password."""
 
     bootstrap: str
     protocol: str = "PLAINTEXT"
@@ -47,9 +47,9 @@ class KafkaAddress(NamedTuple):
 
 
 def parse_kafka_url(url: str, environment: Mapping[str, str] = os.environ) -> KafkaAddress:
-    """Reads `kafka://h1:9092,h2:9092`, with `?protocol=SASL_SSL&mechanism=SCRAM-SHA-512&cafile=FILE` if need be.
+    """Reads `kafka://h1:9092,h2:9092`, with options like `?protocol=SASL_SSL&mechanism=SCRAM-SHA-512&cafile=FILE`.
 
-    User name and password come from STYX_KAFKA_USERNAME and STYX_KAFKA_PASSWORD, where no list of processes shows them.
+    User name and password come from STYX_KAFKA_USERNAME and STYX_KAFKA_PASSWORD, since lists of processes show URLs.
     Raises `ConfigurationError`.
     """
     parts = urlsplit(url)

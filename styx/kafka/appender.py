@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from styx.errors import EngineFailed
 from styx.kafka.address import KafkaAddress
+from styx.kafka.appends import RECORD_BYTES_MAX, Append, Appends, NewRecord, fail, size_of
 from styx.kafka.errors import AppendFailed, Fenced, RecordTooLarge, fences, name_of
-from styx.kafka.producer import Add, Lane, Producer
+from styx.kafka.producer import Lane, Producer
 from styx.kafka.session import KafkaSession
 from styx.kafka.transaction import ProducerIdentity, Transaction, initialize
 from styx.log.base import LogClosed, LogOverloaded
 
 QUEUED_BYTES_MAX: Final = 4096 * 1024 * 1024
 """Appended but not yet acknowledged; `append` beyond it raises. Workers hold back their input long before."""
+BATCH_BYTES_MAX: Final = 256 * 1024
+"""One batch, unless a single record is larger."""
+EXCHANGE_BYTES_MAX: Final = 512 * 1024
+"""An exchange with so many bytes takes no further batch, so that a worker's event loop builds one in milliseconds."""
 APPEND_SECONDS_MAX: Final = 300.0
 """How long a partition may make no progress, Kafka being away say, before the appender gives up."""
 COMMIT_SECONDS: Final = 30.0
@@ -33,84 +37,7 @@ START_SECONDS_MAX: Final = 60.0
 WATCH_SECONDS: Final = 1.0
 """How often the appender looks for a stuck partition and a due commit."""
 
-RECORD_BYTES_MAX: Final = 8 * 1024 * 1024 - 4096
-"""Key, value and headers of one record: a topic's limit for a batch, without the batch's frame."""
-
-NewRecord: TypeAlias = tuple[bytes | None, bytes, list[tuple[str, bytes | None]]]
-"""Key, value, headers."""
-
-_FRAME_BYTES: Final = 32
-"""About the size of a record without contents."""
-
 _log = logging.getLogger(__name__)
-
-
-def size_of(record: NewRecord) -> int:
-    """Bytes of a record, its frame included, for limits."""
-    key, value, headers = record
-    size = _FRAME_BYTES + len(value) if key is None else _FRAME_BYTES + len(value) + len(key)
-    for name, content in headers:
-        size += len(name) + len(content or b"")
-    return size
-
-
-class Append:
-    """Records of `n_bytes` that belong to one future. `taken` of them are in batches; `up_to` is the number of records
-    of the last batch up to the end of the append.
-    """
-
-    __slots__ = ("future", "n_bytes", "records", "taken", "up_to")
-
-    def __init__(self, records: Sequence[NewRecord], n_bytes: int, future: asyncio.Future[int]) -> None:
-        self.records = records
-        self.n_bytes = n_bytes
-        self.future = future
-        self.taken = 0
-        self.up_to = 0
-
-
-class Appends:
-    """Appends to one partition: those that wait, and those that end in the batch under way. A `Queue` of a lane."""
-
-    __slots__ = ("_ending", "waiting")
-
-    def __init__(self) -> None:
-        self.waiting: deque[Append] = deque()
-        self._ending: list[Append] = []
-
-    def fill(self, add: Add, now_ms: int) -> int:
-        """As `Queue.fill`; an append may be spread over batches."""
-        count, waiting, ending = 0, self.waiting, self._ending
-        while waiting:
-            append = waiting[0]
-            records = append.records
-            for index in range(append.taken, len(records)):
-                record = records[index]
-                if add(count, now_ms, record[0], record[1], record[2]) is None:
-                    append.taken = index
-                    return count
-                count += 1
-            append.up_to = count
-            ending.append(append)
-            waiting.popleft()
-        return count
-
-    def acknowledged(self, first_offset: int) -> int:
-        """Resolves the appends that end in the batch; returns their bytes."""
-        ending, self._ending = self._ending, []
-        n_bytes = 0
-        for append in ending:
-            n_bytes += append.n_bytes
-            if not append.future.done():
-                append.future.set_result(first_offset + append.up_to)
-        return n_bytes
-
-    def fail(self, error: BaseException) -> None:
-        """Fails all appends, in order."""
-        failing, self._ending = [*self._ending, *self.waiting], []
-        self.waiting.clear()
-        for append in failing:
-            fail(append.future, error)
 
 
 class Appender:
@@ -139,6 +66,8 @@ class Appender:
             refused=self._refused,
             failed=self._fail,
             repeated="appends are repeated",
+            batch_bytes_max=BATCH_BYTES_MAX,
+            exchange_bytes_max=EXCHANGE_BYTES_MAX,
         )
         self._lanes: dict[tuple[str, int], Lane[Appends]] = {}
         self._idle = asyncio.Event()
@@ -287,10 +216,3 @@ class Appender:
         raise AppendFailed(
             f"{self._session} refuses records for {lane.topic}, partition {lane.partition}: {name_of(code)}"
         )
-
-
-def fail(future: asyncio.Future[int], error: BaseException) -> None:
-    """Fails a future; asyncio does not complain if only `on_failure` is listened to."""
-    if not future.done():
-        future.set_exception(error)
-        future.exception()

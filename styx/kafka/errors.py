@@ -1,6 +1,6 @@
-"""Errors of the log in Kafka, other than an unreachable broker, which is a `ConnectionError` or `TimeoutError`.
+"""Errors of the log in Kafka, and the meaning of brokers' error codes.
 
-Also the error codes of brokers that are temporary.
+An unreachable broker is a `ConnectionError` or `TimeoutError`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from styx.errors import EngineFailed, StyxError
 
 
 class Fenced(EngineFailed):
-    """Somebody else took over this appender's transactional id: it may append nothing any more."""
+    """Another process took over the appender's transactional id; Kafka refuses the appender's records for good."""
 
 
 class RecordTooLarge(StyxError):
@@ -21,7 +21,7 @@ class RecordTooLarge(StyxError):
 
 
 class AppendFailed(EngineFailed):
-    """Records could not be appended, or it is not known whether they were. The appender is of no use any more."""
+    """Records were not appended, or their fate is unknown. The appender cannot go on."""
 
 
 NO_ERROR: Final = 0
@@ -29,17 +29,17 @@ OFFSET_OUT_OF_RANGE: Final = 1
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 TOPIC_ALREADY_EXISTS: Final = 36
 CONCURRENT_TRANSACTIONS: Final = 51
-"""The end of the last transaction is still being written."""
+"""The end of the last transaction is being written."""
 
 # INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED: the transaction that the
-# appender believes to be open was ended by somebody else, or by the broker after its timeout.
+# appender believes to be open was ended by another process, or by the broker after its timeout.
 _FENCED: Final = frozenset({47, 48, 49, 90})
-# What a coordinator answers until it is ready again, beside what aiokafka calls retriable.
+# Codes of a coordinator that is not ready yet, besides those that aiokafka calls retriable.
 _PASSING: Final = frozenset({14, 15, 16, CONCURRENT_TRANSACTIONS, 55})
 
 
 def passes(code: int) -> bool:
-    """Whether asking again can help: a leader moves, a coordinator loads, a replica is behind."""
+    """Whether a repetition can succeed: a leader moves, a coordinator loads, a replica is behind."""
     return code in _PASSING or bool(kafka_errors.for_code(code).retriable)
 
 
@@ -49,5 +49,5 @@ def fences(code: int) -> bool:
 
 
 def name_of(code: int) -> str:
-    """For messages."""
+    """The code's name and number, for texts."""
     return f"{kafka_errors.for_code(code).__name__} (error {code})"

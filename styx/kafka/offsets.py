@@ -1,7 +1,7 @@
-"""Where partitions begin and end, and releasing what lies before an offset.
+"""First and end offsets of partitions, and the release of records below an offset.
 
 An end is the offset behind the last record that all replicas in sync have; control records of transactions count.
-Repeats nothing.
+Nothing is repeated.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def list_offsets(
 ) -> dict[tuple[str, int], int]:
     """The `FIRST` or `END` offset of each (topic, partition).
 
-    Raises `ConnectionError` if one cannot be told now, and `EngineFailed` if the broker refuses.
+    Raises `ConnectionError` if an offset is not available now, and `EngineFailed` if the broker refuses.
     """
     by_leader = grouped(session, dict.fromkeys(partitions, which))
     requests = (OffsetRequest(_CONSUMER, _READ_UNCOMMITTED, list(topics.items())) for topics in by_leader.values())
@@ -48,9 +48,9 @@ async def list_offsets(
 
 
 async def release(session: KafkaSession, offsets: Mapping[tuple[str, int], int]) -> list[tuple[str, int]]:
-    """Lets Kafka delete records below the offset of each (topic, partition). Returns those that end before it.
+    """Lets Kafka delete the records below the offset of each (topic, partition).
 
-    What is released already is no error. Raises as `list_offsets`.
+    Returns the partitions that end before their offsets. A second release is no error. Raises as `list_offsets`.
     """
     by_leader = grouped(session, offsets)
     requests = (
@@ -70,7 +70,7 @@ async def release(session: KafkaSession, offsets: Mapping[tuple[str, int], int])
 def grouped(
     session: KafkaSession, values: Mapping[tuple[str, int], Any]
 ) -> dict[int, dict[str, list[tuple[int, Any]]]]:
-    """By leader and topic, as requests want it. Raises `ConnectionError` if a partition has no leader."""
+    """Values by leader and topic, as in requests. Raises `ConnectionError` if a partition has no leader."""
     by_leader: defaultdict[int, defaultdict[str, list[tuple[int, Any]]]] = defaultdict(lambda: defaultdict(list))
     for (topic, partition), value in values.items():
         leader = session.leader(topic, partition)
@@ -81,7 +81,7 @@ def grouped(
 
 
 def check(session: KafkaSession, topic: str, partition: int, code: int) -> None:
-    """Raises `ConnectionError` for what passes, and `EngineFailed` for what does not."""
+    """Raises `ConnectionError` for a temporary error, and `EngineFailed` for any other."""
     if code == NO_ERROR:
         return
     text = f"{session}: {topic}, partition {partition}: {name_of(code)}"
@@ -89,9 +89,9 @@ def check(session: KafkaSession, topic: str, partition: int, code: int) -> None:
 
 
 class LogEnds:
-    """One connection for questions that are asked again and again; partitions are (topic, partition).
+    """A connection for repeated questions about offsets; partitions are (topic, partition).
 
-    Every method raises `ConnectionError` when there is no answer now, and `EngineFailed` if the broker refuses.
+    Every method raises `ConnectionError` without an answer, and `EngineFailed` if the broker refuses.
     """
 
     def __init__(self, address: KafkaAddress | str, topics: Iterable[str]) -> None:
@@ -99,7 +99,7 @@ class LogEnds:
         self._session = KafkaSession(address)
 
     async def open(self) -> None:
-        """Connects; to be closed even when it raises."""
+        """Connects. `close` has to follow, even if this raises."""
         await self._session.open(self._topics)
 
     async def ends(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
@@ -111,7 +111,7 @@ class LogEnds:
         return await self._asked(partitions, FIRST)
 
     async def release(self, offsets: Mapping[tuple[str, int], int]) -> None:
-        """Lets Kafka delete the records below these offsets. One that is released already, or ends before, is left."""
+        """Lets Kafka delete the records below these offsets. Released and shorter partitions stay as they are."""
         try:
             for topic, partition in await release(self._session, offsets):
                 _log.warning(

@@ -29,10 +29,6 @@ from styx.kafka.session import REQUEST_SECONDS, RETRY_SECONDS, KafkaSession
 from styx.kafka.transaction import ProducerIdentity, Transaction, initialize
 from styx.kafka.wire import Produce
 
-BATCH_BYTES_MAX: Final = 256 * 1024
-"""One batch, unless a single record is larger."""
-EXCHANGE_BYTES_MAX: Final = 512 * 1024
-"""No more batches are built for an exchange that has this much, so that building one takes milliseconds."""
 PAUSE_SHARE: Final = 1 / 4
 """The time between two exchanges, as a share of the time that the fastest of the last replies took."""
 PAUSE_SECONDS_MAX: Final = 0.05
@@ -114,15 +110,15 @@ class Lane(Generic[Q]):
         self._identity: ProducerIdentity | None = None
         self._sequence = 0
 
-    def build(self, identity: ProducerIdentity, transactional: bool) -> bytearray | None:
-        """Makes `batch` of the records that wait, up to `BATCH_BYTES_MAX`; None if none does.
+    def build(self, identity: ProducerIdentity, transactional: bool, bytes_max: int) -> bytearray | None:
+        """Makes `batch` of the records that wait, up to `bytes_max`; None if none does.
 
         Sequence numbers begin anew with each identity.
         """
         if identity is not self._identity:
             self._identity, self._sequence = identity, 0
         builder = DefaultRecordBatchBuilder(
-            _FORMAT, _NOT_COMPRESSED, int(transactional), *identity, self._sequence, BATCH_BYTES_MAX
+            _FORMAT, _NOT_COMPRESSED, int(transactional), *identity, self._sequence, bytes_max
         )
         count = self.queue.fill(builder.append, int(time.time() * 1000))
         if count:
@@ -139,6 +135,9 @@ class Producer(Generic[Q]):
     may raise. `failed` gets an error that ends an exchange for good; the owner then stops the producer. `repeated` is
     the part of log messages about records that are sent again.
 
+    A batch has at most `batch_bytes_max`, unless a single record is larger. An exchange that has `exchange_bytes_max`
+    takes no further batch.
+
     With a `transaction`, all records belong to it. If the owner sets `identity` to None, the producer gets a new one.
     """
 
@@ -150,6 +149,8 @@ class Producer(Generic[Q]):
         refused: Callable[[Lane[Q], int], bool],
         failed: Callable[[BaseException], None],
         repeated: str,
+        batch_bytes_max: int,
+        exchange_bytes_max: int,
     ) -> None:
         self.pacing = Pacing()
         self.identity: ProducerIdentity | None = None
@@ -159,6 +160,8 @@ class Producer(Generic[Q]):
         self._refused = refused
         self._failed = failed
         self._repeated = repeated
+        self._batch_bytes_max = batch_bytes_max
+        self._exchange_bytes_max = exchange_bytes_max
         self._loop = asyncio.get_running_loop()
         self._ready: dict[Lane[Q], None] = {}
         self._under_way: dict[Lane[Q], None] = {}
@@ -303,7 +306,7 @@ class Producer(Generic[Q]):
         leader, transactional, now_s = self._session.leader, self.transaction is not None, self._loop.time()
         taken, n_bytes = [], 0
         for lane in [*self._ready]:
-            if n_bytes >= EXCHANGE_BYTES_MAX:
+            if n_bytes >= self._exchange_bytes_max:
                 break
             leading = leader(lane.topic, lane.partition)
             if leading != node:
@@ -313,7 +316,7 @@ class Producer(Generic[Q]):
             del self._ready[lane]
             batch = lane.batch
             if batch is None:
-                batch = lane.build(identity, transactional)
+                batch = lane.build(identity, transactional, self._batch_bytes_max)
                 if batch is None:
                     lane.engaged = False
                     continue

@@ -1,10 +1,10 @@
-"""Reading the log in Kafka from threads that may block: at recovery, all records that are there, in order (§7.1).
+"""The reader of the log in Kafka, for threads that may block: a recovery reads all records in order (§7.1).
 
-It belongs to no consumer group and stores no offset. It asks for the next records while it decodes the last ones. It
+It belongs to no consumer group and stores no offset. It fetches the next records while it decodes the last ones. It
 waits for an unreachable broker, but not for ever.
 
-Anybody may append requests. To the other topics only the engine appends, and always within a transaction, which is how
-it is fenced: a record outside of a transaction is a stranger's, and is skipped.
+Any process may append requests. Only the engine appends to the other topics, and always in a transaction, by which it
+is fenced; there, a record outside of a transaction is a stranger's, and is skipped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from styx.kafka.wire import Chunk, Damaged, chunks_of, fetch_request
 from styx.log.base import LogCorrupt, LogTruncated, Record, Stream
 
 READ_SECONDS_MAX: Final = 60.0
-"""How long one question may stay without an answer, a broker that is away included."""
+"""The longest wait for an answer, an unreachable broker included."""
 FETCH_BYTES_MAX: Final = 8 * 1024 * 1024
 """One answer; two of them are in memory at once."""
 
@@ -36,9 +36,9 @@ T = TypeVar("T")
 
 
 class KafkaReader:
-    """A `LogReader`. For any thread but one that runs an event loop; connects when first asked.
+    """A `LogReader`, for threads without an event loop. It connects at the first question.
 
-    `strangers` counts the records that were passed over as not the engine's, each of them once.
+    `strangers` counts the strangers' records that were skipped, each of them once.
 
     Every method raises `ConnectionError` after `READ_SECONDS_MAX` without an answer, and `EngineFailed` if the broker
     refuses.
@@ -67,7 +67,7 @@ class KafkaReader:
         """The records from `first_offset` on, as of this call, in order and verified. Offsets may have gaps.
 
         Raises `LogTruncated` if they were released, also while reading, and `LogCorrupt` on a bad checksum or if the
-        partition ends before `first_offset`: whoever knows that offset knows of a record that is gone.
+        partition ends before `first_offset`, since a known offset means that there was a record.
         """
         topic = self._topics.of(stream)
         first, end = self.bounds(stream, partition)
@@ -76,19 +76,12 @@ class KafkaReader:
         self._check_end(stream, partition, first_offset, end)
         return self._read(stream, partition, first_offset, end)
 
-    def reply_tids(self, partition: int, first_offset: int) -> Iterator[tuple[int, int]]:
-        """(offset, TID) of the replies from `first_offset` on, or from the first retained one; payloads stay undecoded.
-
-        Raises `LogCorrupt` as `read`.
-        """
-        return ((offset, tid) for _, offset, tid in self.reply_tids_of({partition: first_offset}))
-
-    def reply_tids_of(self, first_offsets: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
-        """(partition, offset, TID) as `reply_tids`, of several partitions at once; each in order."""
-        return ((partition, offset, tid) for partition, offset, tid, _ in self.replies_of(first_offsets))
-
     def replies_of(self, first_offsets: Mapping[int, int]) -> Iterator[tuple[int, int, int, bytes]]:
-        """(partition, offset, TID, record) of replies, as `reply_tids_of`."""
+        """(partition, offset, TID, record) of the replies of several partitions at once, each in order.
+
+        Each begins at its first offset, or at the first retained reply. Records stay encoded. Raises `LogCorrupt` as
+        `read`.
+        """
         bounds = self._bounds(self._topics.replies, list(first_offsets))
         for partition, first_offset in first_offsets.items():
             self._check_end(Stream.REPLIES, partition, first_offset, bounds[partition][1])
@@ -99,7 +92,7 @@ class KafkaReader:
         return self._replies(spans)
 
     def close(self) -> None:
-        """Disconnects. Iterators that are not exhausted fail."""
+        """Disconnects. Iterators with records left fail."""
         with self._lock:
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None:
@@ -159,7 +152,7 @@ class KafkaReader:
         return LogCorrupt(problem, file=self._topics.of(stream), stream=stream, partition=partition, offset=offset)
 
     def _chunks(self, stream: Stream, spans: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, int, Chunk]]:
-        """(partition, the position it was fetched from, what came), until every span is read."""
+        """(partition, position of the fetch, chunk), until every span is read."""
         topic = self._topics.of(stream)
         positions = {partition: first for partition, (first, end) in spans.items() if first < end}
         if not positions:
@@ -173,7 +166,7 @@ class KafkaReader:
                 if chunk.code == OFFSET_OUT_OF_RANGE:
                     raise LogTruncated(f"{topic}, partition {partition}: offset {position} was released meanwhile.")
                 if chunk.data:
-                    # At the end of the dictionary: those that had nothing this time come first the next time.
+                    # At the end of the dictionary: partitions without room in this answer come first the next time.
                     del positions[partition]
                     following = chunk.next_offset(position)
                     if following < spans[partition][1]:
@@ -253,7 +246,7 @@ class KafkaReader:
         await asyncio.gather(*others, return_exceptions=True)
 
     def _submit(self, question: Coroutine[Any, Any, T]) -> Any:
-        """Runs it on the reader's own loop, which a thread of its own runs."""
+        """Runs a coroutine on the reader's own loop, in the reader's own thread."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

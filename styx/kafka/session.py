@@ -28,12 +28,11 @@ from styx.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, KafkaAddres
 from styx.transport.socket_options import set_socket_options
 
 REQUEST_SECONDS: Final = 15.0
-"""One exchange with a broker; then its connection is given up."""
+"""One exchange with a broker; its connection is given up after this."""
 RETRY_SECONDS: Final = 0.1
-"""Between two attempts at something that passes by itself."""
-
+"""Between two attempts after a temporary error."""
 CLOSE_SECONDS_MAX: Final = 2.0
-"""How long closing waits for a connection that is being made."""
+"""How long closing waits for connections that are being made."""
 
 CONNECT_SECONDS: Final = 5.0
 """How long connecting may take, a login included; then the other brokers are asked who leads."""
@@ -48,10 +47,7 @@ T = TypeVar("T")
 
 
 class Repeated(logging.Filter):
-    """Holds back messages that were shown a short while ago, whatever their arguments.
-
-    Remembers one time for each message text of the source.
-    """
+    """Holds back log messages whose text, without its arguments, was shown a short while ago."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -125,7 +121,7 @@ class KafkaSession:
         self._connecting: set[asyncio.Task[Any]] = set()
 
     async def open(self, topics: Iterable[str] = ()) -> None:
-        """Connects and learns who leads the partitions of `topics`; to be closed even when it raises.
+        """Connects, and learns the leaders of the partitions of `topics`. `close` has to follow, even if this raises.
 
         Raises `ConnectionError` and `ConfigurationError`.
         """
@@ -136,33 +132,32 @@ class KafkaSession:
                 await self._client.set_topics(wanted)
         except KafkaConnectionError:
             await self._check_login()
-            # What aiokafka says of that is its own address list over again.
+            # aiokafka's own text is only the list of addresses.
             why = f"nobody answers there, or nobody who speaks {self.address.protocol}"
             raise ConnectionError(f"{self} cannot be reached: {why}") from None
         except KafkaError as error:
             raise ConnectionError(f"{self} cannot be reached: {error}") from None
 
     async def close(self) -> None:
-        """Disconnects; what is being asked fails."""
+        """Disconnects; requests under way fail."""
         if self._connecting:
             await asyncio.wait(self._connecting, timeout=CLOSE_SECONDS_MAX)
         await self._client.close()
 
     def track(self, topic: str) -> None:
-        """Has the leaders of another topic looked up; they are known some time later."""
-        # The answer is awaited by `refresh`.
+        """Begins to look up the leaders of another topic; `refresh` waits for them."""
         self._client.add_topic(topic)
 
     async def refresh(self) -> bool:
-        """Asks again who leads what; False if nobody answers."""
+        """Looks up all leaders anew; False without an answer."""
         return bool(await self._client.force_metadata_update())
 
     def partitions(self, topic: str) -> set[int]:
-        """Of a topic that was named to `open`; empty if there is none."""
+        """The partitions of a topic that is looked up; empty if there is no such topic."""
         return self._client.cluster.partitions_for_topic(topic) or set()
 
     def leader(self, topic: str, partition: int) -> int | None:
-        """The broker to ask about a partition, None while there is none; `refresh` may find one."""
+        """The broker that leads a partition, None without one; `refresh` may find one."""
         node: int | None = self._client.cluster.leader_for_partition(TopicPartition(topic, partition))
         return None if node == _UNKNOWN_LEADER else node
 
@@ -175,7 +170,7 @@ class KafkaSession:
         try:
             connection = self._client._conns.get((node, group))
             connected = connection is not None and connection.connected()
-            # As a rule it is: then there is nothing to wait for, and no task to be made for it.
+            # Usually it is, which saves a task.
             if not connected and not await self._to_its_end(self._client.ready(node, group=group)):
                 raise ConnectionError(f"{self}, broker {node} cannot be reached")
             return await self._client.send(node, request, group=group)
@@ -187,7 +182,7 @@ class KafkaSession:
         return await self.send(self._any_broker(), request)
 
     async def transaction_coordinator(self, transactional_id: str) -> int | None:
-        """The broker in charge of it, None while there is none.
+        """The coordinating broker of an id, None without one.
 
         Raises `ConnectionError`, and `ConfigurationError` if the id is not allowed.
         """
@@ -203,7 +198,7 @@ class KafkaSession:
         return node
 
     async def _check_login(self) -> None:
-        """Raises `ConfigurationError` if a broker is there and does not let this user in, which aiokafka keeps back."""
+        """Raises `ConfigurationError` if a broker refuses the login, which aiokafka's own error does not tell."""
         if not self.address.protocol.startswith("SASL"):
             return
         options = self.address.options()
@@ -223,7 +218,7 @@ class KafkaSession:
             await connection.close()
 
     async def _to_its_end(self, connecting: Coroutine[Any, Any, T]) -> T:
-        """aiokafka loses sight of a connection if it is cancelled while it makes it; so only the waiting is."""
+        """Shields a connecting coroutine: aiokafka leaks a connection if it is cancelled while it makes one."""
         task = asyncio.create_task(connecting)
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)

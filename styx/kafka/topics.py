@@ -1,4 +1,4 @@
-"""The topics of one app: their names, their settings, and their creation. Never changes or deletes one that exists."""
+"""The topics of one app: their names, their settings, and their creation. Existing topics are never changed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ REPLY_PARTITIONS_DEFAULT: Final = 16
 MESSAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 """One batch as the broker takes it."""
 REPLIES_RETENTION_SECONDS: Final = 7 * 24 * 3600
-"""Replies are for clients that wait, and for recoveries; both are long over."""
+"""Longer than any client waits, and longer than recoveries need replies."""
 TID_HEADER: Final = "tid"
-"""A reply record's header: the sequence TID that tells it from all others, eight bytes, big-endian."""
+"""The header of a reply record with its sequence TID, which is unique: eight bytes, big-endian."""
 ROUTING_KEY: Final = b"routing"
-"""The record of the directory topic that tells clients how to route requests."""
+"""The key of the directory topic's record with the routing table."""
 CREATE_SECONDS_MAX: Final = 30.0
 """How long a new topic may take to get its leaders."""
 
@@ -35,7 +35,7 @@ _APP_NAME: Final = re.compile(r"[A-Za-z0-9_-]++")
 
 
 class Topics(NamedTuple):
-    """Names of an app's topics; made by `topics_of`."""
+    """Names of an app's topics, from `topics_of`."""
 
     requests: str
     epochs: str
@@ -52,7 +52,7 @@ _STREAM_FIELDS: Final = {Stream.REQUESTS: 0, Stream.EPOCHS: 1, Stream.REPLIES: 2
 
 
 def topics_of(app: str) -> Topics:
-    """Raises `ConfigurationError` if the app's name cannot be part of a topic's name."""
+    """The names for an app. Raises `ConfigurationError` if the app's name cannot be part of a topic's name."""
     if not _APP_NAME.fullmatch(app) or len(app) > APP_NAME_MAX:
         raise ConfigurationError(
             f"The app is called {app!r}; in a cluster its name is part of Kafka topics, so it must be 1 to "
@@ -71,11 +71,11 @@ class TopicSettings(NamedTuple):
 def settings(
     topics: Topics, n_slots: int, reply_partitions: int = REPLY_PARTITIONS_DEFAULT
 ) -> dict[str, TopicSettings]:
-    """What each topic must be like."""
+    """The settings of each topic, by its name."""
     common = {
         "max.message.bytes": str(MESSAGE_BYTES_MAX),
         "cleanup.policy": "delete",
-        # Whatever a client compressed: what one worker could read, all must be able to, and what it holds is bounded.
+        # Clients may compress as they like; workers then read one format, and the size of a batch in memory is bounded.
         "compression.type": "uncompressed",
     }
     for_ever = common | {"retention.ms": "-1", "retention.bytes": "-1"}
@@ -99,7 +99,7 @@ async def ensure_topics(
     reply_partitions: int = REPLY_PARTITIONS_DEFAULT,
     replication: int = 1,
 ) -> None:
-    """Creates what is missing and waits until every partition has a leader.
+    """Creates the missing topics, and waits until every partition has a leader.
 
     Raises `ConfigurationError` when an existing topic has another number of partitions or the broker refuses, and
     `ConnectionError` or `TimeoutError`.
@@ -117,7 +117,7 @@ async def ensure_topics(
             while not all(name in there and there[name].led for name in wanted):
                 await asyncio.sleep(RETRY_SECONDS)
                 there = await _described(session, wanted)
-            # Somebody else may have created them at the same time.
+            # Another process may have created them at the same time.
             _check(there, wanted)
             await _led(session, wanted)
     except TimeoutError:
@@ -127,7 +127,7 @@ async def ensure_topics(
 
 
 async def existing_topics(address: KafkaAddress | str, topics: Topics) -> list[str]:
-    """Those of the app's topics that there are. Raises as `ensure_topics` does, and creates nothing."""
+    """The existing topics of the app. Creates nothing. Raises as `ensure_topics`."""
     session = KafkaSession(address)
     try:
         async with asyncio.timeout(CREATE_SECONDS_MAX):
@@ -161,7 +161,7 @@ async def _described(session: KafkaSession, names: Mapping[str, Any], surely: bo
 
 
 async def _led(session: KafkaSession, wanted: Mapping[str, TopicSettings]) -> None:
-    """Until the leaders know that they are, which is some time after everybody else does."""
+    """Waits until the leaders know of their leadership, some time after other brokers announce it."""
     for name in wanted:
         session.track(name)
     while True:

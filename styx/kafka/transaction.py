@@ -1,8 +1,8 @@
-"""One producer's identity and its open transaction, as the transaction coordinator knows them: KIP-98 on the wire.
+"""A producer's identity and its open transaction, as the transaction coordinator knows them: KIP-98 on the wire.
 
-The identity is what fences: whoever initialises the same transactional id ends this one's transaction, and the brokers
-refuse its records from then on (§7.2). Kafka keeps this promise, not a clock: a producer that only slept finds its
-records refused when it wakes. Asks again while a coordinator moves or loads, for as long as it takes.
+Identities fence (§7.2): the next initialisation of a transactional id ends the transaction of its former owner, and the
+brokers refuse the former owner's records from then on. No clock is involved: a producer that only slept finds its
+records refused when it wakes. Requests are repeated while a coordinator moves or loads, for as long as it takes.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from styx.kafka.errors import CONCURRENT_TRANSACTIONS, NO_ERROR, AppendFailed, F
 from styx.kafka.session import RETRY_SECONDS, KafkaSession
 
 TRANSACTION_SECONDS_MAX: Final = 900.0
-"""The broker aborts a transaction after this, and with it fences the appender. Brokers allow no more by default."""
+"""After this time the broker aborts a transaction and fences its appender. Brokers allow no more by default."""
 FENCE_SECONDS: Final = 30.0
-"""How long fencing may take, a broker that is away included."""
+"""How long fencing may take, an unreachable broker included."""
 CONCURRENT_RETRY_SECONDS: Final = 0.005
-"""The end of a transaction is written within milliseconds; until then its coordinator says so."""
+"""Between two questions while the end of a transaction is being written, which takes milliseconds."""
 
 _NO_TIMEOUT: Final = 2**31 - 1
 _NO_TRANSACTIONAL_ID: Final[str | None] = None
 
 
 class ProducerIdentity(NamedTuple):
-    """What every batch carries. A newer epoch of the same id fences the older."""
+    """The producer of a batch. A newer epoch of an id fences the older ones."""
 
     producer_id: int
     epoch: int
 
 
 async def initialize(session: KafkaSession, transactional_id: str | None) -> ProducerIdentity:
-    """A new identity; returns when the transaction of the id's former owner is over. Raises `AppendFailed`.
+    """A new identity, once the transaction of the id's former owner has ended. Raises `AppendFailed`.
 
-    Without an id: an identity of its own, which only keeps repeated batches from being appended twice.
+    Without an id, the identity fences nobody; brokers recognise repeated batches by it.
     """
     timeout_ms = _NO_TIMEOUT if transactional_id is None else int(TRANSACTION_SECONDS_MAX * 1000)
     request = InitProducerIdRequest(transactional_id, timeout_ms)
@@ -53,11 +53,11 @@ async def initialize(session: KafkaSession, transactional_id: str | None) -> Pro
 async def fence(
     address: KafkaAddress | str, transactional_ids: Iterable[str], timeout_seconds: float = FENCE_SECONDS
 ) -> list[ProducerIdentity]:
-    """When it returns, no appender that had one of the ids before can append any more; all they appended stands.
+    """Ends all appending by the former owners of the ids; records that they have appended stay.
 
-    Returns the new identities, in the order of the ids: with one, an appender can append until the next fence.
-
-    Raises `TimeoutError`, then some of the ids may be fenced; `ConfigurationError` and `AppendFailed` if refused.
+    Returns the new identities, in the order of the ids. An appender with such an identity can append until the next
+    fence. Raises `TimeoutError`, after which some of the ids may be fenced; `ConfigurationError` and `AppendFailed` if
+    the broker refuses.
     """
     session = KafkaSession(address)
     try:
@@ -80,10 +80,10 @@ async def _open(session: KafkaSession) -> None:
 
 
 class Transaction:
-    """The open transaction of `identity`. `partitions` are those it has records in.
+    """The open transaction of `identity`; it has records in `partitions`.
 
-    It is committed now and then, but its only purpose is fencing: readers see records at once, and nobody can append
-    any more once somebody else has initialised the same id.
+    It is committed now and then. Its only purpose is fencing: readers see records at once, but the owner cannot append
+    any more once another process has initialised the id.
     """
 
     def __init__(self, session: KafkaSession, transactional_id: str, identity: ProducerIdentity) -> None:
@@ -94,7 +94,7 @@ class Transaction:
         self._adding = asyncio.Lock()
 
     async def add(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """To be awaited before the first record of a partition. Raises `Fenced` and `AppendFailed`."""
+        """Adds partitions, before their first records are sent. Raises `Fenced` and `AppendFailed`."""
         new = set(partitions) - self.partitions
         if not new:
             return
@@ -102,12 +102,12 @@ class Transaction:
         for topic, partition in sorted(new):
             by_topic[topic].append(partition)
         request = AddPartitionsToTxnRequest(self.transactional_id, *self._identity, list(by_topic.items()))
-        # One after the other: a coordinator does not take two at once.
+        # A coordinator takes one such request at a time.
         async with self._adding:
             while True:
                 answer = await self._coordinator.ask(request)
                 codes = {code for _, partitions in answer.errors for _, code in partitions} - {NO_ERROR}
-                # One that does not pass decides; the others were not tried because of it.
+                # A permanent error decides; because of it the other partitions were not tried.
                 code = min(codes, key=passes, default=NO_ERROR)
                 if not await self._coordinator.again(code, "go on with a transaction"):
                     self.partitions |= new
@@ -124,7 +124,7 @@ class Transaction:
 
 
 class Coordinator:
-    """The transaction coordinator of one transactional id, wherever it moves; any broker for no id."""
+    """The transaction coordinator of a transactional id, also after it moves; any broker without an id."""
 
     def __init__(self, session: KafkaSession, transactional_id: str | None) -> None:
         self._session = session
@@ -132,7 +132,7 @@ class Coordinator:
         self._node: int | None = None
 
     async def ask(self, request: Any) -> Any:
-        """The answer, from the first broker that gives one."""
+        """The answer to a request, which is repeated until a broker gives one."""
         while True:
             try:
                 if self._transactional_id is None:
@@ -147,7 +147,7 @@ class Coordinator:
             await self._session.refresh()
 
     async def again(self, code: int, what: str) -> bool:
-        """False for success; True, after a pause, if asking again can help. Raises `Fenced` and `AppendFailed`."""
+        """Whether a request failed for now; then True, after a pause. Raises `Fenced` and `AppendFailed`."""
         if code == NO_ERROR:
             return False
         if fences(code):

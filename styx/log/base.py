@@ -1,8 +1,7 @@
-"""The replayable log: the interface that the engine needs, whatever stores the records (§7).
+"""The replayable log: the engine's interface to it, for every kind of storage (§7).
 
-Requests, epoch records, replies and logged external results are appended to partitions of four streams and
-read back in order at recovery. The log never interprets a payload, never reorders a partition, and never
-reports a record durable that a crash could still take.
+Requests, epoch records, replies and results of outside calls are appended to partitions of four streams, and read in
+order at a recovery. Payloads are opaque. A durable record survives any crash.
 """
 
 from __future__ import annotations
@@ -15,15 +14,13 @@ from typing import Final, NamedTuple, Protocol
 from styx.errors import EngineFailed, StyxError
 
 BACKLOG_RECORDS_MAX: Final = 1_000_000
-"""Records appended but not yet durable; `append` beyond it raises. The engine holds back its input long
-before.
-"""
+"""Records appended but not yet durable; `append` beyond it raises. The engine holds back its input long before."""
 BACKLOG_BYTES_MAX: Final = 4096 * 1024 * 1024
 """The same, in bytes of payload."""
 
 
 class Stream(IntEnum):
-    """What a record is; each stream has its own partitions, numbered from 0."""
+    """The kinds of records; each stream has its own partitions, numbered from 0."""
 
     REQUESTS = 0
     EPOCHS = 1
@@ -32,7 +29,7 @@ class Stream(IntEnum):
 
 
 class Record(NamedTuple):
-    """One record as it stands in its partition; `timestamp_us` is microseconds since 1970."""
+    """A record in its partition; `timestamp_us` is microseconds since 1970."""
 
     offset: int
     timestamp_us: int
@@ -50,8 +47,8 @@ _REMEDY_TOPIC: Final = (
 
 
 class LogCorrupt(EngineFailed):
-    """Records are missing or changed. `file`, or the topic's name, and `stream`, `partition`, `offset` where they are
-    known, say which.
+    """Records are missing or changed. `file` is the path or the topic; `stream`, `partition` and `offset` are None if
+    unknown.
     """
 
     def __init__(
@@ -77,11 +74,11 @@ class LogFailed(EngineFailed):
 
 
 class LogTruncated(StyxError):
-    """A record was asked for that `truncate` has already released."""
+    """A record to read has been released by `truncate`."""
 
 
 class LogOverloaded(StyxError):
-    """More was appended without waiting for durability than the backlog may hold."""
+    """The records that are not yet durable exceed the backlog's limit."""
 
 
 class LogClosed(StyxError):
@@ -89,7 +86,7 @@ class LogClosed(StyxError):
 
 
 class LogReader(Protocol):
-    """Reads what is durable; from any thread, and blocks."""
+    """Reads durable records; from any thread, and blocks."""
 
     def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
         """As `Log.read`."""
@@ -103,15 +100,13 @@ class LogReader(Protocol):
 class Log(LogReader, Protocol):
     """An append-only log. Unless noted, methods are for one thread, the engine's.
 
-    Offsets count from 0 in each (stream, partition) without gaps. The log sequence number (LSN) counts
-    records over all of them: 0 is none. After a failure of the log every method but `crash` and the
-    properties raises `LogFailed`.
+    Offsets count from 0 in each (stream, partition) without gaps. The log sequence number (LSN) counts the records of
+    all partitions; 0 is none. After a failure of the log all methods except `crash` and the properties raise
+    `LogFailed`.
     """
 
     def append(self, stream: Stream, partition: int, timestamp_us: int, payload: bytes) -> int:
-        """Queues a record in memory and returns its offset. Raises `LogOverloaded`, and `ValueError` on bad
-        input.
-        """
+        """Queues a record in memory and returns its offset. Raises `LogOverloaded`, and `ValueError` for bad input."""
         ...
 
     @property
@@ -135,13 +130,11 @@ class Log(LogReader, Protocol):
         ...
 
     def flush(self) -> None:
-        """Hands everything appended so far to the disk, as one atomic commit, without waiting for it."""
+        """Begins to make all appended records durable, in one atomic commit, without waiting for it."""
         ...
 
     def on_durable(self, callback: Callable[[int], None]) -> None:
-        """Calls `callback(durable_lsn)` after each commit, from the log's own thread; what it raises fails
-        the log.
-        """
+        """Calls `callback(durable_lsn)` after each commit, from the log's own thread; its error fails the log."""
         ...
 
     def on_failure(self, callback: Callable[[BaseException], None]) -> None:
@@ -149,35 +142,31 @@ class Log(LogReader, Protocol):
         ...
 
     def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
-        """The durable records from `first_offset` on, as of this call, in order and verified. From any
-        thread.
+        """The durable records from `first_offset` on, as of this call, in order and verified. From any thread.
 
-        Raises `LogTruncated` if they were released, and `LogCorrupt` on a bad checksum, a gap, or a
-        `first_offset` beyond the end of the log: whoever knows that offset knows of a record that is gone.
+        Raises `LogTruncated` if they were released, and `LogCorrupt` for a bad checksum, a gap, or a `first_offset`
+        beyond the end of the log, since a known offset means that there was a record.
         """
         ...
 
     def bounds(self, stream: Stream, partition: int) -> tuple[int, int]:
-        """The first retained offset and the next one to be appended; (0, 0) if nothing ever was. From any
-        thread.
+        """The first retained and the next offset; (0, 0) before the first record. From any thread.
 
-        After reopening the first may be lower than `truncate` asked for, never higher.
+        After reopening, the first may be lower than the offset given to `truncate`, never higher.
         """
         ...
 
     def truncate(self, stream: Stream, partition: int, first_offset: int) -> None:
-        """Allows the records below `first_offset` to be released, some time later.
+        """Releases the records below `first_offset`, some time later.
 
         Raises `ValueError` if it is beyond the durable records. Never moves back.
         """
         ...
 
     def close(self) -> None:
-        """Makes everything appended durable and lets go of the files. Raises `LogFailed` if it could not."""
+        """Makes all records durable, and closes the files. Raises `LogFailed`."""
         ...
 
     def crash(self) -> None:
-        """Lets go of the files as a power cut would: nothing more is written. The object is of no use
-        afterwards.
-        """
+        """Ends the log as a power cut would: nothing more is written, and the object cannot be used any more."""
         ...

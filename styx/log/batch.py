@@ -1,8 +1,7 @@
-"""The record batch: consecutive records of one partition as one checksummed blob, the unit that a disk log
-stores.
+"""The record batch: consecutive records of one partition as one checksummed blob, which a disk log stores as one row.
 
-One blob instead of a row for each record, because every row inserted is a moment without the interpreter lock, and
-beside a busy engine each such moment costs the writer a whole switch interval.
+A row for each record would be slow: SQLite gives up the interpreter lock at each row, and beside a busy engine the
+writer then waits for a whole switch interval.
 """
 
 from __future__ import annotations
@@ -20,15 +19,13 @@ BATCH_RECORDS_MAX: Final = 4096
 BATCH_BYTES_MAX: Final = 256 * 1024
 """Payload bytes of a batch with more than one record."""
 
-# Beyond this many bytes zlib gives up the interpreter lock, and waiting to get it back costs far more than a checksum.
+# For more bytes zlib gives up the interpreter lock, and the wait for the lock costs far more than the checksum.
 _CHECKSUM_BYTES: Final = 5 * 1024
 _HEADER: Final = struct.Struct("<BQQIQ")
 
 
 class Batch(NamedTuple):
-    """A batch as it is stored. `last_lsn` is the LSN of its last record; `body` is timestamps, lengths,
-    payloads.
-    """
+    """A batch as in storage. `last_lsn` is the LSN of its last record; `body` holds timestamps, lengths, payloads."""
 
     stream: int
     partition: int
@@ -44,7 +41,7 @@ class Batch(NamedTuple):
 
 
 class BatchDamaged(Exception):
-    """The batch is not what was written; the message says in what way."""
+    """The batch is not as it was written; the message says why."""
 
 
 def encode(runs: list[Run], first_lsn: int) -> list[Batch]:

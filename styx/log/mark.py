@@ -1,8 +1,8 @@
-"""The durability mark: a tiny file beside the log that says how far the log was acknowledged.
+"""The durability mark: a small file beside the log with the highest acknowledged LSN.
 
-SQLite ends its write-ahead log at the first damaged frame and says nothing, so committed records can vanish. The mark
-is written after each commit and never before it: it may be behind the log (it is not synced) but never ahead, and a log
-that ends below its mark has lost records. The log can be read without the mark.
+SQLite ends its write-ahead log silently at the first damaged frame, so committed records can vanish. The mark is
+written after each commit, without a sync. It may be behind the log, but never ahead of it: a log that ends below its
+mark has lost records. The log can be read without the mark.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ _SLOT_POSITIONS: Final = (0, 4096)
 
 
 class Mark:
-    """The mark at `path`, created if it is missing; `lsn` is the highest acknowledged LSN it knows, 0 for
-    none.
+    """The mark at `path`, created if it is missing; `lsn` is the highest acknowledged LSN, 0 for none.
 
-    Raises `OSError`. A slot that fails its checksum (torn, or zeroed by a power cut) is as good as missing.
+    Raises `OSError`. A slot with a wrong checksum, torn or zeroed by a power cut, counts as missing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,14 +34,14 @@ class Mark:
         self._next_slot = slots.index(min(slots))
 
     def advance(self, lsn: int) -> None:
-        """Records that everything up to `lsn` is durable. Raises `OSError`."""
+        """Marks all records up to `lsn` as durable. Raises `OSError`."""
         data = lsn.to_bytes(8, "little")
         os.pwrite(self._descriptor, data + zlib.crc32(data).to_bytes(4, "little"), _SLOT_POSITIONS[self._next_slot])
         self._next_slot = 1 - self._next_slot
         self.lsn = lsn
 
     def close(self, *, sync: bool) -> None:
-        """Lets go of the file; with `sync`, the mark survives a power cut from here on."""
+        """Closes the file; with `sync`, the mark then survives a power cut."""
         try:
             if sync:
                 fsync_file(self._descriptor)

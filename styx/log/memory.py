@@ -71,7 +71,7 @@ class MemoryLog:
         self._on_durable.append(callback)
 
     def on_failure(self, callback: Callable[[BaseException], None]) -> None:
-        """Accepted and never called: memory does not fail."""
+        """Does nothing: memory does not fail."""
 
     def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
         self._check_open()

@@ -1,7 +1,9 @@
-"""The log on a local disk: a SQLite file, a writer thread with group commit, and a durability mark beside it.
+"""The log on a local disk: a SQLite file, a writer thread with group commit, and a durability mark beside the file.
 
-SQLite's write-ahead log is synced at every commit. Never blocks the engine's thread on the disk, except in
-`close`, and never shares its file with another engine: whoever opens it holds the data directory's lock.
+Group commit: all records that wait at the end of a commit go into the next one, so a slower disk makes larger groups.
+SQLite's write-ahead log is synced at every commit. Between commits the writer releases truncated batches and does
+checkpoints, each in bounded steps. The engine's thread never waits for the disk, except in `close`. The log needs its
+file alone: the opener holds the lock of the data directory.
 """
 
 from __future__ import annotations
@@ -9,30 +11,145 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Final, NamedTuple
 
-from styx.log.base import (
-    BACKLOG_BYTES_MAX,
-    BACKLOG_RECORDS_MAX,
-    LogClosed,
-    LogCorrupt,
-    LogFailed,
-    Record,
-    Stream,
-)
-from styx.log.batch import BatchDamaged, decode
+from styx.log.base import BACKLOG_BYTES_MAX, BACKLOG_RECORDS_MAX, LogClosed, LogCorrupt, LogFailed, Record, Stream
+from styx.log.batch import BatchDamaged, decode, encode
 from styx.log.mark import Mark
-from styx.log.sqlite_file import SqliteFile
-from styx.log.tail import LogTail
-from styx.log.writer import Release, Writer
+from styx.log.sqlite_file import RELEASE_BATCHES_MAX, SqliteFile
+from styx.log.tail import Group, LogTail, Run
+
+COMMIT_RECORDS_MAX: Final = 50_000
+"""Groups are joined into one commit up to this many records, so that the first of them do not wait for all."""
+CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
+"""About this much is written to SQLite's write-ahead log between two checkpoints."""
+
+_PAGE_BYTES: Final = 4096
+
+
+class Release(NamedTuple):
+    """A request to delete the records below `first_offset`."""
+
+    stream: Stream
+    partition: int
+    first_offset: int
+
+
+class Writer:
+    """Writes to `file` and `mark`, in a thread of its own from `start` to `stop` or `crash`.
+
+    `committed` is called with each durable group in order, then `reported` once per commit; `failed` with the first
+    error, which ends the thread. All three are called from the thread, after the commit is on the disk and in the mark.
+    """
+
+    def __init__(
+        self,
+        file: SqliteFile,
+        mark: Mark,
+        *,
+        committed: Callable[[Group], None],
+        reported: Callable[[], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._file = file
+        self._mark = mark
+        self._committed = committed
+        self._reported = reported
+        self._failed = failed
+        self._queue: SimpleQueue[Group | Release | None] = SimpleQueue()
+        self._releases: dict[tuple[Stream, int], int] = {}
+        self._lsn = file.last_lsn
+        self._wal_bytes = 0
+        self._stopping = False
+        self._crashed = False
+        self._thread = Thread(target=self._run, name="styx-log-writer", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def submit(self, work: Group | Release) -> None:
+        """Queues work and returns at once. The caller bounds it by the backlog's limits."""
+        self._queue.put(work)
+
+    def stop(self) -> None:
+        """Returns when all queued work is done, or failed."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def crash(self) -> None:
+        """Returns when the thread writes no more, after the write under way at most; queued work is dropped."""
+        self._crashed = True
+        self._queue.put(None)
+        self._file.interrupt()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not (self._stopping and self._queue.empty() and not self._releases):
+                groups = self._collect()
+                if self._crashed:
+                    return
+                if groups:
+                    self._commit(groups)
+                self._release_some()
+        except BaseException as error:  # noqa: BLE001 - reported, whatever it is
+            if not self._crashed:
+                self._failed(error)
+
+    def _collect(self) -> list[Group]:
+        """The groups that wait; blocks for work if there is no other to do."""
+        groups: list[Group] = []
+        try:
+            work = self._queue.get(block=not self._releases)
+            while True:
+                if work is None:
+                    self._stopping = True
+                elif isinstance(work, Release):
+                    self._releases[work.stream, work.partition] = work.first_offset
+                else:
+                    groups.append(work)
+                    if work.lsn - self._lsn >= COMMIT_RECORDS_MAX:
+                        break
+                work = self._queue.get_nowait()
+        except Empty:
+            pass
+        return groups
+
+    def _commit(self, groups: list[Group]) -> None:
+        batches = encode(_join(groups), self._lsn + 1)
+        self._file.insert(batches)
+        if self._crashed:
+            return
+        self._lsn = groups[-1].lsn
+        # Before the report: what was acknowledged and then lost must be seen at the next opening.
+        self._mark.advance(self._lsn)
+        for group in groups:
+            self._committed(group)
+        self._reported()
+        self._checkpoint_if_due(sum(len(batch.body) + _PAGE_BYTES for batch in batches))
+
+    def _checkpoint_if_due(self, written_bytes: int) -> None:
+        self._wal_bytes += written_bytes
+        if self._wal_bytes >= CHECKPOINT_BYTES:
+            self._file.checkpoint()
+            self._wal_bytes = 0
+
+    def _release_some(self) -> None:
+        if not self._releases:
+            return
+        (stream, partition), first_offset = next(iter(self._releases.items()))
+        if not self._file.release(stream, partition, first_offset):
+            del self._releases[stream, partition]
+        self._checkpoint_if_due(RELEASE_BATCHES_MAX * _PAGE_BYTES)
 
 
 class SqliteLog:
-    """A `Log` in the file `path` (in an existing directory), with its mark in the same name ending in
-    `.mark`.
+    """A `Log` in the file `path`, in an existing directory. Its mark has the same name, but ends in `.mark`.
 
-    Opening reads no more than the last batch of each partition. Raises `LogCorrupt` when acknowledged records
-    are missing or damaged, `LogFailed` when the file cannot be used. The keyword arguments limit what is not
-    yet durable.
+    Opening reads at most the last batch of each partition. Raises `LogCorrupt` if acknowledged records are missing or
+    damaged, `LogFailed` if the file cannot be used. The keyword arguments limit the records that are not yet durable.
     """
 
     def __init__(
@@ -147,7 +264,7 @@ class SqliteLog:
             ) from error
 
     def _keep_mark(self) -> None:
-        # What is read from now on counts as acknowledged, also if the last commit was never reported.
+        # Records of a commit that was never reported count as acknowledged from now on, since they may be read.
         try:
             if self._mark.lsn < self._file.last_lsn:
                 self._mark.advance(self._file.last_lsn)
@@ -200,3 +317,16 @@ class SqliteLog:
         )
         failure.__cause__ = error
         return failure
+
+
+def _join(groups: list[Group]) -> list[Run]:
+    """One run for each partition: the order of partitions in a commit is free, and longer runs are stored better."""
+    if len(groups) == 1:
+        return groups[0].runs
+    joined: dict[tuple[Stream, int], Run] = {}
+    for group in groups:
+        for run in group.runs:
+            into = joined.setdefault((run.stream, run.partition), run._replace(timestamps_us=[], payloads=[]))
+            into.timestamps_us.extend(run.timestamps_us)
+            into.payloads.extend(run.payloads)
+    return list(joined.values())

@@ -1,8 +1,7 @@
-"""The SQLite file behind the log: one table of record batches, clustered by partition and offset.
+"""The SQLite file of the log: one table of record batches, clustered by partition and offset.
 
-Decides nothing about durability beyond making each insert one synced transaction, starts no thread, and never
-deletes the last batch of a partition: so the next offset of every partition survives truncation, and the last
-LSN always equals the sum of the next offsets, which is checked at opening.
+Each insertion is one synced transaction. The last batch of a partition is never deleted. So the next offset of every
+partition survives truncation, and the last LSN equals the sum of the next offsets, which is checked at opening.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from styx.log.batch import Batch, BatchDamaged, verify
 from styx.process.fsync import fsync_directory
 
 FETCH_BATCHES_MAX: Final = 64
-"""Batches held in memory by a reader at once."""
+"""Batches in a reader's memory."""
 RELEASE_BATCHES_MAX: Final = 256
 """Batches deleted in one transaction, so that a commit never waits long for a deletion."""
 
 _INSERT_ROWS_MAX: Final = 128  # 7 values each: within the 999 of older SQLite builds
 _KEPT_BYTES_MAX: Final = 256 * 1024
-"""Payload bytes that a prepared insertion may keep hold of."""
+"""Payload bytes that a prepared insertion may keep in memory."""
 _WAL_BYTES_KEPT_MAX: Final = 64 * 1024 * 1024
 _APPLICATION_ID: Final = 0x53747978  # "Styx"
 _FORMAT: Final = 1
@@ -65,8 +64,8 @@ SELECT * FROM batches WHERE stream = ? AND partition = ? ORDER BY first_offset D
 class SqliteFile:
     """The file at `path`, created if it is missing and `known_lsn`, the highest acknowledged LSN, is 0.
 
-    Writing methods are for one thread; `fetch` may be called from any. Raises `LogCorrupt` and `LogFailed`; a
-    refused file is left as it was.
+    Writing methods are for one thread; `fetch` may be called from any. Raises `LogCorrupt` and `LogFailed`, and leaves
+    a refused file as it was.
     """
 
     def __init__(self, path: Path, known_lsn: int) -> None:
@@ -88,7 +87,7 @@ class SqliteFile:
                 raise
 
     def insert(self, batches: list[Batch]) -> None:
-        """Stores the batches in one transaction; they are on the disk when it returns."""
+        """Stores the batches in one transaction; returns when they are on the disk."""
         with self._errors("written"):
             if len(batches) <= _INSERT_ROWS_MAX:
                 # A single statement is its own transaction: the interpreter lock changes hands once, not three times.
@@ -115,23 +114,23 @@ class SqliteFile:
         return deleted == RELEASE_BATCHES_MAX
 
     def checkpoint(self) -> None:
-        """Moves what readers allow from the write-ahead log to its place, so that the former stays small."""
+        """Moves batches from the write-ahead log to the table, as far as readers allow, so that the log stays small."""
         with self._errors("written"):
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def interrupt(self) -> None:
-        """Ends a statement that the writing thread is in; from any thread."""
+        """Ends the writing thread's present statement; from any thread."""
         self._writer.interrupt()
 
     def close(self) -> None:
-        """Lets go of the file, with the write-ahead log moved to its place."""
+        """Moves the write-ahead log to the table, and closes the file."""
         with self._errors("written"):
             self._close_reader()
             self._writer.close()
 
     def abandon(self) -> None:
-        """Lets go of the file and leaves everything on the disk as it is, the write-ahead log included."""
-        # Only the last connection to close does a checkpoint, and a read-only one cannot.
+        """Closes the file, and leaves all files as they are, the write-ahead log included."""
+        # The last connection that closes does a checkpoint, but not a read-only one.
         self._writer.close()
         self._close_reader()
 
@@ -184,7 +183,7 @@ class SqliteFile:
         self._writer.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT_MAX}").fetchall()
 
     def _hold(self) -> None:
-        """Makes the reader one that keeps the other connection's closing from a checkpoint: it has to have read."""
+        """Reads once: a connection that has read keeps the other one from a checkpoint at its closing."""
         self._reader = self._reader or self._connect("ro")
         self._reader.execute("SELECT count(*) FROM sqlite_master").fetchall()
 
@@ -242,8 +241,8 @@ class SqliteFile:
         if sum(len(batch.body) for batch in batches) <= _KEPT_BYTES_MAX:
             self._writer.execute("INSERT INTO batches VALUES " + rows, values)  # noqa: S608 - only question marks
             return
-        # The module keeps its statements, one for each number of rows, and each a copy of what it was last given:
-        # given nothing, to insert nowhere, it lets go of that.
+        # The module caches a statement for each number of rows, with a copy of its last values. A second execution,
+        # which inserts nothing, replaces them.
         insert = f"INSERT INTO batches SELECT * FROM (VALUES {rows}) WHERE ?"  # noqa: S608 - only question marks
         self._writer.execute(insert, [*values, 1])
         self._writer.execute(insert, [*[None] * len(values), 0])
@@ -284,7 +283,7 @@ class SqliteFile:
 
 
 def _named(stream: Stream, partition: int, offset: int, count: int) -> dict[str, int]:
-    """Parameters that stand more than once, by name: some Pythons warn of `?1` beside a sequence, others refuse it."""
+    """Parameters by name, since they occur twice: some Pythons warn of `?1` beside a sequence, others refuse it."""
     return {"stream": int(stream), "partition": partition, "offset": offset, "count": count}
 
 

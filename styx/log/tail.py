@@ -1,6 +1,6 @@
-"""The log tail: records appended in memory and not yet on the disk, with the bounds of every partition.
+"""The log's tail: records that are appended in memory and not yet durable, and the bounds of all partitions.
 
-The engine's thread appends and takes groups, a writer's thread reports groups committed; each number has one writing
+The engine's thread appends and takes groups; the writer's thread reports committed groups. Each number has one writing
 thread, so there is no lock.
 """
 
@@ -24,7 +24,7 @@ class Run(NamedTuple):
 
 
 class Group(NamedTuple):
-    """What one flush hands over: all or nothing of it becomes durable."""
+    """The records of one flush, which become durable together."""
 
     lsn: int
     """LSN of its last record."""
@@ -47,7 +47,7 @@ class _Partition:
 
 
 class LogTail:
-    """Bounds and unflushed records. `records_max` and `bytes_max` limit what is appended and not yet durable."""
+    """Bounds and unflushed records. `records_max` and `bytes_max` limit the records that are not yet durable."""
 
     def __init__(self, records_max: int, bytes_max: int) -> None:
         self.lsn = 0
@@ -68,14 +68,14 @@ class LogTail:
         return self._bytes_appended - self._bytes_durable
 
     def restore(self, stream: Stream, partition: int, first: int, next_offset: int) -> None:
-        """Before the first append: a partition that is already on the disk with these bounds."""
+        """Adds a partition that is on the disk with these bounds; before the first append."""
         self._partitions[stream, partition] = _Partition(stream, partition, first, next_offset)
         self.lsn += next_offset
         self.durable_lsn = self.lsn
 
     def append(self, stream: Stream, partition: int, timestamp_us: int, payload: bytes) -> int:
         """Queues one record; as in `Log.append`."""
-        # Checked here, because in the writer one bad record would fail the log for everybody.
+        # Checked here, since in the writer one bad record would fail the log.
         if type(payload) is not bytes or not 0 <= timestamp_us < _TIMESTAMP_END:
             raise ValueError(
                 f"append needs a payload of bytes and a timestamp from 0 to 2**63 - 1, not "
@@ -96,7 +96,7 @@ class LogTail:
         return offset
 
     def take(self) -> Group | None:
-        """Everything appended since the last take, or None."""
+        """All records since the last take, None without any."""
         if not self._unflushed:
             return None
         runs = []
@@ -108,7 +108,7 @@ class LogTail:
         return Group(self.lsn, self._bytes_appended, runs)
 
     def committed(self, group: Group) -> None:
-        """From the writer's thread, in the order of `take`: the group is durable."""
+        """Takes note of a durable group; from the writer's thread, in the order of `take`."""
         for run in group.runs:
             self._partitions[run.stream, run.partition].durable_next = run.first_offset + len(run.payloads)
         self._bytes_durable = group.bytes_end
@@ -123,7 +123,7 @@ class LogTail:
         return found.durable_next if found else 0
 
     def check_retained(self, stream: Stream, partition: int, offset: int) -> None:
-        """Raises `LogTruncated` if the record was released, `ValueError` if there can be no such offset."""
+        """Raises `LogTruncated` if the record was released, `ValueError` for a negative offset."""
         if offset < 0:
             raise ValueError(f"offsets count from 0: {offset}")
         first, _ = self.bounds(stream, partition)
@@ -134,7 +134,7 @@ class LogTail:
             )
 
     def truncate(self, stream: Stream, partition: int, first_offset: int) -> bool:
-        """Moves the first retained offset up; False if it was there already. As in `Log.truncate`."""
+        """As `Log.truncate`; False if the records were released before."""
         durable_next = self.durable_next(stream, partition)
         if first_offset > durable_next:
             raise ValueError(

@@ -72,7 +72,7 @@ class Exposition(Collector):
             ProcessCollector(registry=self._registry)
 
     def collect(self) -> Iterable[Metric]:
-        """What the registry asks for at a scrape."""
+        """All families, for the registry at a scrape."""
         yield from self._collect()
         if self._with_process:
             yield gauge(

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Final
 
 REQUEST_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""For what somebody waits for, over a network and a log."""
+"""For a request, over a network and a log."""
 STEP_SECONDS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 """For parts of an epoch."""
 STORE_SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
@@ -23,7 +23,7 @@ ROUNDS: Final = (1, 2, 3, 4, 6, 8, 12, 16)
 
 
 class Histogram:
-    """`counts` has one number for each of `bounds` (upper bounds, included, ascending) and one for what is above."""
+    """`counts` has one number for each of `bounds` (upper bounds, included, ascending) and one for larger values."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -49,7 +49,7 @@ class Histogram:
         self.total += sum(values)
 
     def observe_since(self, since_us: list[int], now_us: float) -> None:
-        """Seconds since each of these times, which it sorts; what is ahead of now, by another clock, counts as now."""
+        """Seconds since each of these times, which it sorts; a time ahead of now, by another clock, counts as now."""
         since_us.sort()
         counts, before = self.counts, len(since_us)
         for index, bound in enumerate(self.bounds):

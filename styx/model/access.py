@@ -12,7 +12,7 @@ from styx.model.partitioning import Key
 
 
 class Access:
-    """`writes` are the encoded states that it leaves, by key."""
+    """`writes` are the encoded states that the access leaves, by key."""
 
     __slots__ = ("operator", "writes")
 
@@ -21,9 +21,9 @@ class Access:
         self.writes = writes
 
     def overlaps(self, key: Key) -> bool:
-        """It reads or writes the operator's entity `key`, whether that has a state or not."""
+        """Whether the access reads or writes the operator's entity `key`; one without state counts as well."""
         raise NotImplementedError
 
     def result(self, read: Callable[[Key], bytes | None]) -> Any:
-        """What the function gets; `read` gives an entity's state as the transaction sees it."""
+        """The function's result; `read` gives an entity's state as the transaction sees it."""
         raise NotImplementedError

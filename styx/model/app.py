@@ -15,8 +15,8 @@ from styx.values.codec import shown
 class App:
     """A named set of operators.
 
-    `resolved` is what `resolve` has found before, for those who look there first. `logs`: a function has used
-    `ctx.log`; before that nobody has to look for lines.
+    `resolved` keeps what `resolve` has found; callers on the hot path look there first. `logs` is true once a function
+    has used `ctx.log`; before that there are no lines to collect.
 
     Raises `ConfigurationError` if a name stands twice or a function's annotations cannot be converted to.
     """

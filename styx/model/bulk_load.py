@@ -30,7 +30,7 @@ _TRUE, _FALSE, _ARRAY_OF_TWO, _ARRAY = b"\xc3", b"\xc2", b"\x92", b"\xdd"
 
 
 class LoadReport(NamedTuple):
-    """What a bulk load did: `loaded` pairs, in so many `chunks`, each of them one transaction or one message."""
+    """The result of a bulk load: `loaded` pairs, in so many `chunks`, each of them one transaction or one message."""
 
     loaded: int
     chunks: int

@@ -38,6 +38,7 @@ from styx.model.partitioning import Key
 from styx.model.signature import NO_ARGUMENTS
 from styx.model.waiting import DONE, ExternalCall, SyncCall, call, call_external, forgotten, function_text
 from styx.native.compiled import TransactionLimits, calls_more
+from styx.native.interpreted import native
 from styx.values.codec import encode_any, is_scalar, shown
 from styx.values.reading import Reading
 
@@ -49,6 +50,7 @@ OPEN_MAX: Final = 1_000
 """Coroutines of one context that have not ended, as far as is known, before those that have are forgotten."""
 
 
+@native(subclassed=True)
 class Cell:
     """One entity's state as one transaction sees it. `chain` is the reader's synchronous chain.
 
@@ -68,8 +70,9 @@ class Cell:
         raise NotImplementedError
 
 
+@native(subclassed=True)
 class Environment:
-    """What a context needs to know of its transaction and deployment."""
+    """A context's transaction and deployment."""
 
     __slots__ = ()
 
@@ -80,7 +83,7 @@ class Environment:
     timestamp_us: int
 
     def add_line(self, line: Line) -> None:
-        """Takes what a function said with `ctx.log`; whoever keeps it tells it when the transaction has ended."""
+        """Keeps a line of `ctx.log`, which is written when the transaction has ended."""
 
 
 def encode_params(function: FunctionSpec, params: Any) -> bytes:
@@ -104,8 +107,8 @@ def encode_params(function: FunctionSpec, params: Any) -> bytes:
 
 
 def call_limit_error(limits: TransactionLimits, data: bytes) -> CallLimitExceeded:
-    """What a call raises that would be one more than `Limits.invocations_max`, the root included, or what its result
-    does; `data` are its arguments, or its result. If these count as calls, they are what is too large.
+    """The error of a call, or of its result, that takes the transaction over `Limits.invocations_max`, the root
+    included. `data` are the arguments, or the result; if they count as calls of their own, the text names their size.
     """
     if calls_more(data, limits):
         return CallLimitExceeded(
@@ -121,10 +124,11 @@ def call_limit_error(limits: TransactionLimits, data: bytes) -> CallLimitExceede
 
 
 def has_ended(begun: Any) -> bool:
-    """What a context's method gave has been awaited to its end, or closed."""
+    """Whether a coroutine of a context has been awaited to its end, or closed."""
     return begun.ended if isinstance(begun, Reading) else begun.cr_frame is None
 
 
+@native(subclassed=True, unchecked=True)
 class Context(msgspec.Struct, eq=False):
     """One invocation of one function on one entity; valid until the function ends.
 
@@ -133,7 +137,7 @@ class Context(msgspec.Struct, eq=False):
     called so far, this one's calls included, as far as the executor knows (large arguments and results as several);
     `_left` the operations on state that remain,
     `CLOSED` once the function has ended. `_begun` is the last coroutine that a method gave, and `_open` are
-    those before it that had not ended when the next one began: whoever awaits them in turn needs no list.
+    those before it that had not ended when the next one began: a function that awaits them in turn needs no list.
 
     A Struct, because one is made for every call: its fields from `_chain_id` on are the executor's
     (`styx.worker.invocation`), so that none has to be set after it is made.
@@ -179,8 +183,8 @@ class Context(msgspec.Struct, eq=False):
     def get(self, default: Any = None) -> Coroutine[Any, Any, Any]:
         """A fresh copy of the entity's state, or `default` if it has none.
 
-        It is read when this is called, and given to who awaits it. A function that returns and has not awaited it ends
-        the transaction (`ForgottenAwait`).
+        This call reads the state, and its `await` gives it. A function that returns without the `await` ends the
+        transaction (`ForgottenAwait`).
         """
         left = self._left
         if left <= 0:
@@ -214,7 +218,7 @@ class Context(msgspec.Struct, eq=False):
     def put(self, value: Any) -> Awaitable[None]:
         """Replaces the entity's state by a copy of `value`; raises `UnsupportedValue` or `ValueTooLarge`.
 
-        It has happened when this returns; awaiting it is for the sake of how functions read.
+        The write has happened when this returns. The `await` does nothing; it makes functions read alike.
         """
         left = self._left
         if left <= 0:
@@ -241,7 +245,7 @@ class Context(msgspec.Struct, eq=False):
             raise self._doomed(error) from None
 
     def delete(self) -> Awaitable[None]:
-        """Removes the entity's state; `get` gives its default afterwards. As `put`, it has happened on return."""
+        """Removes the entity's state; `get` gives its default afterwards. As with `put`, it has happened on return."""
         left = self._left
         if left <= 0:
             self._refuse()
@@ -251,7 +255,7 @@ class Context(msgspec.Struct, eq=False):
 
     @property
     def _made(self) -> Sequence[MadeCall]:
-        """Its calls so far; not to be kept."""
+        """The calls so far; a caller must not keep the sequence."""
         return () if self._calls is None else self._calls
 
     @property
@@ -274,7 +278,7 @@ class Context(msgspec.Struct, eq=False):
     ) -> Coroutine[Any, Any, Any]:
         """Calls a function in the same transaction and gives its result; its exception ends the transaction.
 
-        The function is called when this is awaited, and it must be: as for `get`.
+        The `await` makes the call. As with `get`, a function that returns without it ends the transaction.
         """
         if self._begun is not None:
             self._keep_open()
@@ -282,7 +286,7 @@ class Context(msgspec.Struct, eq=False):
         return calling
 
     def _keep_open(self) -> None:
-        """Takes note of the last coroutine if it has not ended, since another one begins."""
+        """Notes the last coroutine if it has not ended, because another one begins."""
         if not has_ended(self._begun):
             if self._open is None:
                 self._open = []
@@ -325,7 +329,7 @@ class Context(msgspec.Struct, eq=False):
                 raise self._too_large(f"params of {function.operator}.{function.name}", data)
             called = self._called + 1 + calls_more(data, limits)
             if called > limits.invocations_max:
-                # Last: while branches run at once nobody knows the sum, and a call that is refused anyway is not in it.
+                # Last: while branches run at once the sum is unknown, and a call that is refused anyway is not in it.
                 raise call_limit_error(limits, data)
         except BaseException as error:  # noqa: BLE001 - a key's and an argument's own code can run here
             raise self._doomed(error) from None
@@ -355,9 +359,9 @@ class Context(msgspec.Struct, eq=False):
 
         `function` may be a plain function (run on a thread) or an `async def`. If it has a parameter named
         `idempotency_key`, it gets the logged key there, to pass on to the outside service. The transaction leaves its
-        epoch while it waits and re-runs with the result, so what it read before may have changed by then: a call whose
-        arguments changed is another call. An exception is logged as well, and aborts the
-        transaction: who wants another attempt sends another request. It must be awaited, as `call`.
+        epoch while it waits, and runs again with the result. State that it read before may have changed by then: a call
+        whose arguments changed is another call. An exception is logged as well, and aborts the transaction; for another
+        attempt send another request. The result must be awaited, as with `call`.
         """
         if self._begun is not None:
             self._keep_open()
@@ -405,7 +409,7 @@ class Context(msgspec.Struct, eq=False):
 
     @property
     def log(self) -> FunctionLog:
-        """`ctx.log("paid", amount=5)`: told once, when the transaction ends; never of a run that does not count."""
+        """`ctx.log("paid", amount=5)`: a line that is written when the transaction ends, if this run of it counts."""
         if self._left < 0:
             self._refuse()
         return FunctionLog(self)
@@ -417,7 +421,7 @@ class Context(msgspec.Struct, eq=False):
 
     @property
     def key(self) -> Any:
-        """The entity's key, of the operator's key type: a type checker lets a tuple be taken apart."""
+        """The entity's key, of the operator's key type; `Any`, so that a type checker allows to unpack a tuple."""
         return self._key
 
     @property
@@ -441,7 +445,7 @@ class Context(msgspec.Struct, eq=False):
         return error
 
     def _forgotten(self) -> ForgottenAwait | None:
-        """What a function ends with that has returned and not awaited all that it began, which is closed."""
+        """The error of a function that returned without awaiting all that it began; closes the coroutines."""
         unfinished = [each for each in [*(self._open or ()), self._begun] if not has_ended(each)]
         if not unfinished:
             return None
@@ -450,7 +454,7 @@ class Context(msgspec.Struct, eq=False):
         return error
 
     def _end_begun(self) -> None:
-        """Closes what was begun and not awaited, or Python warns of it as well."""
+        """Closes the coroutines that were begun and not awaited, so that Python does not warn of them as well."""
         for each in [*(self._open or ()), self._begun]:
             if each is not None:
                 each.close()
@@ -462,7 +466,7 @@ class Context(msgspec.Struct, eq=False):
         )
 
     def _close(self) -> None:
-        """Everything is refused from here on."""
+        """Refuses every use from here on."""
         self._left = CLOSED
 
     def _refuse(self) -> None:

@@ -1,6 +1,6 @@
 """An entity and what a function calls on it: `ctx.at(account, "bob").call(credit, 5)`.
 
-A client says the same of an entity (`styx.client.entity_handle`).
+A client says the same of an entity (`styx.client.base`).
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ R = TypeVar("R")
 
 
 class EntityReference(NamedTuple, Generic[K, S]):
-    """An entity of an operator, as `account["bob"]`; nobody has looked whether it exists."""
+    """An entity of an operator, as `account["bob"]` gives it; the entity may have no state."""
 
     operator: Any
     key: K
 
 
 def entity_of(operator: Any, key: Any) -> tuple[Any, Any]:
-    """The operator and the key of what `at` was given: both, or a reference."""
+    """The operator and the key that `at` was given: as two arguments, or as one reference."""
     if isinstance(operator, EntityReference):
         return operator.operator, operator.key
     return operator, key
 
 
 class EntityOfContext:
-    """An entity that a function calls: in its own transaction."""
+    """An entity that a function can call, within the function's own transaction."""
 
     __slots__ = ("_context", "_key", "_operator")
 
@@ -76,9 +76,9 @@ class EntityOfContext:
 
 
 def positional(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments by position: those given by name are put where the function has them.
+    """All arguments by position: each one given by name takes the place of its parameter.
 
-    Raises `BadArguments` if one has no position there.
+    Raises `BadArguments` if the function takes one of them by name only, or does not take it.
     """
     if not named:
         return args

@@ -36,6 +36,7 @@ from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import TransactionLimits
+from styx.native.interpreted import native
 from styx.values.codec import encode_any, is_scalar
 
 T = TypeVar("T")
@@ -46,7 +47,7 @@ ErrorTriple = tuple[str, str, str]
 SET_ASIDE: Final = "\0set aside"
 """The function of a request that an operator has set aside; no operator can have it."""
 CLOSE_ATTEMPTS_MAX: Final = 16
-"""How often a coroutine that catches GeneratorExit and awaits again is closed before it is given up."""
+"""Attempts to close a coroutine that catches GeneratorExit and awaits again."""
 FRAMES_MAX: Final = 1_000
 """Frames looked at to find the line of a foreign await."""
 
@@ -67,6 +68,7 @@ class Outcome(NamedTuple):
     error: ErrorTriple | None
 
 
+@native
 class Target(msgspec.Struct, eq=False, frozen=True):
     """A request's root, resolved against the app. `slot` is the index of the slot that owns the key."""
 
@@ -140,7 +142,7 @@ def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[
 
 
 def external_limit_error(limits: TransactionLimits) -> CallLimitExceeded:
-    """What ends a transaction that would make one more outside call than `Limits.external_calls_max`."""
+    """The error of a transaction that would make one more outside call than `Limits.external_calls_max`."""
     return CallLimitExceeded(
         f"the transaction made {limits.external_calls_max} outside calls (Limits.external_calls_max), those of earlier "
         "attempts included: make their arguments depend on less that others change"
@@ -193,14 +195,14 @@ def _encoded(function: FunctionSpec, value: Any) -> bytes:
 
 
 def failure_of(context: Context, raised: BaseException) -> BaseException:
-    """What an invocation that raised failed with: an error of its context that it swallowed wins."""
+    """The error of an invocation that raised: an error of its context that it swallowed comes before `raised`."""
     if context._begun is not None:
-        context._end_begun()  # of what it did not await, nobody is to warn: that it failed is told
+        context._end_begun()  # the failure is reported; Python is not to warn of a missing `await` as well
     return context._doom if context._doom is not None else raised
 
 
 def unfinished(context: Context) -> BaseException | None:
-    """What an invocation that returned failed with, if so: an error that it swallowed, or what it did not await."""
+    """The error of an invocation that returned, if there is one: an error that it swallowed, or a missing `await`."""
     if context._doom is not None:
         return context._doom
     begun = context._begun
@@ -213,7 +215,7 @@ def unfinished(context: Context) -> BaseException | None:
 
 
 def aborted(error: BaseException) -> ErrorTriple:
-    """The reply's error for whatever a function raised, engine errors and `SystemExit` included."""
+    """The reply's error for anything that a function raised, engine errors and `SystemExit` included."""
     return ("aborted", *describe(_foreign(error) or _explained(error) or error))
 
 
@@ -271,7 +273,7 @@ def _foreign(error: BaseException) -> NondeterministicFunction | None:
 
 
 def _explained(error: BaseException) -> BaseException | None:
-    """What Python says of a wrong `await`, with what to do about it; the same in every version of Python."""
+    """The error for a wrong `await`: Python's own text and the correction, the same in every version of Python."""
     if type(error) not in (RuntimeError, TypeError) or len(error.args) != 1 or type(error.args[0]) is not str:
         return None
     if error.args[0] == "cannot reuse already awaited coroutine":

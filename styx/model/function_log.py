@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LINES_MAX: Final = 1_000
 """Lines of one transaction on one slot; further ones are counted."""
 LINES_BYTES_MAX: Final = 64 * 1024
-"""The same, in characters of messages and fields together."""
+"""Characters of these lines, messages and fields together."""
 MESSAGE_CHARS_MAX: Final = 4_096
 """One message, or one field's value; what is longer is cut."""
 
@@ -48,7 +48,7 @@ class Lines:
         self._chars = 0
 
     def add(self, line: Line) -> None:
-        """Keeps it, if there is room."""
+        """Keeps the line if there is room; else counts it."""
         self._chars += len(line.message) + sum(len(name) + len(str(value)) for name, value in line.fields.items())
         if len(self.lines) >= LINES_MAX or self._chars > LINES_BYTES_MAX:
             self.left_out += 1
@@ -60,7 +60,7 @@ class FunctionLog:
     """`ctx.log("paid", amount=5)`, or `ctx.log.warning(…)` and so on: a message and named values.
 
     Nothing is written while the function runs. When the transaction has ended, each line is written once, in the order
-    of the serial execution; of runs that did not count nothing is. After an abort the lines are marked as aborted.
+    of the serial execution. A run that did not count writes nothing. After an abort the lines are marked as aborted.
     """
 
     __slots__ = ("_context",)
@@ -104,7 +104,7 @@ def _text(message: object) -> str:
 
 
 def _kept(value: object) -> Any:
-    """A copy that nobody changes: plain values as they are, anything else as its text."""
+    """A copy that no later change reaches: plain values as they are, all else as text."""
     if type(value) is str:
         return _text(value)
     return value if type(value) in _PLAIN else shown(value)

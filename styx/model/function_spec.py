@@ -9,6 +9,7 @@ import msgspec
 
 from styx.model.partitioning import KeySpace
 from styx.model.signature import Signature
+from styx.native.interpreted import native
 from styx.values.codec import decode_plain, ext_hook
 from styx.values.custom_types import dec_hook
 
@@ -89,6 +90,7 @@ class FunctionSpec:
         return self._decode_result(data)
 
 
+@native
 class MadeCall(msgspec.Struct, eq=False, gc=False):
     """A call that a function has made. `key` is checked, and lives on `slot`.
 

@@ -76,9 +76,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def call_bytes(self) -> int:
-        """A call's share of `transaction_bytes_max`, in bytes. One whose arguments, or whose result, are larger counts
-        as another call for each whole share. So both limits are one count, which whoever has counted to the end knows
-        exactly, and the bytes stay below `transaction_bytes_max` since the count stays within `invocations_max`.
+        """A call's share of `transaction_bytes_max`, in bytes. A call with larger arguments, or a larger result, counts
+        as one more call for each whole share. So both limits are one count, which is exact at the end of the
+        transaction: the bytes stay below `transaction_bytes_max` because the count stays within `invocations_max`.
         """
         return max(1, self.transaction_bytes_max // self.invocations_max)
 
@@ -99,31 +99,31 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 # its limits is never taken for a dead worker, and a function that is stuck in C code counts as one after a known time.
 
 REPLAY_PATIENCE: Final = 3
-"""How many times longer a function may run in the replay of what may not have been decided before: it may have ended in
-time when it ran first, on a machine that was less busy. No reply stands, so either outcome is right.
+"""How many times longer a function may run in the replay of an epoch that may not have been decided before: it may have
+ended in time when it ran first, on a machine that was less busy. No reply stands, so either outcome is right.
 """
 CLOSED_PATIENCE: Final = 30
-"""The same in the replay of what is known to have been decided: then the function did end, or its end is recorded, and
-no other outcome is right. If it does not end now, the engine fails.
+"""The same factor in the replay of an epoch that is known to have been decided. There the function did end, or its end
+is recorded, and no other outcome is right. If it does not end now, the engine fails.
 """
 STUCK_SECONDS_MAX: Final = 300.0
-"""A function that is over its limit is in C code, which nobody can end: so much longer its worker counts as alive."""
+"""A function over its limit is in C code, which nothing can interrupt; its worker counts as alive so much longer."""
 PEER_SECONDS: Final = 30.0
-"""So much longer workers keep their connections to it: it is the coordinator that says who is dead."""
+"""Workers keep their connections to a silent worker for so much longer: the coordinator decides who is dead."""
 END_SECONDS: Final = 2.0
-"""What still runs so long after it should have ended, in a process that is told to end, does not hold up that end."""
+"""For so long after its limit a function can hold up the end of its process."""
 
 STOP_SECONDS: Final = 30.0
-"""What a process of a cluster does at its end besides: a gateway drains, a coordinator awaits its last snapshot."""
+"""Time for the rest of a process's end: a gateway drains, a coordinator awaits its last snapshot."""
 
 
 def alive_seconds_max(limit_seconds: float) -> float:
-    """How long a function may hold up its worker, which counts as alive; `limit_seconds` is what it may run for."""
+    """How long a function may hold up a worker that still counts as alive; `limit_seconds` is the function's limit."""
     return limit_seconds + STUCK_SECONDS_MAX
 
 
 def peer_silence_seconds(limits: Limits) -> float:
-    """After how long a silent peer is lost: longer than any function is waited for."""
+    """After how long a silent peer counts as lost: longer than the wait for any function."""
     return alive_seconds_max(limits.function_seconds_max * CLOSED_PATIENCE) + PEER_SECONDS
 
 
@@ -135,5 +135,5 @@ def end_seconds_max(limits: Limits) -> float:
 
 
 def stop_seconds_max(limits: Limits) -> float:
-    """How long whoever stops a process of a cluster waits for its end before killing it."""
+    """How long to wait for the end of a cluster's process before killing it."""
     return end_seconds_max(limits) + STOP_SECONDS

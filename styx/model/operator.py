@@ -136,7 +136,7 @@ class Operator:
         return func
 
     def spec(self, name: str, func: UserFunction) -> FunctionSpec:
-        """What the engine knows of a function of this operator, registered or its own."""
+        """The specification of a function on this operator, registered or built in."""
         return FunctionSpec(
             self.key_space, name, func, self.encode_state, self.decode_state, self.pack_state, self.unpack_state
         )
@@ -153,7 +153,7 @@ class Operator:
         return spec
 
     def has(self, wanted: Any) -> bool:
-        """Whether it has this function, given by name or by itself."""
+        """Whether the operator has the function, given by name or by itself."""
         try:
             return wanted in self.functions or wanted in self._by_callable
         except TypeError:  # not hashable
@@ -185,7 +185,10 @@ def _name_of(wanted: Any) -> str:
 
 
 class Migration:
-    """`function`, and how what it gets is decoded: by its parameter's annotation, or (none, or Any) as plain data.
+    """`migrate=`: a function from the state that an earlier version stored to the state of the present code.
+
+    Its argument is decoded by its parameter's annotation, without one (or with Any) as plain data.
+    `styx.schema.state_reading` decides for which entities it is called.
 
     `annotations` are the function's, resolved. Raises `ConfigurationError` for what could only fail later.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 from zlib import crc32
 
 import msgspec
@@ -27,10 +27,10 @@ _INT_MAX: Final = 2**63 - 1
 _SMALL: Final = 2**61
 """Integers below this magnitude fit 64 bits; skip the check."""
 SHORT_TEXT_CHARS: Final = KEY_BYTES_MAX // 4
-"""So few fit whatever they are."""
+"""A text of so few characters is within `KEY_BYTES_MAX`, whatever the characters."""
 _encode = msgspec.msgpack.Encoder().encode
 encode_part = msgspec.msgpack.Encoder(order="deterministic").encode
-"""What a `partition_key` gives, as bytes: of a set the same ones in every process."""
+"""Encodes the value of a `partition_key`; equal sets give the same bytes in every process."""
 
 
 def stable_hash(value: Any) -> int:
@@ -39,7 +39,7 @@ def stable_hash(value: Any) -> int:
 
 
 class KeyType:
-    """What keys an operator takes: `str`, `int`, or a fixed-length tuple of them."""
+    """The type of an operator's keys: `str`, `int`, or a fixed-length tuple of them."""
 
     __slots__ = ("check", "name", "parts", "scalar")
 
@@ -141,7 +141,7 @@ class KeySpace:
     of what `partition_key` makes of them.
     """
 
-    __slots__ = ("_check", "_hash", "_integers", "_n_partitions", "_parts", "operator", "partition_key")
+    __slots__ = ("_check", "_hash", "_n_partitions", "_parts", "_scalar", "operator", "partition_key")
 
     def __init__(
         self,
@@ -152,25 +152,30 @@ class KeySpace:
     ) -> None:
         self.operator = operator
         self._check = key_type.check
-        self._integers = key_type.scalar is int
+        self._scalar = key_type.scalar
         self._parts = key_type.parts
         self._n_partitions = n_partitions or 0
         self.partition_key = partition_key
         self._hash = partition_function(partition_key)
 
     def check(self, key: Any) -> Any:
-        """`key` as the engine holds it; raises `BadKey` for what is none."""
-        if self._integers and type(key) is int:
-            number: int = key
-            if -_SMALL < number < _SMALL:
-                return key
+        """`key` as the engine holds it; raises `BadKey` for an invalid one."""
+        if type(key) is self._scalar:
+            if type(key) is str:
+                text: str = key
+                if len(text) <= SHORT_TEXT_CHARS and text.isascii():
+                    return key
+            else:
+                number = cast(int, key)
+                if -_SMALL < number < _SMALL:
+                    return key
         elif type(key) is tuple and self._is_small(key):
             return key
         check = self._check
         return check(key, self.operator)
 
     def _is_small(self, key: tuple[Any, ...]) -> bool:
-        """Whether it is certainly a key: of these types, and with parts that are certainly small enough."""
+        """Whether `key` is surely valid: of the declared types, and with parts that are surely small enough."""
         parts = self._parts
         if len(key) != len(parts):
             return False

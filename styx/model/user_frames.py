@@ -37,7 +37,7 @@ _OF_PYTHON: Final = (f"{sys.prefix}/lib", f"{sys.prefix}/bin/")
 """Libraries, and the scripts that start commands such as `styx`."""
 _RAISE: Final = opmap["RAISE_VARARGS"]
 _traceback_of: Final[Callable[[BaseException], TracebackType | None]] = BaseException.__dict__["__traceback__"].__get__
-"""Whatever a class of the app's makes of the attribute."""
+"""Python's own attribute, whatever a class of the app's defines under the name."""
 _cause_of: Final[Callable[[BaseException], BaseException | None]] = BaseException.__dict__["__cause__"].__get__
 _context_of: Final[Callable[[BaseException], BaseException | None]] = BaseException.__dict__["__context__"].__get__
 _is_context_hidden: Final[Callable[[BaseException], bool]] = BaseException.__dict__["__suppress_context__"].__get__
@@ -60,7 +60,7 @@ class Frame(NamedTuple):
 
 
 class UserFrames:
-    """What it has found of a place is remembered, so that an exception that comes often costs little."""
+    """Finds the app's frames, and remembers its findings by place, so that a frequent exception costs little."""
 
     def __init__(self) -> None:
         self._own_files: dict[str, bool] = {}
@@ -116,7 +116,7 @@ class UserFrames:
         return tuple(frames)
 
     def of_definition(self, function: Callable[..., object]) -> tuple[Frame, ...]:
-        """Where the app defines it: for what is found once it has returned, or before it begins."""
+        """The line where the app defines `function`: for a mistake found before its start or after its return."""
         code = getattr(unwrap(function), "__code__", None)
         if not isinstance(code, CodeType) or not self.is_own(code):
             return ()
@@ -134,7 +134,7 @@ class UserFrames:
         return tuple(reversed(found))
 
     def of_running(self, frame: FrameType | None) -> tuple[Frame, ...]:
-        """As `of_stack`, of what the engine has called: not of the application that an embedded engine runs in."""
+        """As `of_stack`, for frames that the engine called: not those of the application around an embedded engine."""
         inside, callers = list[Frame](), list[Frame]()
         for _ in range(DEPTH_MAX):
             if frame is None:
@@ -148,7 +148,7 @@ class UserFrames:
         return tuple(reversed(inside[:FRAMES_MAX]))
 
     def raised_on_purpose(self, error: BaseException) -> bool:
-        """The app's own code says `raise`, and gives an exception class of its own or one of `DECLARED_BUILTINS`."""
+        """Whether the app's own code said `raise`, with an exception class of its own or of `DECLARED_BUILTINS`."""
         last = _traceback_of(error)
         if last is None:
             return False
@@ -171,11 +171,11 @@ class UserFrames:
         return kind.__module__ != "builtins" or issubclass(kind, DECLARED_BUILTINS)
 
     def is_own(self, code: CodeType) -> bool:
-        """It is the app's code."""
+        """Whether `code` is the app's."""
         return self.is_own_file(code.co_filename)
 
     def is_own_file(self, file: str) -> bool:
-        """The app's code is in it."""
+        """Whether the file holds the app's code."""
         own = self._own_files.get(file)
         if own is None:
             if len(self._own_files) >= REMEMBERED_MAX:
@@ -185,7 +185,7 @@ class UserFrames:
 
 
 def _handled_within(error: BaseException) -> BaseException | None:
-    """What one of the frames that `error` went through was handling; not what is handled around the engine."""
+    """The exception that a frame on the way of `error` was handling; not one that is handled around the engine."""
     handled = _context_of(error)
     caught = None if handled is None else _traceback_of(handled)
     at = _traceback_of(error)
@@ -199,7 +199,7 @@ def _handled_within(error: BaseException) -> BaseException | None:
 
 
 def is_of_engine(file: str) -> bool:
-    """The file is one of this package's, other than the demo's app."""
+    """Whether the file belongs to this package; the demo's app does not count."""
     return (file.startswith(_HERE) and not file.startswith(_APP_OF_OURS)) or file.startswith(_COMPILED)
 
 

@@ -49,14 +49,14 @@ def _nothing() -> Generator[Any, Any, None]:
 
 
 async def call(context: Context, operator: Any, function: Any, key: Any, params: Any) -> Any:
-    """What `Context.call` gives."""
+    """The coroutine of `Context.call`."""
     request = context._sync_call(operator, function, key, params)
     data = await suspend(request)
     return request.call.function.decode_result(data)
 
 
 async def call_external(context: Context, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """What `Context.call_external` gives."""
+    """The coroutine of `Context.call_external`."""
     data = await suspend(context._external_call(function, args))
     return decode_plain(data)
 
@@ -66,7 +66,7 @@ for _coroutine in (call, call_external):
 
 
 def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
-    """What a function did that returned and never awaited this one, or not to its end, and what to write instead."""
+    """The error text for a function that returned without awaiting `coroutine` to its end, and the correction."""
     if isinstance(coroutine, Reading):
         return "did not await its ctx.get: write `await ctx.get()`"
     frame = coroutine.cr_frame
@@ -91,7 +91,7 @@ def _name(wanted: Any) -> str:
 
 
 DONE: Final = _nothing()
-"""What `put` and `delete` return. A generator that has ended gives None to everybody who awaits it, at once and without
-an object for each; anything else that can be awaited costs several times as much.
+"""The awaitable of `put` and `delete`. A generator that has ended gives None to each `await`, at once and without an
+object for each; any other awaitable costs several times as much.
 """
 next(DONE, None)

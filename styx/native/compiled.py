@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from styx.model.limits import Limits
-from styx.native.interpreted import Steps, steps
+from styx.native.interpreted import Steps, native, steps
 
 
 class FirstSteps:
@@ -43,6 +43,7 @@ class FirstSteps:
         return used
 
 
+@native
 class TransactionLimits(msgspec.Struct, eq=False, gc=False):
     """The limits that a running transaction meets, as its contexts ask for them at every step: the fields of the same
     names of `Limits`, which is not compiled. Compiled code reads its own records faster. Paper section 3.

@@ -1,4 +1,5 @@
-"""What compiled code needs and cannot have compiled: cheap stores of attributes, and a generator that awaits.
+"""What compiled code needs and cannot have compiled: marks of its classes, cheap stores of attributes, and a generator
+that awaits.
 
 Paper section 5.2.
 """
@@ -6,12 +7,39 @@ Paper section 5.2.
 from __future__ import annotations
 
 import types
-from collections.abc import Coroutine, Generator
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, Final, TypeVar, overload
 
 import msgspec
 
+C = TypeVar("C", bound=type)
 S = TypeVar("S", bound=msgspec.Struct)
+
+USUAL: Final = "usual"
+"""Marks a function's variable that holds a class, nearly always X: `kind: Annotated[type[X], USUAL] = …`. The compiled
+form calls X by its name if the variable holds X, because arguments travel slowly through a variable.
+"""
+
+
+@overload
+def native(cls: C, /) -> C: ...
+
+
+@overload
+def native(*, subclassed: bool = ..., short_lived: bool = ..., unchecked: bool = ...) -> Callable[[C], C]: ...
+
+
+def native(cls: Any = None, /, *, subclassed: bool = False, short_lived: bool = False, unchecked: bool = False) -> Any:
+    """Marks a class for the compiled form, and does nothing in the plain form.
+
+    A `msgspec.Struct` of a compiled module needs the mark: the compiled form writes it anew, as a native class. Other
+    classes there are native by themselves and need it for its keywords. `subclassed`: interpreted code derives from
+    the class. `short_lived`: one object after the other is made and freed, and the memory of the last one is kept for
+    the next; such objects hold nothing when they are freed, so that the collector need not know them. `unchecked`:
+    users call the methods, which take whatever is passed. `scripts/compile` refuses a mark that is missing, or does
+    nothing.
+    """
+    return cls if cls is not None else lambda marked: marked
 
 
 def plain_stores(cls: type[S]) -> type[S]:

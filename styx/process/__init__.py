@@ -1,1 +1,1 @@
-"""Facilities of a process: allocator, garbage collector, ports, durable files, interpreter."""
+"""Facilities of a process: memory, ports, durable files, the runtime, optional packages."""

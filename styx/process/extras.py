@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 DISTRIBUTION: Final = "styx-dataflow"
-"""What package indexes call this project; `styx` is somebody else's there."""
+"""The project's name in package indexes; `styx` is another project there."""
 
 
 def lacking(what: str, module: str | None, extra: str) -> str:

@@ -21,15 +21,15 @@ TRIES_MAX: Final = 100
 HOST: Final = "127.0.0.1"
 
 _held: Final[list[socket.socket]] = []
-"""Until this process ends."""
+"""Sockets that hold ports until this process ends."""
 
 
 class NoFreePort(OSError):
-    """So many ports were tried, and all are taken."""
+    """All ports that were tried are taken."""
 
 
 def free_port(following: int = 0) -> int:
-    """A port of 127.0.0.1 that nobody listens on or holds, like the `following` ones after it; raises `NoFreePort`.
+    """A port of 127.0.0.1 that is not listened on or held, like the `following` ones after it; raises `NoFreePort`.
 
     This process holds them until it ends.
     """

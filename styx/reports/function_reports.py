@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from styx.errors import describe
 from styx.model.user_frames import Frame, UserFrames
-from styx.reports.allowance import Allowance
 from styx.reports.mistakes import Mistake, Mistakes, Place, key_text, now, places, printable
 from styx.worker.events import RunExternal
 from styx.worker.notes import CAPTURES_MAX, AbortNote, LineNote, Notes
@@ -21,7 +20,7 @@ from styx.worker.notes import CAPTURES_MAX, AbortNote, LineNote, Notes
 SHOWN_PER_SECOND_MAX: Final = 10
 """Mistakes that are logged; further ones are counted, and kept as far as their frames were looked at."""
 REFILL_SECONDS: Final = 1.0
-"""Between two times when exceptions are looked at again (`styx.worker.notes.CAPTURES_MAX`)."""
+"""The interval at which the allowance of exceptions to look at is refilled (`styx.worker.notes.CAPTURES_MAX`)."""
 FIELDS: Final = "styx"
 """The attribute of log records that holds what they are about."""
 
@@ -42,7 +41,7 @@ class FunctionReports:
         self._summary_due = False
 
     def show_all(self) -> None:
-        """Somebody looks on: all of which the frames are looked at are logged."""
+        """Logs every mistake whose frames are looked at: a person is watching."""
         self._allowance = Allowance(CAPTURES_MAX)
 
     def take(self) -> None:
@@ -186,3 +185,32 @@ def _tell_line(note: LineNote) -> None:
     if line.fields:
         fields["fields"] = line.fields
     _functions_log.log(line.level, "%s", " ".join(words), extra={FIELDS: fields})
+
+
+class Allowance:
+    """Lets `per_second` lines pass in each second, so that a flood of lines fills no disk. `left_out` counts the others
+    since `take_left_out`.
+    """
+
+    def __init__(self, per_second: int, clock: Callable[[], float] = monotonic) -> None:
+        self.left_out = 0
+        self._per_second = per_second
+        self._clock = clock
+        self._began_s = -1.0
+        self._passed = 0
+
+    def passes(self) -> bool:
+        """Counts one more line; returns whether it is within the limit."""
+        now_s = self._clock()
+        if self._began_s < 0 or now_s - self._began_s >= 1:
+            self._began_s, self._passed = now_s, 0
+        if self._passed >= self._per_second:
+            self.left_out += 1
+            return False
+        self._passed += 1
+        return True
+
+    def take_left_out(self) -> int:
+        """The number of lines that did not pass since the last call of this."""
+        left_out, self.left_out = self.left_out, 0
+        return left_out

@@ -42,7 +42,7 @@ def set_up_logging(name: str, *, terminal: bool = False) -> None:
 
 
 def replaying_is(callback: Callable[[], bool]) -> None:
-    """Who knows whether the functions that run now are run again from the log."""
+    """Sets the callback that says whether the functions that run now are run again from the log."""
     _replaying[:] = [callback]
 
 

@@ -95,7 +95,7 @@ class Mistake(msgspec.Struct, kw_only=True):
 
 
 class Mistakes:
-    """`total` of them were seen since the process started, those that nobody looked at more closely included."""
+    """`total` counts all mistakes since the process started, those without a closer look included."""
 
     def __init__(self) -> None:
         self.total = 0

@@ -26,9 +26,9 @@ _NOT_FOR_USERS: Final = (DeprecationWarning, PendingDeprecationWarning, ImportWa
 
 @contextmanager
 def warnings_shown(reports: FunctionReports, *, origins: bool) -> Iterator[None]:
-    """Meanwhile warnings are told as mistakes, each time they come; belongs to the running loop.
+    """Reports warnings as mistakes inside the block, each time they come; belongs to the running loop.
 
-    `origins`: of a coroutine that was never awaited it is told where it was made, which makes coroutines dearer.
+    `origins`: a warning of a coroutine that was never awaited says where it was made, which makes coroutines dearer.
     """
     loop, thread = asyncio.get_running_loop(), threading.get_ident()
     frames = UserFrames()
@@ -74,7 +74,7 @@ def warnings_shown(reports: FunctionReports, *, origins: bool) -> Iterator[None]
 
 
 def _origin(text: str) -> tuple[str, list[Frame]]:
-    """What Python says of a forgotten coroutine, without the lines that say where it was made, and these."""
+    """Python's text about a forgotten coroutine, split into the message and the frames that made the coroutine."""
     text, _, made_at = text.partition(_CREATED_AT)
     found = []
     for line in made_at.splitlines():

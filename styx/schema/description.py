@@ -56,7 +56,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoutingTable(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client needs to send requests to an app of which it knows only the name."""
+    """The facts that a client needs to send requests to an app of which it knows only the name."""
 
     app: str
     operators: dict[str, Route]

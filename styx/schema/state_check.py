@@ -23,11 +23,11 @@ T = TypeVar("T")
 Table = Mapping[Any, bytes]
 
 SLICE_ENTITIES: Final = 256
-"""So many entities are looked at between two turns of whoever else is served: about half a millisecond."""
+"""Entities checked in one turn, about half a millisecond; others are served between the turns."""
 
 
 class Guard(Protocol):
-    """Whoever ends code of the app's that does not end by itself."""
+    """Ends code of the app's that does not end by itself."""
 
     def run(self, operator: Operator, what: str, key: Any, call: Callable[[Any], T], argument: Any) -> T:
         """`call(argument)`, in which `what` of the operator runs on `key`; `FunctionTooLong` if it had to be ended."""
@@ -80,7 +80,7 @@ class StateCheck:
         return not self._todo
 
     def take(self) -> StateFindings:
-        """What was found since the last time."""
+        """The findings since the last call of this."""
         findings = StateFindings(
             self._checked, self._offenders, self._first, self._migrated, self._dropping, self._dropped
         )

@@ -1,6 +1,6 @@
-"""The findings of a check of stored state against new code, and their text for people. Data; it travels.
+"""The findings of a check of stored state against new code, and their text for people. They travel between processes.
 
-Counts everything, and keeps the words for the first few: a million entities that do not fit are one mistake.
+All offenders are counted and the first few are described: a million entities that do not fit are one mistake.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 OFFENDERS_SHOWN: Final = 10
-"""So many offenders are told of in words; further ones are counted only."""
+"""Offenders that are described in words; further ones are only counted."""
 _ADVICE: Final = (
     "Give every new field a default, or convert what is stored with Operator(..., migrate=): "
     'see "Changing the code, and the state\'s type" in docs/programming.md'
@@ -42,7 +42,7 @@ class StateFindings(msgspec.Struct, array_like=True, frozen=True):
         return "\n".join([f"{counts}:", *(f"  {line}" for line in self.first), *rest, _ADVICE])
 
     def notes(self) -> list[str]:
-        """What an operator should know although the state fits, a line each."""
+        """Facts for an operator although the state fits, a line each."""
         lines = [f"stored entities checked: {self.checked:,}; all of them fit"] if self.checked else []
         lines += [f"operator {name!r}: converted by migrate=: {count:,}" for name, count in self.migrated.items()]
         for name, count in self.dropping.items():

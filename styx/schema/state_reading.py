@@ -1,4 +1,5 @@
-"""One operator's stored entities as an app's code reads them: whether each is found and decoded, or must be converted.
+"""One operator's stored entities as an app's code reads them: whether each is found and decoded, or must be converted;
+and the conversion of whole tables.
 
 `migrate=` is for exactly those values that the new `state_type` does not read completely: it cannot decode them, or
 would drop a part of them. The `state_type` must read the result of `migrate=` completely, so `migrate=` is never called
@@ -7,11 +8,17 @@ for that result again, however often such a version is deployed. Pure; the state
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
-from styx.errors import describe
+import msgspec
+
+from styx.errors import EngineFailed, describe
+from styx.model.app import App
+from styx.model.limits import Limits
 from styx.model.operator import Operator
-from styx.schema.dropped_parts import dropped_part
 from styx.values.codec import decode_plain, shown
 
 _AT: Final = " - at `$"
@@ -20,7 +27,7 @@ _AT: Final = " - at `$"
 class Misfit(Exception):
     """A stored value cannot be used; its text says why, and begins with the path to the part that is to blame.
 
-    Made of a text, or of what the codec raised and what to say behind it: most of a million texts nobody reads.
+    Made of a text, or of the codec's error and the words behind it: the text is made only if it is read.
     """
 
     def __str__(self) -> str:
@@ -29,8 +36,8 @@ class Misfit(Exception):
 
 
 class Reading:
-    """What became of one value. `data` is what the new code stores in its place, None if it stays; `dropped` is the
-    path to a part of it that the new type does not have.
+    """The reading of one value. `data` is what the new code stores in its place, None if it stays. `dropped` is the
+    path to a part that the new type does not have.
     """
 
     __slots__ = ("data", "dropped")
@@ -58,7 +65,7 @@ class StateReader:
         return self._typed is not None
 
     def read(self, data: bytes) -> Reading:
-        """What the new code makes of a stored value; raises `Misfit` if it can do nothing with it."""
+        """Reads a stored value with the new code; raises `Misfit` if the code cannot use it."""
         typed = self._typed
         try:
             if typed is None:
@@ -118,10 +125,141 @@ def entity_name(operator: str, key: Any) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """What msgspec says, as it reads behind an entity's name: `.address: missing required field 'zip'`."""
+    """The error's text in the form that follows an entity's name: `.address: missing required field 'zip'`."""
     kind, message = describe(error)
     message, _, path = message.partition(_AT)
     message = message.replace("`", "'").removeprefix("Object ")
     text = message[:1].lower() + message[1:] if path or message.startswith(("Expected", "missing")) else message
     prefix = "" if kind in ("ValidationError", "DecodeError") else f"{kind}: "
     return f"{path.removesuffix('`')}: {prefix}{text}"
+
+
+# Dropped parts -------------------------------------------------------------------------------------------------------
+
+
+_TYPES_KEPT_MAX: Final = 1_024
+_LOSSY: Final = (dict, list, int)
+"""Classes of values of which a type may lose a part."""
+
+
+def dropped_part(plain: Any, typed: Any, path: str = "") -> str:
+    """The first part of `plain` that `typed`, which was decoded from it, lacks, as in `.address.zip`; "" if none."""
+    if type(plain) is dict:
+        return _of_map(plain, typed, path)
+    if type(plain) is list:
+        return _of_list(plain, typed, path)
+    # An integer that a float has no room for.
+    return path or "." if type(plain) is int and type(typed) is float and typed != plain else ""
+
+
+def _of_map(plain: dict[Any, Any], typed: Any, path: str) -> str:
+    if isinstance(typed, dict):
+        if len(plain) > len(typed) and not all(type(key) is str for key in typed):
+            return f"{path}.{list(plain)[-1]}"  # two keys have become one
+        for key, value in plain.items():
+            if key not in typed:
+                # A type that has other keys than text may have made another key of it.
+                if type(key) is str and all(type(other) is str for other in typed):
+                    return f"{path}.{key}"
+            elif type(value) in _LOSSY and (part := dropped_part(value, typed[key], f"{path}.{key}")):
+                return part
+        return ""
+    kind: Any = type(typed)
+    fields = _fields(kind)
+    if fields is None:
+        return ""
+    for key, value in plain.items():
+        name = fields.get(key)
+        if name is None:
+            return f"{path}.{key}"
+        if (
+            type(value) in _LOSSY
+            and name
+            and (part := dropped_part(value, getattr(typed, name, None), f"{path}.{key}"))
+        ):
+            return part
+    return ""
+
+
+def _of_list(plain: list[Any], typed: Any, path: str) -> str:
+    kind = type(typed)
+    if isinstance(typed, msgspec.Struct):
+        config = kind.__struct_config__
+        names = typed.__struct_fields__
+        values = plain[1:] if config.tag is not None else plain
+        if len(values) > len(names):
+            return f"{path}[{len(plain) - 1}]"
+        typed = [getattr(typed, name, None) for name in names[: len(values)]]
+        plain = values
+    elif isinstance(typed, set | frozenset):
+        return f"{path}[{len(plain) - 1}]" if len(typed) < len(plain) else ""  # one that came twice
+    elif not isinstance(typed, list | tuple) or len(typed) != len(plain):
+        return ""
+    for index, (value, other) in enumerate(zip(plain, typed, strict=True)):
+        if type(value) in _LOSSY and (part := dropped_part(value, other, f"{path}[{index}]")):
+            return part
+    return ""
+
+
+@lru_cache(_TYPES_KEPT_MAX)
+def _fields(kind: Any) -> dict[str, str] | None:
+    """Attributes by the name that they are encoded with, the tag's included; None if that is not known."""
+    if issubclass(kind, msgspec.Struct):
+        config = kind.__struct_config__
+        tag = {} if config.tag_field is None else {config.tag_field: ""}
+        return {**tag, **dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))}
+    if dataclasses.is_dataclass(kind):
+        return {field.name: field.name for field in dataclasses.fields(kind)}
+    models = getattr(kind, "model_fields", None)  # pydantic's
+    if isinstance(models, dict):
+        if getattr(kind, "model_config", {}).get("extra") == "allow":
+            return None
+        return {name: name for name in models} | {one.alias: name for name, one in models.items() if one.alias}
+    attributes = getattr(kind, "__attrs_attrs__", None)
+    return None if attributes is None else {attribute.name: attribute.name for attribute in attributes}
+
+
+# Conversion ----------------------------------------------------------------------------------------------------------
+
+
+Converted = dict[str, dict[Any, bytes]]
+
+
+class NotConverted(EngineFailed):
+    """An entity cannot be converted, although the check before has passed it."""
+
+
+# The same state always gives the same result, however often and wherever it is converted.
+
+
+def converts(app: App) -> bool:
+    """Whether an operator of the app has a `migrate=`."""
+    return any(operator.migration is not None for operator in app.operators.values())
+
+
+def converted(app: App, tables: Mapping[str, Mapping[Any, bytes]], limits: Limits) -> Converted:
+    """The entities that had to be converted, by operator. Raises `NotConverted` naming the entity."""
+    changed: Converted = {}
+    for name, operator in app.operators.items():
+        table = tables.get(name)
+        if operator.migration is None or not table:
+            continue
+        new = _converted(StateReader(operator, limits.value_bytes_max), table)
+        if new:
+            changed[name] = new
+    return changed
+
+
+def _converted(reader: StateReader, table: Mapping[Any, bytes]) -> dict[Any, bytes]:
+    new: dict[Any, bytes] = {}
+    for key, data in table.items():
+        try:
+            reading = reader.read(data)
+        except Misfit as error:
+            raise NotConverted(
+                f"{entity_name(reader.operator.name, key)}{error}: when the version was deployed, it could be "
+                "converted, so migrate= uses more than the value that it is given"
+            ) from None
+        if reading.data is not None:
+            new[key] = reading.data
+    return new

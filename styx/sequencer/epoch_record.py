@@ -1,8 +1,9 @@
-"""The epoch record: what a worker brought into an epoch, so that a replay forms the same epoch with the same TIDs.
+"""Records of a worker in the log. The epoch record says what a worker brought into an epoch, so that a replay forms the
+same epoch with the same TIDs; a record of the externals stream says which outside call was begun, and how it ended.
 
-One record a worker and epoch, appended while the epoch executes; no reply leaves before every record of the
+One epoch record a worker and epoch, appended while the epoch executes; no reply leaves before every record of the
 epoch is durable. An epoch is complete when its records cover every slot; records of an older generation behind a
-newer one's marker are void. Paper sections 5.1 and 7.2.
+newer one's marker are void. Paper sections 5.1, 7.2 and 7.5.
 """
 
 from __future__ import annotations
@@ -155,3 +156,25 @@ def _with_verdicts(plan: EpochPlan, verdicts: list[Verdicts], last: bool) -> Epo
     ended = {tid: outcome for verdict in own for tid, outcome in verdict.ended}
     unlocked = sorted({tid for verdict in own for tid in verdict.unlocked})
     return EpochPlan(plan.epoch, plan.counter, plan.batches, ended, unlocked, last)
+
+
+class ExternalRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A record of the stream: the intent to run a call, or (with the encoded `ExternalOutcome`) its end."""
+
+    tid: int
+    key: bytes
+    outcome: bytes | None = None
+
+
+_encode_external = msgspec.msgpack.Encoder().encode
+_external_decoder = msgspec.msgpack.Decoder(ExternalRecord)
+
+
+def encode_external(record: ExternalRecord) -> bytes:
+    """The record for the externals stream."""
+    return _encode_external(record)
+
+
+def decode_external(data: bytes) -> ExternalRecord:
+    """Raises `msgspec.DecodeError` for garbage."""
+    return _external_decoder.decode(data)

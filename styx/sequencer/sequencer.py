@@ -1,7 +1,9 @@
 """One slot's sequencer: the requests that have arrived, in log order, those of them that were passed over, and the
 transactions carried over from earlier epochs.
 
-Takes each offset once, even if the log delivers a record twice. Paper section 5.1.
+Takes each offset once, even if the log delivers a record twice. Every slot's sequencer owns one residue class of
+transaction ids, without coordination: `tid = sid + lc * n_seq` with sid in 1..n_seq (Mencius). At each epoch's end
+every counter moves to the highest one, so that every later TID is greater than every earlier one. Paper section 5.1.
 """
 
 from __future__ import annotations
@@ -12,15 +14,29 @@ from typing import Any, Final
 
 from styx.log.base import Record
 from styx.messages import Entity, requested_entity
+from styx.model.limits import TID_MAX
 from styx.protocol.manifest import PassedOver
 from styx.sequencer.epoch_record import Resumed, SlotBatch
+
+
+def tid(slot: int, counter: int, n_slots: int) -> int:
+    """The TID of a slot's request number `counter`; slots count from 0, TIDs from 1."""
+    value = slot + 1 + counter * n_slots
+    assert 0 < value <= TID_MAX, "transaction ids are exhausted"
+    return value
+
+
+def slot_of(tid: int, n_slots: int) -> int:
+    """The slot whose sequencer gave `tid`."""
+    return (tid - 1) % n_slots
+
 
 Recorded = tuple[Any, ...]
 """A `Record` that was taken: compiled code reaches items of a tuple quicker than names."""
 PASSED_MAX: Final = 5_000
 """While so many of a slot's requests are passed over, no other is looked at. Few beside what may wait in a worker."""
 LOOKS_MAX: Final = 64
-"""So many passed over are looked at in one epoch and find no room: behind them hardly one does."""
+"""Requests that were passed over, looked at in one epoch, and found no room; the search ends after so many."""
 
 
 class SlotSequencer:
@@ -115,7 +131,7 @@ class SlotSequencer:
         return SlotBatch(self.slot, first, self.next_offset, len(taken), resumed, late, passed), taken
 
     def _late(self, limit: int, has_room: Callable[[Recorded], bool] | None) -> list[Recorded]:
-        """Those passed over for which there is room now, at most `limit`, who has waited longest first."""
+        """Requests that were passed over and have room now, at most `limit`, the oldest first."""
         taken: list[Recorded] = []
         staying: set[Entity] = set()
         looks = LOOKS_MAX

@@ -16,7 +16,7 @@ from styx.errors import ConfigurationError
 from styx.log.base import LogReader, Stream
 from styx.messages import ReplyRecord, decode_reply, decode_request
 from styx.protocol.manifest import Manifest, SlotPart
-from styx.sequencer.tid import slot_of
+from styx.sequencer.sequencer import slot_of
 from styx.set_aside.places import Place, read
 from styx.snapshot.manifest import newest_first, read_manifests
 from styx.store.base import StoreReader

@@ -15,7 +15,7 @@ import msgspec
 from styx.errors import EngineFailed
 from styx.log.base import LogReader, LogTruncated, Stream
 from styx.protocol.manifest import Manifest
-from styx.schema.conversion import converted
+from styx.schema.state_reading import converted
 from styx.sequencer.epoch_record import (
     EPOCHS_PARTITION,
     EpochPlan,
@@ -24,8 +24,7 @@ from styx.sequencer.epoch_record import (
     decode,
     replay_plan,
 )
-from styx.snapshot.part import decode_delta
-from styx.snapshot.spans import spans
+from styx.snapshot.part import decode_delta, spans
 from styx.state.slot_state import Delta, SlotState, from_changes, merge_into
 from styx.state.table import NEWEST
 from styx.store.base import NotFound, Store

@@ -1,21 +1,27 @@
-"""A snapshot object: the changes, or the whole state, of several slots as bytes, with digests that reveal damage.
+"""A worker's part of a snapshot: objects that hold the changes, or the whole state, of several slots.
 
-Pure encoding. Keys keep their type (str, int, tuple, bytes); values are already bytes. A slot's part of an object can
-be read alone. Paper section 7.1.
+How an object is encoded, with digests that reveal damage; how a worker stores its part and the coordinator checks that
+it is stored; which bytes of which objects a load reads, in the order in which it applies them. Keys keep their type
+(str, int, tuple, bytes); values are already bytes. A slot's part of an object can be read alone. A request to the store
+costs more than storing a slot's changes of a second, so slots share objects, and one request fetches the slots of a
+worker from an object. `store_slots` and `check_stored` block, for a background thread, and raise the store's errors;
+all else is pure. Paper section 7.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from styx.errors import EngineFailed
-from styx.protocol.manifest import ObjectRef
+from styx.protocol.manifest import Manifest, ObjectRef, SlotPart
 from styx.state.slot_state import Delta
+from styx.store.base import NotFound, Store, StoreReader
+from styx.worker.events import StoreSlots
 
 MAGIC = b"STYXDLT3"
 OTHER_FORMATS = (b"STYXDLT2",)
@@ -108,3 +114,87 @@ def check_object(refs: Iterable[ObjectRef], data: bytes) -> None:
     view = memoryview(data)
     for ref in refs:
         check_part(ref, view[ref.start : ref.start + ref.size])
+
+
+Parts = dict[str, list[ObjectRef]]
+"""By name of the object."""
+
+
+class Span(NamedTuple):
+    """`size` bytes of an object from `start` on; `parts` are what these slots have in it."""
+
+    name: str
+    start: int
+    size: int
+    parts: list[tuple[int, ObjectRef]]
+
+
+def spans(manifest: Manifest | None, slots: Collection[int]) -> list[Span]:
+    """One for each object that these slots need, the oldest snapshot's first, which is the order of every chain."""
+    by_name: dict[str, list[tuple[int, ObjectRef]]] = {}
+    for slot in () if manifest is None else manifest.slots:
+        if slot.part.slot in slots:
+            written = [written_at(ref.name) for ref in slot.objects]
+            assert written == sorted(set(written)), "a slot's objects are not in the order in which they were written"
+            for ref in slot.objects:
+                by_name.setdefault(ref.name, []).append((slot.part.slot, ref))
+    return [_span(name, by_name[name]) for name in sorted(by_name, key=written_at)]
+
+
+def _span(name: str, parts: list[tuple[int, ObjectRef]]) -> Span:
+    start = min(ref.start for _, ref in parts)
+    return Span(name, start, max(ref.start + ref.size for _, ref in parts) - start, parts)
+
+
+def parts_of(manifest: Manifest) -> Parts:
+    """All that a recovery would read, by object, the oldest object first."""
+    parts: Parts = {}
+    for slot in manifest.slots:
+        for ref in slot.objects:
+            parts.setdefault(ref.name, []).append(ref)
+    return dict(sorted(parts.items()))
+
+
+OBJECT_BYTES: Final = 32 * 1024 * 1024
+"""An object that has reached this size is stored, and the next slot begins another one."""
+
+
+def store_slots(
+    wanted: StoreSlots, epochs_offset: int, replies: Mapping[int, dict[int, int]], store: Store
+) -> list[SlotPart]:
+    """Answers `StoreSlots`. The offsets are where the logs stood when the effect was made; `replies` are by slot."""
+    parts: list[SlotPart] = []
+    number, size, encoded = 0, 0, list[bytes]()
+    for content in wanted.slots:
+        ref: ObjectRef | None = None
+        if any(content.delta.values()):
+            name = object_name(wanted.worker, wanted.generation, wanted.epoch, number)
+            data = encode_delta(content.delta)
+            ref = reference(name, data, size)
+            encoded.append(data)
+            size += len(data)
+            if size >= OBJECT_BYTES:
+                store.put(name, b"".join(encoded))
+                number, size, encoded = number + 1, 0, []
+        slot, offset, pending = content.slot, content.next_offset, content.pending
+        given, whole, passed_over = replies[slot], content.whole, content.passed_over
+        parts.append(SlotPart(slot, offset, pending, epochs_offset, given, ref, whole, passed_over))
+    if encoded:
+        store.put(object_name(wanted.worker, wanted.generation, wanted.epoch, number), b"".join(encoded))
+    return parts
+
+
+def check_stored(store: StoreReader, manifest: Manifest) -> None:
+    """Raises `OSError` if a part of the snapshot is not in the coordinator's own store, before a manifest names it. A
+    worker that uses another store, for example during an upgrade that changes the store's address, stores its parts
+    there. One request for each new object.
+    """
+    names = {slot.part.stored.name for slot in manifest.slots if slot.part.stored is not None}
+    for name in sorted(names):
+        try:
+            store.get_range(name, 0, 1)
+        except NotFound as error:
+            raise OSError(
+                f"{error}, although a worker says that it has stored it: do all workers use the coordinator's store? "
+                "See STYX_STORE and the options of the store"
+            ) from None

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Final, Self
 
-from styx.snapshot.spans import Span
+from styx.snapshot.part import Span
 from styx.store.base import Store
 
 FETCHES_MAX: Final = 8

@@ -58,7 +58,7 @@ class Table:
         self._changes.update(writes)
         entries: Changes = self._entries  # type: ignore[assignment]
         entries.update(writes)
-        if None in writes.values():
+        if not all(writes.values()):  # quicker than to look for None; an encoded state has bytes
             for key, value in writes.items():
                 if value is None:
                     del entries[key]

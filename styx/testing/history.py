@@ -42,7 +42,7 @@ class SerializabilityViolation(AssertionError):
 
 
 class HistoryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was checked, in pieces.
+    """The counts of a checked history.
 
     `unverified` aborts needed an outside function's result that was not given; `unanswered` requests had no
     reply. `state` is the replay's final state and `state_hash` its hash.
@@ -191,7 +191,7 @@ class _History:
             return reference.run(reply.tid, timestamp_us, request)
 
     def _begin_versions(self, reference: SerialReference, epoch: int) -> None:
-        """Those that began since, one after the other, with what each of them converts."""
+        """Begins the versions up to `epoch`, one after the other; each converts the state that it has to."""
         for began in sorted(self._versions):
             if self._begun < began <= epoch:
                 try:

@@ -17,9 +17,8 @@ from styx.errors import StyxError
 from styx.log.base import Log, Stream
 from styx.log.sqlite import SqliteLog
 from styx.messages import ReplyRecord, Request, decode_reply, decode_request
-from styx.protocol.frames import decode_outcome
-from styx.sequencer.external_record import decode_external
-from styx.testing.serial import ExternalResult
+from styx.sequencer.epoch_record import decode_external
+from styx.testing.serial import ExternalResult, external_result
 
 
 class RecordedHistory(NamedTuple):
@@ -38,7 +37,7 @@ class HistoryReleased(StyxError):
 
 
 def read_history(log: Log, n_slots: int) -> RecordedHistory:
-    """What is durable in the log of an engine with `n_slots`.
+    """The durable history in the log of an engine with `n_slots`.
 
     Raises `HistoryReleased` unless the log is there from its first record on, and what reading raises.
     """
@@ -63,7 +62,7 @@ def read_history(log: Log, n_slots: int) -> RecordedHistory:
         for record in log.read(Stream.EXTERNALS, slot, first):
             call = decode_external(record.payload)
             if call.outcome is not None:
-                history.externals[call.key] = _result(call.outcome)
+                history.externals[call.key] = external_result(call.outcome)
     return history._replace(undecodable=undecodable)
 
 
@@ -78,11 +77,3 @@ def read_history_of(data_dir: str | os.PathLike[str], n_slots: int) -> RecordedH
             return read_history(log, n_slots)
         finally:
             log.close()
-
-
-def _result(outcome: bytes) -> ExternalResult:
-    decoded = decode_outcome(outcome)
-    if decoded.error is not None:
-        return decoded.error
-    assert decoded.value is not None
-    return decoded.value

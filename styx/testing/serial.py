@@ -1,4 +1,4 @@
-"""The serial reference: the slow, obvious executor that says what every transaction must do.
+"""The serial reference: the slow, obvious executor that gives the right outcome of every transaction.
 
 One dictionary, one transaction at a time, one function at a time, in the public order inside a transaction. It shares
 with the engine the programming model and the texts of `styx.model.execution`, but no code that runs transactions: it
@@ -36,6 +36,7 @@ from styx.model.limits import Limits
 from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
+from styx.protocol.frames import decode_outcome
 from styx.schema.state_reading import Misfit, StateReader, entity_name
 
 Entity = tuple[str, Key]
@@ -43,10 +44,16 @@ Entity = tuple[str, Key]
 State = dict[Entity, bytes]
 """Every entity that exists, with its encoded state."""
 ExternalResult = bytes | tuple[str, str]
-"""What an outside function gave: its encoded result, or the (type, message) of its exception."""
+"""The outcome of an outside function: its encoded result, or the (type, message) of its exception."""
 
 _UNWRITTEN: Final = object()
 _NO_EXTERNALS: Mapping[bytes, ExternalResult] = {}
+
+
+def external_result(outcome: bytes) -> ExternalResult:
+    """From the outcome of an outside call, as the log has it."""
+    decoded = decode_outcome(outcome)
+    return decoded.error if decoded.error is not None else decoded.value or b""
 
 
 class MissingExternal(LookupError):
@@ -289,7 +296,7 @@ class _Transaction(Environment):
         return data
 
     def _serve(self, running: _Running, waits_for: Any) -> bytes | None:
-        """What to resume with at once, or None after starting the function that is waited for."""
+        """The value to resume with at once, or None after starting the function that is waited for."""
         context = running.context
         if context._doom is not None:
             raise _Ended(aborted(context._doom))

@@ -1,7 +1,7 @@
-"""A connection to an authenticated peer: payloads out, lists of payloads in, and one notice when it is lost.
+"""A connection to an authenticated peer: payloads out, lists of payloads in, and one notice of its loss.
 
-`send` never blocks and never waits. All payloads sent in one pass of the event loop go out in one write; all payloads
-of one read arrive in one call of `on_frames`. A message costs no task and no future. A lost connection stays lost.
+`send` never waits. All payloads of one pass of the event loop leave in one write, and all payloads of one read arrive
+in one call of `on_frames`. A message costs no task and no future. A lost connection stays lost.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from styx.transport.frame import FRAME_BYTES_MAX, MORE, PAYLOAD_BYTES_MAX, Frame
 from styx.transport.handshake import Hello
 
 SEND_BUFFER_BYTES_MAX: Final = 4096 * MIB
-"""Bytes sent that the network has not taken yet; beyond them the peer is too slow, and its connection is broken. One
-epoch's large arguments and results are on their way at once, and their sender holds them anyway.
+"""Bytes that wait for the network; with more, the peer is too slow, and the connection is broken. The limit is high,
+since one epoch's large arguments and results are sent at once, and their sender has them in memory anyway.
 """
 WRITE_BYTES_MAX: Final = 8 * MIB
 """One write; a pass that sends more makes several."""
@@ -26,13 +26,13 @@ WRITE_FRAMES_MAX: Final = 4096
 """Frames of one write; a pass that sends more makes several."""
 
 _PING: Final = prefix_of(0)
-"""A frame without a payload says only that its sender is alive. It is never delivered."""
+"""A frame without a payload, a sign of life. It is not delivered."""
 
 
 class Connection(asyncio.Protocol):
-    """Made by `listen` and `dial`; nothing is read before `start`.
+    """From `listen` or `dial`; nothing is read before `start`.
 
-    `bytes_*` include prefixes and pings, `frames_*` count payloads, `writes` and `reads` the calls that moved them.
+    `bytes_*` include prefixes and pings, `frames_*` count payloads, `writes` and `reads` count calls.
     """
 
     def __init__(self, transport: asyncio.Transport, peer: Hello, received: bytes) -> None:
@@ -58,7 +58,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether it is lost or being closed: what is sent now goes nowhere."""
+        """Whether it is lost or being closed; nothing can be sent any more."""
         return self._reason is not None
 
     def start(
@@ -69,7 +69,7 @@ class Connection(asyncio.Protocol):
         ping_seconds: float | None = None,
         silence_seconds: float | None = None,
     ) -> None:
-        """Begins to read. To be called once, by whoever got the connection.
+        """Begins to read; called once, by the owner of the connection.
 
         `on_frames(connection, payloads)` is called for each read that completed frames, in order. `on_lost(connection,
         reason)` is called exactly once, also after `close` or `abort`, and never from within a call of a method here.
@@ -82,7 +82,7 @@ class Connection(asyncio.Protocol):
         self._loop.call_soon(self._begin, ping_seconds, quiet_ticks_max)
 
     def send(self, payload: bytes | bytearray) -> None:
-        """Sends one payload, of 1 to `PAYLOAD_BYTES_MAX` bytes; nothing happens on a closed connection.
+        """Sends one payload, of 1 to `PAYLOAD_BYTES_MAX` bytes; does nothing on a closed connection.
 
         A bytearray must not be changed before the loop's next pass. Raises `FrameTooLarge`, and `ValueError` for an
         empty payload.
@@ -128,7 +128,7 @@ class Connection(asyncio.Protocol):
         self._break(f"it is too slow: over {SEND_BUFFER_BYTES_MAX} bytes wait to be sent")
 
     def close(self) -> None:
-        """Ends the connection after what has been sent."""
+        """Ends the connection after all payloads have been sent."""
         if self._reason is None:
             self._write()
             self._reason = "closed here"
@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def abort(self, reason: str = "aborted here") -> None:
-        """Ends the connection at once; what is not yet on its way is lost."""
+        """Ends the connection at once; payloads that wait are lost."""
         self._break(reason)
 
     def _schedule_write(self) -> None:
@@ -175,8 +175,8 @@ class Connection(asyncio.Protocol):
     def _tick(self, ping_seconds: float, quiet_ticks_max: float, quiet_ticks: int, seen: tuple[int, int]) -> None:
         """Pings if nothing was sent since the last tick, and counts the ticks in which nothing came.
 
-        Ticks, not time: a process that itself stood still for long has missed ticks, and finds what it was sent
-        before the next one.
+        It counts ticks and measures no time: a process that stood still for long has missed ticks, and reads what has
+        come meanwhile before the next tick.
         """
         if self._reason is not None:
             return
@@ -209,11 +209,11 @@ class Connection(asyncio.Protocol):
         try:
             self._on_frames(self, frames)
         except BaseException as error:
-            # Going on behind a lost message would be worse; the event loop reports the error.
+            # A message is lost, so the connection must not go on. The event loop reports the error.
             self._break(f"its messages could not be handled: {type(error).__name__}: {error}")
             raise
 
-    # What follows is called by the transport only.
+    # Called by the transport only.
 
     def data_received(self, data: bytes) -> None:
         if self._reason is None:

@@ -1,8 +1,8 @@
 """Framing: the boundaries of messages in a stream of bytes. A frame is the payload's length in four bytes, most
-significant first, and the payload. A payload longer than the largest frame is divided into several frames: in all but
-the last frame the highest bit of the length says that more follows.
+significant first, and the payload. A payload longer than the largest frame takes several frames; in all but the last
+one the highest bit of the length is set.
 
-Pure: bytes in, payloads out. Never allocates a length that a peer only announced; it holds received bytes only.
+Memory grows with the bytes received, never with a length that a peer only announces.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from styx.model.limits import KIB, MIB
 FRAME_BYTES_MAX: Final = 16 * MIB
 """One frame, once the peer is authenticated."""
 PAYLOAD_BYTES_MAX: Final = 2048 * MIB
-"""One payload in as many frames as it takes."""
+"""One payload, in any number of frames."""
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 4 * KIB
 """One payload of a handshake."""
 
 MORE: Final = 1 << 31
-"""In a prefix: what follows this frame belongs to the same payload."""
+"""The bit of a prefix for a payload that goes on in the next frame."""
 
 _PREFIX: Final = struct.Struct(">I")
 _PREFIX_BYTES: Final = _PREFIX.size
@@ -48,8 +48,7 @@ class FrameReader:
         self._prefix = b""
         self._payload = io.BytesIO()
         self._missing = 0
-        # The frames before of a payload that is longer than one, and whether the frame that is being read belongs to it
-        # without being its last one.
+        # The earlier frames of a payload in several frames, and whether the payload goes on behind the present frame.
         self._pieces: list[bytes] = []
         self._more = False
 
@@ -61,8 +60,8 @@ class FrameReader:
     def feed(self, data: bytes) -> list[bytes]:
         """The payloads that `data` completes, in order.
 
-        Raises `FrameTooLarge` as soon as a prefix says so; the stream cannot be read on after it, and payloads that
-        the same piece completed before are lost.
+        Raises `FrameTooLarge` at the prefix. The stream cannot be read on, and payloads completed by the same data are
+        lost.
         """
         frames: list[bytes] = []
         position = 0
@@ -90,12 +89,12 @@ class FrameReader:
         return frames
 
     def _continue(self, data: bytes, frames: list[bytes]) -> int:
-        """Adds to the payload begun earlier; the number of bytes used."""
+        """Adds to the payload that began earlier; gives the number of bytes used."""
         used = data[: self._missing]
         self._payload.write(used)
         self._missing -= len(used)
         if not self._missing:
-            # BytesIO grows in place, and gives up its buffer without a copy.
+            # BytesIO grows in place, and `getvalue` does not copy.
             whole = self._payload.getvalue()
             self._payload = io.BytesIO()
             if self._more or self._pieces:
@@ -105,7 +104,7 @@ class FrameReader:
         return len(used)
 
     def _of_many(self, prefix: int) -> int:
-        """The length in a prefix that is over the limit: of a frame that others follow, or `FrameTooLarge`."""
+        """The length in a prefix over the limit: of a frame with others behind it. Else raises `FrameTooLarge`."""
         length = prefix & ~MORE
         if prefix == length or not 0 < length <= self._frame_bytes_max:
             raise FrameTooLarge(length, self._frame_bytes_max)
@@ -126,7 +125,7 @@ class FrameReader:
 def take_frame(received: bytearray, frame_bytes_max: int) -> bytes | None:
     """Removes and returns the first payload in `received`; None while it is incomplete. Raises `FrameTooLarge`.
 
-    For handshakes, where what follows a frame is read under other rules than the frame.
+    For handshakes: the bytes behind their last frame belong to the `Connection`.
     """
     if len(received) < _PREFIX_BYTES:
         return None

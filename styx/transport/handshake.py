@@ -1,17 +1,17 @@
-"""The handshake: both sides prove that they know the cluster's secret, and say who they are. A challenge-response with
-HMAC-SHA256; the secret itself is never sent.
+"""The handshake: both sides prove that they know the cluster's secret, and introduce themselves. It is a
+challenge-response with HMAC-SHA256; the secret itself is never sent.
 
     dialer    Challenge   magic, version, nonce
     listener  Challenge   magic, version, nonce
     dialer    Proof       hello, MAC over "dialer",   both challenges, hello
     listener  Proof       hello, MAC over "listener", both challenges, the dialer's proof, hello
 
-Each MAC covers a nonce that the other side has just drawn, so that a recorded handshake cannot be replayed, and names
-its own side, so that a message sent back to its sender is no proof. The dialer proves first: a stranger who only
-reaches a port learns no names, and nothing from which to guess the secret. A side that finds a fault answers with a
-refusal, and the connection ends.
+Each MAC covers the other side's new nonce, so that a recorded handshake cannot be replayed, and names its own side, so
+that a message sent back to its sender is no proof. The dialer proves itself first: a stranger who only reaches a port
+learns no names, and nothing to guess the secret from. A side that finds a fault answers with a refusal, and the
+connection ends.
 
-Authenticates the peer, not each frame after it: where others can alter packets on their way, use TLS.
+The handshake authenticates the peer, but not each later frame: use TLS in networks where packets can be altered.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Role = Literal["worker", "coordinator", "gateway", "operator"]
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who a process is. `address` is where it listens, empty if nowhere; `facts` are its caller's."""
+    """A process's introduction. `address` is its listening address, or empty; `facts` are its caller's."""
 
     cluster: str
     role: Role
@@ -58,7 +58,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Refusal(enum.StrEnum):
-    """Why a peer was refused. The first four are also told to the peer."""
+    """The reason for a refusal. The first four are also sent to the peer."""
 
     MALFORMED = "malformed"
     VERSION = "version"
@@ -72,7 +72,7 @@ class Refusal(enum.StrEnum):
 class Refused(ConnectionError):
     """One side did not accept the other. `refusal` is the reason as a code, the text says what to do.
 
-    `answer` is the payload that tells the peer, if it is to be told.
+    `answer` is the payload for the peer, None without one.
     """
 
     def __init__(self, refusal: Refusal, message: str, answer: bytes | None = None) -> None:
@@ -82,7 +82,7 @@ class Refused(ConnectionError):
 
 
 class _Challenge(msgspec.Struct, frozen=True, array_like=True):
-    # Fields that a later version adds are let pass here, so that the version can be compared.
+    # Fields of a later version are accepted here, so that the versions can be compared.
     magic: str
     version: int
     nonce: bytes
@@ -113,7 +113,7 @@ _encode = msgspec.msgpack.encode
 
 
 class Handshake:
-    """One side of one handshake: payloads in, payloads out. `peer` is set once the other side has proved itself."""
+    """One side of a handshake: payloads in, payloads out. `peer` is set once the other side has proved itself."""
 
     def __init__(self, secret: bytes, hello: Hello) -> None:
         if not secret:
@@ -138,7 +138,7 @@ class Handshake:
         if isinstance(message, _Refusal):
             raise _told(message)
         hello = _decoded(_hello, message.hello)
-        # Before the secret, because two clusters have two secrets, and this is the better thing to be told.
+        # Before the secret: two clusters have two secrets, and this text is the more helpful one.
         if hello.cluster != self._cluster:
             cause = f"it belongs to cluster {shown(hello.cluster)}, this one to {shown(self._cluster)}"
             raise _refuse(Refusal.CLUSTER, cause)
@@ -147,7 +147,7 @@ class Handshake:
         return hello
 
     def _mac(self, label: bytes, *parts: bytes) -> bytes:
-        # With their lengths, so that no two lists of parts are the same bytes.
+        # With their lengths, so that different lists of parts give different bytes.
         text = b"".join(piece for part in (label, *parts) for piece in (prefix_of(len(part)), part))
         return hmac.digest(self._secret, text, "sha256")
 
@@ -173,7 +173,7 @@ class DialerHandshake(Handshake):
         try:
             self.peer = self._check_proof(payload, _LISTENER, *self._sent)
         except Refused as refused:
-            refused.answer = None  # a listener that has sent its proof reads no more handshake
+            refused.answer = None  # after its proof a listener reads no more of the handshake
             raise
         return None
 
@@ -228,7 +228,7 @@ def _decoded(decoder: msgspec.msgpack.Decoder[_T], payload: bytes) -> _T:
     try:
         return decoder.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # The cause shows what the peer sent; that belongs into no log.
+        # The cause would show the peer's bytes, which belong into no log.
         raise refuse_malformed(NO_HANDSHAKE) from None
 
 

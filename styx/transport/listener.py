@@ -11,6 +11,7 @@ import asyncio
 import logging
 import socket
 import ssl
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
@@ -18,7 +19,6 @@ from styx.transport.address import format_address
 from styx.transport.connection import Connection
 from styx.transport.handshake import Hello, ListenerHandshake, Refusal, Refused
 from styx.transport.opening import Opening, refused_tls
-from styx.transport.refusals import Refusals
 from styx.transport.socket_options import HALF_OPEN_SECONDS
 from styx.transport.tls import Security
 
@@ -27,14 +27,35 @@ UNAUTHENTICATED_MAX: Final = 64
 HANDSHAKE_SECONDS_MAX: Final = 5.0
 """For one handshake, TLS included."""
 CROWDED_HANDSHAKE_SECONDS_MAX: Final = 1.0
-"""The same while others wait: peers that send nothing must not keep out those that would be done in a moment."""
+"""The same while others wait, so that silent peers do not keep out the others."""
 BACKLOG_MAX: Final = 1024
 """Connections that the kernel keeps until they are accepted."""
 
+REMEMBERED_MAX: Final = 1024
+"""Refusals that are not logged again, by host and reason; the one longest unseen is forgotten first."""
+
 _ACCEPT_PAUSE_SECONDS: Final = 1.0
-"""Before accepting again after a failure: most likely the process has no file descriptor left."""
+"""Between a failure to accept, most likely for lack of file descriptors, and the next attempt."""
 
 _log = logging.getLogger("styx.transport")
+
+
+class Refusals:
+    """Counts refused peers, and logs each host once for each reason, so that a persistent peer does not fill a disk."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._logged: OrderedDict[tuple[str, Refusal], None] = OrderedDict()
+
+    def add(self, host: str, refused: Refused) -> None:
+        self.count += 1
+        key = (host, refused.refusal)
+        if key not in self._logged:
+            _log.warning("refused a connection from %s: %s (logged once)", host, refused)
+            if len(self._logged) == REMEMBERED_MAX:
+                self._logged.popitem(last=False)
+            self._logged[key] = None
+        self._logged.move_to_end(key)
 
 
 class Listener:
@@ -72,7 +93,7 @@ class Listener:
     async def close(self) -> None:
         """Stops listening and ends unfinished handshakes."""
         self._accepting.cancel()
-        # First that one alone: a handshake that has not begun to run would not close its socket.
+        # The accepting task ends first: a handshake that has not begun to run would not close its socket.
         await asyncio.wait([self._accepting])
         self._socket.close()
         for task in self._handshakes:
@@ -149,13 +170,13 @@ class Listener:
 async def listen(
     host: str, port: int, security: Security, hello: Hello, on_connection: Callable[[Connection], None]
 ) -> Listener:
-    """Listens on `host` and `port`; 0 takes a free one. `on_connection` gets each authenticated peer and must see
-    to it that `start` is called.
+    """Listens on `host` and `port`; 0 takes a free one. `on_connection` gets the connection of each authenticated peer,
+    and calls its `start`.
 
     Raises `OSError` if the port cannot be had, `ConfigurationError` for a bad hello or certificate.
     """
     security.check(hello)
-    ListenerHandshake(security.secret, hello)  # what is wrong with the hello is said here, not to the first peer
+    ListenerHandshake(security.secret, hello)  # raises for a bad hello here, not at the first peer
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, _, _, _, where = found[0]
     listening = socket.create_server(where[:2], family=family, backlog=BACKLOG_MAX)

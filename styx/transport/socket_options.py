@@ -6,11 +6,11 @@ import socket
 from typing import Any, Final
 
 HALF_OPEN_SECONDS: Final = 5
-"""How long a peer's kernel may answer nothing before the connection counts as lost."""
+"""The longest silence of a peer's kernel before the connection counts as lost."""
 
 _KEEPALIVE_IDLE_SECONDS: Final = 2
 _KEEPALIVE_INTERVAL_SECONDS: Final = 1
-# Other systems than Linux lack some of these; there, an application ping notices what the kernel does not.
+# Other systems than Linux lack some of these; there, an application's pings find a lost peer.
 _TCP_OPTIONS: Final = (
     ("TCP_NODELAY", 1),
     ("TCP_KEEPIDLE", _KEEPALIVE_IDLE_SECONDS),
@@ -21,7 +21,7 @@ _TCP_OPTIONS: Final = (
 
 
 def set_socket_options(connected: Any) -> None:
-    """Sets them on a socket, or on what a transport gives as one."""
+    """Sets the options on a socket, or on a transport's substitute for one."""
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _TCP_OPTIONS:
         option = getattr(socket, name, None)

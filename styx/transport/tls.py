@@ -33,7 +33,7 @@ class TlsFiles:
 
 @dataclass(frozen=True)
 class Security:
-    """What every process of a cluster shares. Raises `ConfigurationError` for an empty secret or name."""
+    """The settings that all processes of a cluster share. Raises `ConfigurationError` for an empty secret or name."""
 
     secret: bytes = field(repr=False)
     cluster: str
@@ -46,7 +46,7 @@ class Security:
             raise ConfigurationError(f"a cluster needs a name, got {shown(self.cluster)}")
 
     def check(self, hello: Hello) -> None:
-        """Raises `ConfigurationError` if a process is about to introduce itself with another cluster's name."""
+        """Raises `ConfigurationError` if a hello names another cluster."""
         if hello.cluster != self.cluster:
             raise ConfigurationError(f"a process of cluster {self.cluster!r} says it is of {shown(hello.cluster)}")
 

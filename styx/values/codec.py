@@ -17,11 +17,10 @@ import msgspec
 from msgspec import inspect
 
 from styx.errors import UnsupportedValue
-from styx.values.custom_types import dec_hook, enc_hook
+from styx.values.custom_types import dec_hook, enc_hook, holds_set, in_order
 from styx.values.declared_types import nodes_of, type_text
 from styx.values.reading import Reading
 from styx.values.round_trip import Misfit, equality_tells, lost, open_places, place_of
-from styx.values.sets import holds_set, in_order
 from styx.values.settled_types import settled
 from styx.values.steady_text import steady_text
 
@@ -64,7 +63,7 @@ _decoder = msgspec.msgpack.Decoder(ext_hook=ext_hook)
 _encoder = msgspec.msgpack.Encoder(enc_hook=enc_hook)
 _parts_of: Final = msgspec.structs.astuple
 _UNENCODABLE: Final = (TypeError, ValueError, OverflowError, RecursionError)
-"""What msgspec raises for what it cannot encode."""
+"""The errors of msgspec for values that it cannot encode."""
 
 
 def is_scalar(value: Any) -> bool:

@@ -1,15 +1,21 @@
-"""Types that msgspec leaves to us: pydantic's models, and `object`. Pydantic is never imported here, only recognized if
-the app has imported it.
+"""Types that msgspec leaves to us: pydantic's models, `object`, and sets. Pydantic is never imported here, only
+recognized if the app has imported it.
 
 A model is encoded as `model_dump` gives it, by its aliases, and decoded by `model_validate`: validators run, and an
 error names the field that does not fit. `styx.values.declared_types` decides which types are allowed.
+
+A set's own order follows its items' hashes, which differ between processes, and a replay must encode the same bytes. So
+the items of a set are put in an order that does not depend on the process.
 """
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import ipaddress
 import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import PurePath
 from types import CoroutineType
 from typing import Any, Final
@@ -19,7 +25,7 @@ import msgspec
 from styx.values.reading import Reading
 
 ERRORS_TOLD_MAX: Final = 10
-"""Of what does not fit a model, so many places are named."""
+"""Places that an error names of a value that does not fit a model."""
 _STR_TYPES: Final = (
     PurePath,
     ipaddress.IPv4Address,
@@ -50,7 +56,7 @@ def json_schema(model: Any, **options: Any) -> dict[str, Any]:
 
 
 def enc_hook(value: Any) -> Any:
-    """What msgspec encodes in place of a value that it does not know; raises `TypeError`."""
+    """The form that msgspec encodes in place of a value that it does not know; raises `TypeError`."""
     kind = type(value)
     if is_model(kind):
         return _plain(value.model_dump(mode="python", by_alias=True, round_trip=True, warnings=False))
@@ -61,7 +67,7 @@ def enc_hook(value: Any) -> Any:
 
 
 def dec_hook(kind: Any, data: Any) -> Any:
-    """What msgspec has decoded, made an object of a type that it does not know; raises `ValueError` for what does not
+    """An object of a type that msgspec does not know, made of decoded `data`; raises `ValueError` for data that do not
     fit.
     """
     if kind is object:
@@ -100,9 +106,83 @@ def _plain(value: Any) -> Any:
     if kind is tuple:
         return tuple(_plain(item) for item in value)
     if kind is set or kind is frozenset:
-        from styx.values.sets import in_order
-
         return in_order({_plain(item) for item in value})
     if isinstance(value, _STR_TYPES) or kind.__name__.endswith("Url"):
         return str(value)
     return value
+
+
+# Sets ----------------------------------------------------------------------------------------------------------------
+
+
+_SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
+_SORTABLE: Final = ({str}, {int}, {bytes})
+_encode = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
+_set = object.__setattr__
+
+
+def holds_set(value: Any) -> bool:
+    """Whether there is a set anywhere in a value that msgspec has encoded: one that does not contain itself."""
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        kind = type(each)
+        if kind in _SCALARS:
+            continue
+        if isinstance(each, set | frozenset):
+            return True
+        if isinstance(each, dict):
+            todo += _complex(each.values())
+            todo += _complex(each)
+        elif isinstance(each, list | tuple):
+            todo += _complex(each)
+        else:
+            todo += [getattr(each, name, None) for name in _fields(kind)]
+    return False
+
+
+def _complex(items: Iterable[Any]) -> list[Any]:
+    items = list(items)
+    if set(map(type, items)) <= _SCALARS:
+        return []
+    return items
+
+
+def in_order(value: Any) -> Any:
+    """A copy of the value with a sorted list in place of each set; it is encoded as the value is."""
+    if not holds_set(value):
+        return value
+    if isinstance(value, set | frozenset):
+        items = [in_order(item) for item in value]
+        if set(map(type, items)) in _SORTABLE:
+            return sorted(items)
+        return sorted(items, key=_encode)
+    if isinstance(value, dict):
+        return {_key_in_order(key): in_order(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_order(item) for item in value]
+    changed = copy.copy(value)
+    for name in _fields(type(value)):
+        item = getattr(value, name, None)
+        if holds_set(item):
+            if isinstance(changed, msgspec.Struct):
+                msgspec.structs.force_setattr(changed, name, in_order(item))
+            else:
+                _set(changed, name, in_order(item))
+    return changed
+
+
+def _key_in_order(key: Any) -> Any:
+    """As `in_order`, and still a key."""
+    if isinstance(key, frozenset | tuple) and holds_set(key):
+        return tuple(_key_in_order(part) for part in (in_order(key) if isinstance(key, frozenset) else key))
+    return key
+
+
+def _fields(kind: Any) -> tuple[str, ...]:
+    fields: tuple[str, ...] | None = getattr(kind, "__struct_fields__", None)
+    if fields is not None:
+        return fields
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    return tuple(each.name for each in getattr(kind, "__attrs_attrs__", ()))

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, NoReturn
 
+from styx.native.interpreted import native
+
 _TWICE = "cannot reuse already awaited coroutine"
 
 
+@native(short_lived=True)
 class Reading:
     """`ended`: it was awaited, or closed, and holds nothing any more."""
 
@@ -43,7 +46,7 @@ class Reading:
         raise error if value is None else value
 
     def close(self) -> None:
-        """As a coroutine's: nobody is to await it."""
+        """As a coroutine's: it cannot be awaited any more."""
         self.value, self.ended = None, True
 
     def _taken(self) -> Any:

@@ -64,7 +64,7 @@ def lost(value: Any, back: Any, path: str = "") -> Misfit | None:
 
 
 def _hidden(model: Any) -> Any:
-    """What of a model is no field: its own `__eq__` may pass over that."""
+    """The parts of a model that are no fields: its own `__eq__` may pass over them."""
     return getattr(model, "__pydantic_private__", None), getattr(model, "__pydantic_extra__", None)
 
 
@@ -173,7 +173,7 @@ def _encoded_names(kind: Any) -> dict[str, str]:
 
 
 def open_places(declared: Any) -> Check | None:
-    """What looks at the places of a value where its type allows anything; None if it has none."""
+    """The check of those places of a value where its type allows anything; None if there are none."""
     check = _Checks().of(inspect.type_info(declared))
     return None if check is _nothing else check
 

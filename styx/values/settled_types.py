@@ -26,7 +26,7 @@ _PLAIN: Final = (
 )
 """Each has a form of its own in msgpack, so that none is taken for another where a union allows both."""
 _OWN_WAYS: Final = ("__post_init__", "__eq__", "__getattribute__", "__getattr__", "model_fields")
-"""What a Struct's class may define, and no class that is settled does: its author's code would run."""
+"""Definitions by which a Struct's class is not settled: its author's code would run."""
 
 Kinds = tuple[type, type]
 """The two classes that a value may be of; one twice if there is one only."""
@@ -40,7 +40,7 @@ class Settled(NamedTuple):
 
 
 def settled(declared: Any) -> Settled | None:
-    """What decides whether a value of this type comes back, if that can be said."""
+    """The condition on which a value of this type comes back unchanged; None if the type is not settled."""
     node = inspect.type_info(declared)
     if not isinstance(node, inspect.StructType):
         kind = _plain(node)

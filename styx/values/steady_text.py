@@ -15,7 +15,7 @@ import msgspec
 DEPTH_MAX: Final = 8
 """Values within values are shown so deep, then as an ellipsis."""
 ITEMS_MAX: Final = 1_000
-"""Of one list, set or dict so many items are shown."""
+"""Items that are shown of one list, set or dict."""
 _STRUCT_REPR: Final = getattr(msgspec.Struct, "__repr__", None)
 _CONTAINERS: Final = (list, tuple, set, frozenset, dict)
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]++")

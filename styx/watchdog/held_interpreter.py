@@ -17,7 +17,7 @@ _where: list[tuple[TextIO, float]] = []
 
 
 def write_to(file: TextIO, seconds: float = HELD_SECONDS) -> None:
-    """From here on, and as long as a watchdog runs; `file` has a descriptor, and stays open."""
+    """Has the stacks written to `file` while a watchdog runs; `file` has a descriptor, and stays open."""
     _where[:] = [(file, seconds)]
 
 
@@ -27,7 +27,7 @@ def is_of_ours() -> bool:
 
 
 def put_off() -> None:
-    """Other threads run; to be called more often than every `HELD_SECONDS`, until `put_away`."""
+    """Resets the timer: other threads run. To be called more often than every `HELD_SECONDS`, until `put_away`."""
     for file, seconds in _where:
         try:
             faulthandler.dump_traceback_later(seconds, file=file)
@@ -36,6 +36,6 @@ def put_off() -> None:
 
 
 def put_away() -> None:
-    """Nobody watches any more."""
+    """Cancels the timer: no watchdog runs any more."""
     if _where:
         faulthandler.cancel_dump_traceback_later()

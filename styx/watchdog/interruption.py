@@ -1,7 +1,7 @@
 """Interrupts a function that runs on another thread, from outside, and never any other code that runs there.
 
 The interpreter raises an exception in the other thread, at its next instruction that checks for one. The engine records
-which function runs (`styx.worker.running`). This record is read and the exception ordered without another thread
+which function runs (`styx.worker.invocation`). This record is read and the exception ordered without another thread
 running in between, because nothing there releases the interpreter. As soon as the function has ended, the engine
 withdraws an exception that was not raised yet. If a function catches the exception and goes on, the exception orders
 itself anew, so that no handler gets far.
@@ -16,8 +16,7 @@ from functools import partial
 from typing import Any, Final
 
 from styx.errors import FunctionTooLong
-from styx.worker.invocation import Invocation
-from styx.worker.running import Running
+from styx.worker.invocation import Invocation, Running
 
 _PROTOTYPE: Final = ("PyThreadState_SetAsyncExc", ctypes.pythonapi)
 _order = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_ulong, ctypes.py_object)(_PROTOTYPE)
@@ -30,7 +29,7 @@ class Interrupted(BaseException):
 
 
 class Interruption:
-    """Of functions on one thread."""
+    """Interrupts functions on one thread."""
 
     def __init__(self, thread_id: int) -> None:
         self._thread = ctypes.c_ulong(thread_id)

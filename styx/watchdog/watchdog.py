@@ -1,8 +1,8 @@
 """A thread that names the code that holds up an engine, and interrupts a function that runs longer than the
 deployment's limit.
 
-It samples which function runs (`styx.worker.running`) a few times a second, so that a function costs only the recording
-of its name. Time is counted in the thread's own turns, so that time in which the process was stopped, or the machine
+It samples which function runs (`Running`) a few times a second, so that a function costs only the recording of its
+name. Time is counted in the thread's own turns, so that time in which the process was stopped, or the machine
 slept, does not count. A function inside C code (`time.sleep`) is named, and is interrupted when the C code returns to
 Python. C code that lets no other thread run holds up the watchdog as well: see `styx.watchdog.held_interpreter`.
 """
@@ -23,21 +23,20 @@ from styx.model.limits import END_SECONDS, alive_seconds_max, end_seconds_max
 from styx.model.user_frames import UserFrames
 from styx.values.codec import shown
 from styx.watchdog import ending, held_interpreter
-from styx.watchdog.held_loop import HeldLoop
 from styx.watchdog.interruption import Interruption
 from styx.watchdog.watched import Watched, WatchedCheck
 from styx.worker.invocation import Invocation
 
 TURN_SECONDS: Final = 0.25
-"""Between two looks, unless functions may run for a few of these only."""
+"""The interval of looks, unless functions may run for only a few of these."""
 NAMED_SECONDS: Final = 1.0
-"""What runs for longer is named; again after twice as long each time."""
+"""A function that runs for longer is named; again after twice as long each time."""
 NAMED_AGAIN_SECONDS_MAX: Final = 60.0
-"""At least so often."""
+"""The longest interval between two of these."""
 HELD_UP_SECONDS: Final = 2.0
 """Without a turn of the watchdog's own thread, afterwards that is told; or of the event loop outside of passes."""
 LOOP_END_SECONDS: Final = 10.0
-"""What holds up the event loop outside of passes is waited for so long when the process was told to end."""
+"""A process that was told to end waits so long for code that holds up the event loop outside of passes."""
 INSIST_SECONDS: Final = 1.0
 """A function that goes on for so long behind its interruption, whatever it caught, is ended in earnest."""
 DEBUGGERS: Final = frozenset({"bdb", "pdb", "pydevd", "debugpy", "_pydevd_bundle"})
@@ -86,12 +85,12 @@ class Watchdog:
 
     @property
     def seconds_max(self) -> float:
-        """What the core runs with now: recorded epochs run within the limits that they were recorded with."""
+        """The core's present limit: recorded epochs run within the limits that they were recorded with."""
         return self._watched.limits.function_seconds_max
 
     @property
     def turn_s(self) -> float:
-        """Between two looks."""
+        """The interval of looks, in seconds."""
         return min(TURN_SECONDS, self.seconds_max / 4)
 
     def start(self, call_soon: Callable[[Callable[[], None]], object] | None = None) -> None:
@@ -319,3 +318,31 @@ def _debugged(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+class HeldLoop:
+    """Checks from another thread whether an event loop turns: code outside of passes can hold it up, too.
+
+    Such code is the finalizer of an asynchronous generator that a function left, or a task that a function began. It
+    can be named, but not interrupted. `call_soon` has the loop call something, from any thread.
+    """
+
+    def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
+        self._call_soon = call_soon
+        self._asked = False
+        self._seconds = 0.0
+
+    def look(self, passed_s: float, within_pass: bool) -> float:
+        """For how many seconds it has not turned, those of passes left out; `passed_s` since the last look."""
+        if not self._asked:
+            self._asked, self._seconds = True, 0.0
+            try:
+                self._call_soon(self._answer)
+            except RuntimeError:
+                self._asked = False  # the loop is closed
+            return 0.0
+        self._seconds = 0.0 if within_pass else self._seconds + passed_s
+        return self._seconds
+
+    def _answer(self) -> None:
+        self._asked = False

@@ -9,15 +9,14 @@ from __future__ import annotations
 from typing import Protocol
 
 from styx.model.limits import Limits
-from styx.sequencer.tid import slot_of
-from styx.worker.invocation import Invocation
-from styx.worker.running import Running
-from styx.worker.step import Step
+from styx.sequencer.sequencer import slot_of
+from styx.worker.events import Step
+from styx.worker.invocation import Invocation, Running
 from styx.worker.worker import Worker
 
 
 class Turns(Protocol):
-    """Whoever gives the core its events; `turn` is odd within a pass, and another number in each."""
+    """The loop that gives the core its events; `turn` is odd within a pass, and another number in each."""
 
     turn: int
 
@@ -35,21 +34,21 @@ class Watched:
 
     @property
     def running(self) -> Running:
-        """Whose code runs."""
+        """The record of the function that runs."""
         return self.worker.executor.running
 
     @property
     def limits(self) -> Limits:
-        """What the core runs with now: recorded epochs run within the limits that they were recorded with."""
+        """The core's present limits: recorded epochs run within the limits that they were recorded with."""
         return self.worker.limits
 
     @property
     def patience(self) -> int:
-        """So many times as long may a function run."""
+        """How many times the limit a function may run."""
         return self.worker.patience
 
     def recovery(self) -> str | None:
-        """What the worker does as long as it is not there to serve; None once it is, or while nobody wants it to."""
+        """The worker's work before it can serve; None once it serves, or while it has no slots."""
         worker = self.worker
         if worker.generation < 0:
             return None  # it has been given no slots yet: it stands by, or cannot run the app, which is told elsewhere
@@ -60,7 +59,7 @@ class Watched:
         return None
 
     def way_out(self, invocation: Invocation) -> str:
-        """What an operator does about a function that nobody can end. Another worker's requests are not known here."""
+        """The advice about a function that cannot be ended. Requests of other workers are not known here."""
         tid = invocation._env.tid
         root = self.worker.executor.roots.get(tid)
         if root is None:
@@ -73,7 +72,7 @@ class Watched:
         )
 
     def replaying(self) -> str:
-        """What the present epoch is, if it was recorded; empty otherwise."""
+        """The words for the present epoch if it was recorded; empty otherwise."""
         worker = self.worker
         if worker.patience == 1 or worker.reached not in (Step.EXECUTING, Step.LOCKING):
             return ""
@@ -93,17 +92,17 @@ class WatchedCheck:
 
     @property
     def turns(self) -> Turns:
-        """It holds up no event loop."""
+        """A check holds up no event loop."""
         return self
 
     def recovery(self) -> str | None:
-        """It says nothing of itself: only code of the app's is told of."""
+        """None: a check reports only the app's code, not itself."""
         return None
 
     def way_out(self, invocation: Invocation) -> str:
-        """It is of no request."""
+        """Empty: a check belongs to no request."""
         return ""
 
     def replaying(self) -> str:
-        """Nor of any epoch."""
+        """The words for a check, which belongs to no epoch."""
         return ", where stored state is read"

@@ -22,10 +22,10 @@ from styx.protocol.frames import Failure
 from styx.protocol.manifest import PendingTransaction
 from styx.sequencer.sequencer import Recorded
 from styx.worker.events import ReportPoison
-from styx.worker.placing import Placing
+from styx.worker.invocation import Running
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
-from styx.worker.running import Running
+from styx.worker.standing import Placing
 
 UNPLACED: Final = "bad_arguments"
 """Code of a request whose `partition_key` did not end, of type `FunctionTooLong`; if it is in the log, of a verdict."""
@@ -112,7 +112,7 @@ class Admission:
         return root
 
     def readmit(self, slot: int, pending: PendingTransaction) -> RootTransaction:
-        """A transaction that a snapshot held goes on, unless the app of today does not have what it is for."""
+        """A transaction of a snapshot goes on; it is refused if the present app lacks its operator or function."""
         request, payload = decode_request(pending.payload), pending.payload
         target = self._target(slot, request, len(payload), -1)
         root = RootTransaction(

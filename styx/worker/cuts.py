@@ -1,4 +1,5 @@
-"""Cuts: the outcome of a transaction of which the watchdog has interrupted a function, and the verdict that is logged.
+"""Cuts: the outcome of a transaction of which the watchdog has interrupted a function, the verdict that is logged, and
+which branches of the transaction run no more in this epoch.
 
 Where a function is interrupted depends on time. So its transaction's outcome is recorded before anything depends on it,
 and a replay takes the recorded outcome instead of running the transaction. In the execution step a cut ends the
@@ -10,6 +11,7 @@ sequential mode. In the lock phase the transaction is carried: the epoch's lock 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from styx.errors import EngineFailed
 from styx.model.execution import ErrorTriple
@@ -19,7 +21,9 @@ from styx.protocol.messages import Reached
 from styx.sequencer.epoch_record import EpochPlan
 from styx.worker.given_replies import decided
 from styx.worker.invocation import CUT_CODE
-from styx.worker.root import RootTransaction
+
+if TYPE_CHECKING:
+    from styx.worker.root import RootTransaction
 
 
 def patience(plan: EpochPlan | None, answered: Reached, locking: bool) -> int:
@@ -92,3 +96,47 @@ def apply(ended: Mapping[int, ErrorTriple | None], roots: Iterable[RootTransacti
                 root.overflow = True
             else:
                 root.failure = Failure(b"", b"", False, *outcome)
+
+
+class Stopped:
+    """Transactions of which the watchdog has interrupted a function here, by TID; `any` is whether there are some.
+
+    Branches that come later in serial order cannot change how the transaction ends. So they are skipped from the first
+    interruption on: a transaction of a thousand endless branches costs the limit of one. Branches that come earlier
+    might end the transaction in another way, so they run. If one of them does not end either, all branches are skipped,
+    and the transaction runs again in sequential mode, where the first branch that does not end is the last one that
+    runs.
+    """
+
+    def __init__(self) -> None:
+        self.any = False
+        self._first: dict[int, Failure] = {}
+        self._given_up: set[int] = set()
+
+    def clear(self) -> None:
+        """Another epoch begins."""
+        if self.any:
+            self.any = False
+            self._first, self._given_up = {}, set()
+
+    def ended(self, tid: int, failure: Failure) -> None:
+        """A function was ended here."""
+        before = self._first.get(tid)
+        if before is not None:
+            self._given_up.add(tid)
+        if before is None or failure.place < before.place:
+            self._first[tid] = failure
+        self.any = True
+
+    def heard(self, tid: int, failure: Failure) -> None:
+        """One was ended, here or elsewhere."""
+        self._first.setdefault(tid, failure)
+        self.any = True
+
+    def first(self, tid: int) -> Failure | None:
+        """The end that comes first in serial order; None: all its branches run."""
+        return self._first.get(tid)
+
+    def given_up(self, tid: int) -> bool:
+        """Whether its earlier branches are left out as well."""
+        return tid in self._given_up

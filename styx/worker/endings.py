@@ -22,12 +22,12 @@ from styx.worker.ack_share import split
 from styx.worker.external_calls import EXTERNAL_CODE
 from styx.worker.invocation import CUT_CODE, FIRST_STEP, Doomed, Invocation, abandon, cut_failure, failure_at
 from styx.worker.notes import Notes, failure_by
-from styx.worker.outgoing_call import reported
-from styx.worker.root_accounts import RootAccounts
+from styx.worker.outbox import reported
+from styx.worker.root import RootAccounts
 
 
 class Endings(RootAccounts):
-    """`_resumptions` are invocations that wait no longer, each with what it waited for."""
+    """`_resumptions` are invocations that can go on, each with the result that it waited for."""
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int, notes: Notes | None) -> None:
         super().__init__(worker, app, limits, n_slots)

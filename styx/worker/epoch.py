@@ -6,20 +6,21 @@ It is made when the epoch begins and dropped when the epoch has closed. Paper se
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from styx.model.execution import ErrorTriple
+from styx.native.interpreted import native
 from styx.protocol.frames import Ack, Call, Drop, ExternalDone, Result
 from styx.protocol.messages import Commit, Conflicts, Done, EpochStarted, LockDecision, LockReport, Validate
 from styx.sequencer.epoch_record import EpochPlan, EpochRecord, SlotBatch, Verdicts, encode
 from styx.worker import cuts, validation
-from styx.worker.events import AppendEpochRecord, AppendVerdicts, Effect, Tell
+from styx.worker.events import AppendEpochRecord, AppendVerdicts, Effect, Step, Tell
+from styx.worker.executor import Executor
 from styx.worker.external_calls import due_calls
 from styx.worker.generation import Generation
 from styx.worker.lock_rounds import LockRounds
 from styx.worker.root import RootTransaction
-from styx.worker.step import Step
-from styx.worker.watch import Watch
+from styx.worker.slot import Slot
 
 
 class Epoch:
@@ -66,7 +67,7 @@ class Epoch:
     # Sequencing and execution ------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Its transactions are sequenced, and what it is made of is told to the log and to the coordinator."""
+        """Sequences the epoch's transactions, writes its record, and tells the coordinator that it has begun."""
         generation, plan, epoch = self._generation, self.plan, self.number
         self._watch.begins(self._executor, generation.ended)
         generation.replies.begin(epoch, plan is not None)
@@ -80,7 +81,7 @@ class Epoch:
             self._effects.append(self._log.composition(counter, batches))
         else:
             cuts.apply(plan.ended, roots)
-        if not generation.alone and generation.joined < epoch:  # else nobody has to be told to join
+        if not generation.alone and generation.joined < epoch:  # else all workers join by themselves
             self._tell(EpochStarted(generation.number, epoch))
         self._executor.begin(epoch, roots)
         for message in generation.early.pop(epoch, ()):
@@ -88,7 +89,7 @@ class Epoch:
         self._watch.sequenced(self._executor)
 
     def run(self) -> None:
-        """A slice of what there is to run."""
+        """Runs a slice of the epoch's functions."""
         if self.step is Step.LOCKING:
             self._run_locks()
         elif self.step is Step.EXECUTING:
@@ -198,7 +199,7 @@ class Epoch:
         self.step = Step.LOCKING
         self._watch.locks(len(self._executor.roots.keys() & locked))
         self._begin_round()
-        # Nobody has to wait for the lock phase whose end is known before it.
+        # A transaction that has ended before the lock phase is answered before it.
         self._effects.extend(generation.replies.take())
 
     def _begin_round(self) -> None:
@@ -297,9 +298,44 @@ class EpochLog:
         return AppendEpochRecord(self._generation, self._epoch, encode(record))
 
     def verdicts(self, ended: list[tuple[int, ErrorTriple | None]], unlocked: list[int]) -> list[AppendVerdicts]:
-        """What time has decided, if it has decided anything: in the log before anybody hears of it."""
+        """The record of the watchdog's verdicts, if there are any: in the log before they are told."""
         if not ended and not unlocked:
             return []
         self.undurable += 1
         record = Verdicts(self._generation, self._epoch, ended, unlocked)
         return [AppendVerdicts(self._generation, self._epoch, encode(record))]
+
+
+@native(subclassed=True)
+class Watch:
+    """`transactions_ended` counts those of all epochs of the generation so far."""
+
+    def begins(self, executor: Executor, transactions_ended: int) -> None:
+        """An epoch begins."""
+
+    def sequenced(self, executor: Executor) -> None:
+        """The epoch's transactions are there, to be run."""
+
+    def validates(self) -> None:
+        """Barrier 1 is passed."""
+
+    def locks(self, locked: int) -> None:
+        """The lock phase begins, with so many own transactions."""
+
+    def slice_begins(self) -> None:
+        """A slice of the lock phase begins."""
+
+    def slice_ends(self) -> None:
+        """It has ended."""
+
+    def ends(self, roots: list[RootTransaction]) -> None:
+        """These are about to be answered, in serial order."""
+
+    def committed(self, epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) -> None:
+        """All writes of the epoch are applied; its transactions are still there. `locks`: it had a lock phase."""
+
+    def closes(self, executor: Executor, transactions_ended: int) -> None:
+        """The open epoch has closed."""
+
+    def abandons(self) -> None:
+        """The generation is over, and an epoch that was open counts for nothing."""

@@ -1,4 +1,4 @@
-"""A worker's events (inputs) and effects (outputs).
+"""A worker's interface: its events (inputs), its effects (outputs), and the steps that it goes through.
 
 The worker's protocol is `step(event) -> effects`; its host turns the activity of sockets, logs and stores into events,
 and effects into I/O. Events and effects never leave the process, so they are never encoded.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from styx.log.base import Record
@@ -18,9 +19,21 @@ from styx.model.limits import Limits
 from styx.protocol.frames import Frame
 from styx.protocol.manifest import Manifest, PassedOver, PendingTransaction, SlotPart
 from styx.protocol.messages import NOTHING, Reached, ToCoordinator, ToWorker
-from styx.sequencer.epoch_record import EpochPlan
-from styx.sequencer.external_record import ExternalRecord
+from styx.sequencer.epoch_record import EpochPlan, ExternalRecord
 from styx.state.slot_state import Delta, SlotState
+
+
+class Step(Enum):
+    """Where the worker is; each in one sentence."""
+
+    LOADING = "it has no state: a generation has ended and the next one's is being loaded"
+    LOADED = "it has its state and waits until all workers have theirs"
+    IDLE = "no epoch is open"
+    EXECUTING = "functions run, or others' do; barrier 1 is ahead or reported"
+    VALIDATING = "conflicts are found, barrier 2 is ahead; they are reported when the epoch record is durable"
+    LOCKING = "a lock-phase round runs or is reported"
+    HOLDING = "no epoch begins until the snapshot that is being stored has ended"
+
 
 # Events --------------------------------------------------------------------------------------------------------
 
@@ -83,7 +96,7 @@ class Halted:
 
 @dataclass(slots=True)
 class CheckFurther:
-    """So many more entities may be checked now, beside what is served."""
+    """Check up to so many more entities now, beside the epochs."""
 
     entities: int
 
@@ -214,7 +227,7 @@ class AppendVerdicts:
 
 @dataclass(slots=True)
 class EmitReplies:
-    """Append to a slot's replies stream and answer the callers; what they depend on is durable."""
+    """Append to a slot's replies stream and answer the callers; the records that the replies depend on are durable."""
 
     slot: int
     replies: list[ReplyRecord]

@@ -8,7 +8,7 @@ invocations, not a time. Paper sections 5.2 and 5.3.
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec.structs import astuple
 
@@ -20,7 +20,7 @@ from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import FirstSteps, calls_more
-from styx.native.interpreted import RETURNED, Steps
+from styx.native.interpreted import RETURNED, USUAL, Steps
 from styx.protocol.frames import Ack, Call, Drop, Result
 from styx.worker.blame import blame_invocation
 from styx.worker.endings import Endings
@@ -28,7 +28,7 @@ from styx.worker.external_calls import known_outcome, pending
 from styx.worker.footprint import SEQUENTIAL_CHAIN, EntityCell, Footprint
 from styx.worker.invocation import CUT_CODE, Doomed, Invocation, abandon, external_failure
 from styx.worker.notes import Notes, refusal_by
-from styx.worker.outgoing_call import outgoing_call
+from styx.worker.outbox import outgoing_call
 from styx.worker.own_variables import OwnVariables
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
@@ -203,11 +203,14 @@ class Executor(Endings):
         cells = slot.cells[operator]
         cell = cells.get(key)
         if cell is None:
-            found = slot.found.get(operator)
-            cell = cells[key] = EntityCell(footprint, key, slot.find(operator) if found is None else found)
+            try:
+                found = slot.found[operator]
+            except KeyError:
+                found = slot.find(operator)
+            cell = cells[key] = EntityCell(footprint, key, found)
         elif cell.footprint is not footprint:
             cell = slot.shared_cell(cell, footprint, operator)
-        kind = self.invocation
+        kind: Annotated[type[Invocation], USUAL] = self.invocation
         invocation = kind(
             key,
             footprint,

@@ -12,7 +12,7 @@ from styx.model.execution import aborted, external_limit_error
 from styx.model.waiting import ExternalCall
 from styx.native.compiled import TransactionLimits
 from styx.protocol.frames import ExternalDone, ExternalOutcome, Failure, decode_outcome
-from styx.sequencer.external_record import ExternalRecord
+from styx.sequencer.epoch_record import ExternalRecord
 from styx.worker.events import AppendExternal, RunExternal
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Invocation, failure_at
@@ -91,7 +91,7 @@ class OutsideCalls:
         return intents
 
     def go_on(self) -> list[AppendExternal]:
-        """The intents of calls that have waited."""
+        """The intents of calls that waited for the worker."""
         halted, self._halted = self._halted, []
         return self.want(halted, halted=False)
 
@@ -104,7 +104,7 @@ class OutsideCalls:
         return []
 
     def returned(self, key: bytes, outcome: bytes) -> AppendExternal:
-        """A call has ended: nobody hears of it before it is in the log."""
+        """A call has ended: the record of its outcome, which is told when it is in the log."""
         return self._append(self._begun[key], outcome)
 
     def ended(self) -> list[ExternalDone]:

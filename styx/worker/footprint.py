@@ -17,7 +17,7 @@ from styx.model.context import PATH_STEP_BYTES, Cell, Environment
 from styx.model.function_log import Line, Lines
 from styx.model.waiting import ExternalCall
 from styx.native.compiled import TransactionLimits
-from styx.native.interpreted import plain_stores
+from styx.native.interpreted import native, plain_stores
 from styx.state.table import Reader
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ SEQUENTIAL_CHAIN = b""
 """Visibility chain of a transaction in sequential mode: every branch sees everything before it."""
 
 
+@native
 @plain_stores
 class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
     """One entity as one transaction sees it in the execution step.
@@ -116,6 +117,7 @@ def _concurrent(a: bytes, b: bytes) -> bool:
     return not a.startswith(b) and not b.startswith(a)
 
 
+@native
 @plain_stores
 class Footprint(msgspec.Struct, Environment, eq=False):
     """One transaction on one slot; also the `Environment` of its contexts there.

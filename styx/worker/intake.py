@@ -18,16 +18,15 @@ from styx.model.execution import SET_ASIDE
 from styx.model.limits import Limits
 from styx.protocol.frames import ExternalDone
 from styx.protocol.manifest import PassedOver, PendingTransaction
-from styx.sequencer import tid
 from styx.sequencer.epoch_record import EpochPlan, SlotBatch
-from styx.sequencer.sequencer import Recorded, SlotSequencer
+from styx.sequencer.sequencer import Recorded, SlotSequencer, slot_of, tid
 from styx.worker.admission import Admission
 from styx.worker.blame import blame_record
 from styx.worker.events import NotResumed, ReportPoison
+from styx.worker.invocation import Running
 from styx.worker.pressure import Pressure
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
-from styx.worker.running import Running
 
 OUTCOME_BYTES_MAX = 2 * 1024 * 1024
 """Outcomes of outside functions in one epoch record, unless two values may be larger: a log takes records of some MiB.
@@ -83,7 +82,7 @@ class Intake:
     # Arrivals ----------------------------------------------------------------------------------------------
 
     def arrive(self, slot: int, arrivals: list[Record]) -> None:
-        """Records of a slot's requests stream; another worker's slot is no concern of this one."""
+        """Takes records of a slot's requests stream; those of another worker's slot are ignored."""
         sequencer = self._sequencers.get(slot)
         if sequencer is None:
             return
@@ -141,12 +140,12 @@ class Intake:
     # Epochs ------------------------------------------------------------------------------------------------
 
     def form(self, counter: int) -> tuple[list[RootTransaction], list[SlotBatch]]:
-        """The next epoch's transactions and what its record says of them; slots take turns at being first."""
+        """The next epoch's transactions, and the batches for its record; slots take turns at being first."""
         if self.pressure.halted:
             return [], [sequencer.nothing() for _, sequencer in sorted(self._sequencers.items())]
         for parked in self._unstarted:
-            # Its outside call was under way when the snapshot was taken; nobody else starts it again.
-            self._sequencers[tid.slot_of(parked, self._n_slots)].ready.setdefault(parked, {})
+            # Its outside call was under way when the snapshot was taken; no other worker starts it again.
+            self._sequencers[slot_of(parked, self._n_slots)].ready.setdefault(parked, {})
         self._unstarted = set()
         full = self._full_slots() if self.parked else frozenset()
         roots = self._carried_over(frozenset())
@@ -190,7 +189,7 @@ class Intake:
         return roots, list(plan.batches.values())
 
     def take_told(self) -> list[ReportPoison | NotResumed]:
-        """What forming an epoch has found: records that are no requests, and what a replay cannot go on with."""
+        """Reports from the forming of the last epoch: records that are no requests, and failed resumptions."""
         told, self._told = self._told, []
         return told
 
@@ -217,7 +216,7 @@ class Intake:
         if not taken:
             return
         admission, n_slots = self._admission, self._n_slots
-        first, last = tid.tid(slot, counter, n_slots), tid.tid(slot, counter + len(taken) - 1, n_slots)
+        first, last = tid(slot, counter, n_slots), tid(slot, counter + len(taken) - 1, n_slots)
         for sequence, recorded in zip(range(first, last + 1, n_slots), taken, strict=True):
             try:
                 admitted = admission.admit(slot, sequence, recorded, memory)

@@ -1,11 +1,14 @@
-"""One invocation: a context, and the data that the executor and the lock phase keep about it.
+"""One invocation: a context, and the data that the executor and the lock phase keep about it; and which one runs.
 
 It is kept until its epoch closes, because the lock phase re-runs it from here. Paper sections 5.2 and 6.3 (call-graph
-caching).
+caching). The engine's thread records the invocation that it runs. The watchdog, on another thread, reads the record,
+dooms that invocation at the same moment, and interrupts it. So only a user's code is interrupted, and the engine learns
+of the interruption as soon as that code has ended, however it ended.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, cast
 
@@ -13,14 +16,33 @@ from styx.errors import FunctionTooLong, describe
 from styx.model.context import CLOSED, PATH_STEP_BYTES, Context
 from styx.model.execution import ErrorTriple, close_quietly
 from styx.model.function_spec import MadeCall
-from styx.native.interpreted import plain_stores
+from styx.native.interpreted import native, plain_stores
 from styx.protocol.frames import Failure, Result
-from styx.worker.outgoing_call import made_call
+from styx.worker.outbox import made_call
 from styx.worker.own_variables import apart
-from styx.worker.running import Running
 
 if TYPE_CHECKING:
     from styx.worker.footprint import Footprint
+
+
+def _nothing() -> None:
+    """Does nothing, where there is no watchdog."""
+
+
+class Running:
+    """Shared with the watchdog. `invocation` is the one whose code runs, None while the engine's own does.
+
+    `harmless`: what runs has no part in any outcome, such as the `finally` blocks of a function that was given up.
+    `cut`: an invocation was doomed by the watchdog; the lock phase takes the flag down. `withdraw` takes back an
+    interruption that has not happened yet; it may raise it. `resumed` counts how often a function was gone on with.
+    """
+
+    def __init__(self) -> None:
+        self.invocation: Invocation | None = None
+        self.harmless = False
+        self.cut = False
+        self.resumed = 0
+        self.withdraw: Callable[[], None] = _nothing
 
 
 CUT_CODE: Final = "cut"
@@ -31,9 +53,10 @@ _by_path = itemgetter(0)
 
 
 class Doomed(Exception):
-    """Leads from where a function has returned to where it is ended for what it had done before."""
+    """Ends a function that has returned although its context had refused something."""
 
 
+@native(subclassed=True)
 @plain_stores
 class Invocation(Context, eq=False):
     """`_caller` is the waiting invocation on this worker, None for a chain's outermost function or a remote caller.

@@ -17,19 +17,21 @@ from typing import Any, Final
 import msgspec
 
 from styx.native.compiled import FirstSteps
+from styx.native.interpreted import native
 from styx.protocol.frames import Failure
 from styx.state.table import Changes
 from styx.worker.footprint import Footprint
+from styx.worker.invocation import Running
 from styx.worker.notes import Notes
 from styx.worker.own_variables import OwnVariables
 from styx.worker.rerun import Rerun
-from styx.worker.running import Running
 from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes, unchanged_rerun
 
 _CUT: Final = Failure(b"", b"", True, "aborted", "", "")
 
 
+@native
 class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
     """How a transaction's part on one slot ended; `result` is the root's, on the root slot."""
 
@@ -39,7 +41,7 @@ class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
 
 
 NOT_RUN: Final = Outcome(None, None, {})
-"""Of a transaction that is left out."""
+"""The outcome of a transaction that is left out."""
 
 
 class SlotLockPhase:
@@ -144,7 +146,7 @@ class SlotLockPhase:
         ]
 
     def ended(self, verdicts: Mapping[int, Failure | None]) -> list[tuple[Footprint, Failure | None]]:
-        """Who has ended here, by which failure if not well; those that are carried are not among them."""
+        """The transactions that have ended here, each with its failure or None; carried ones are not among them."""
         found: list[tuple[Footprint, Failure | None]] = []
         for footprint in self._queue:
             tid = footprint.tid
@@ -157,11 +159,11 @@ class SlotLockPhase:
 
     @property
     def written(self) -> Collection[tuple[str, Any]]:
-        """(operator, key) of what the last round left."""
+        """(operator, key) of the last round's writes."""
         return self._current.keys()
 
     def commit(self) -> None:
-        """Applies what the last round left."""
+        """Commits the writes of the last round."""
         writes: defaultdict[str, Changes] = defaultdict(dict)
         for (operator, key), value in self._current.items():
             writes[operator][key] = value

@@ -11,10 +11,10 @@ from typing import Any
 
 from styx.protocol.frames import Failure
 from styx.protocol.messages import LockDecision
+from styx.worker.invocation import Running
 from styx.worker.lock_phase import NOT_RUN, SlotLockPhase
 from styx.worker.notes import Notes
 from styx.worker.root import RootTransaction
-from styx.worker.running import Running
 from styx.worker.slot import Slot
 
 
@@ -65,7 +65,7 @@ class LockRounds:
         return sorted(self._cut)
 
     def decided(self, decision: LockDecision) -> None:
-        """The next round begins, without whom the coordinator has excluded."""
+        """The next round begins, without the transactions that the coordinator has excluded."""
         self.number = decision.round + 1
         if decision.anew:
             self._unlocked.update(tid for tid, _ in decision.excluded)
@@ -76,11 +76,11 @@ class LockRounds:
             lock.roll_back(self._verdicts)
 
     def written(self, slot: int) -> Collection[tuple[str, Any]]:
-        """(operator, key) of what the last round left on a slot."""
+        """(operator, key) of the last round's writes on a slot."""
         return self._locks[slot].written
 
     def commit(self) -> None:
-        """Applies what the last round left."""
+        """Commits the writes of the last round."""
         for lock in self._locks.values():
             lock.commit()
             if self._notes is not None:

@@ -1,13 +1,18 @@
-"""The outbox: messages to peers, held until the worker has nothing more to run. They are grouped into one frame a peer,
-or several if they are large; acks of one transaction to one root are summed.
+"""The outbox: messages to peers, held until the worker has nothing more to run; and calls in the form that travels.
+
+Messages are grouped into one frame a peer, or several if they are large; acks of one transaction to one root are
+summed. Paper section 5.2.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from styx.protocol.frames import Ack, Call, ExternalDone, Frame, Result, WorkerMessage
+from styx.model.app import App
+from styx.model.function_spec import MadeCall
+from styx.protocol.frames import Ack, Call, CallSpec, ExternalDone, Frame, Result, WorkerMessage
 from styx.worker.ack_share import add
+from styx.worker.footprint import Footprint
 
 MESSAGES_HELD_MAX: Final = 256
 """A worker that still has functions to run holds back so many, for fewer and larger frames."""
@@ -102,3 +107,39 @@ def weight(message: WorkerMessage) -> int:
             size += len(spec.params)
         return size
     return len(message.outcome) if isinstance(message, ExternalDone) else 0
+
+
+def outgoing_call(footprint: Footprint, path: bytes, made: MadeCall, share: int, count: int, chain: bytes) -> Call:
+    """The message; `footprint` is the calling transaction's on the caller's slot."""
+    return Call(
+        footprint.tid,
+        footprint.root_slot,
+        footprint.slot,
+        made.slot,
+        made.function.operator,
+        made.function.name,
+        made.key,
+        made.params,
+        path,
+        chain,
+        share,
+        count,
+        footprint.timestamp_us,
+        footprint.sequential,
+        footprint.externals,
+        footprint.collided,
+    )
+
+
+def reported(calls: list[tuple[bytes, MadeCall]]) -> list[tuple[bytes, CallSpec]]:
+    """Calls with their paths, in the form in which a result or an ack carries them to the worker that sends them."""
+    return [
+        (path, CallSpec(made.synchronous, made.slot, made.function.operator, made.function.name, made.key, made.params))
+        for path, made in calls
+    ]
+
+
+def made_call(app: App, spec: CallSpec) -> MadeCall:
+    """A call that was reported, to be sent here."""
+    function = app.resolve(spec.operator, spec.function)
+    return MadeCall(spec.synchronous, spec.slot, function, spec.key, spec.params)

@@ -29,7 +29,7 @@ class OwnVariables:
         return self.shared.run(steps, count)
 
     def waits(self, invocation: Any) -> None:
-        """It has been suspended: what it has set until now, if anything, is there when it goes on."""
+        """The invocation is suspended: the variables that it has set are kept for it."""
         if len(self.shared):
             self._own[invocation] = self.shared
 
@@ -39,7 +39,7 @@ class OwnVariables:
         return coroutine.send(value) if own is None else own.run(coroutine.send, value)
 
     def clear(self) -> None:
-        """An epoch has ended: nobody goes on."""
+        """An epoch has ended: no function is suspended any more."""
         self._own.clear()
 
 

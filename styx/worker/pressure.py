@@ -17,7 +17,7 @@ from styx.sequencer.sequencer import Recorded
 from styx.worker.root import RootTransaction
 
 FIRST_TRANSACTIONS: Final = 32
-"""A generation's first epoch has so many at most, and each further one twice as many: nobody knows yet what they give.
+"""A generation's first epoch has so many at most, each further one twice as many: their results' size is not known yet.
 """
 LOG_BYTES_MAX: Final = 16 * 1024 * 1024
 """While more than this waits to be in the log, no epoch takes new requests."""

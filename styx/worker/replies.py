@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from styx.messages import ReplyRecord, decode_reply
-from styx.sequencer.tid import slot_of
+from styx.sequencer.sequencer import slot_of
 from styx.worker.events import EmitReplies, ReplyDiffers
-from styx.worker.replay_difference import is_given
+from styx.worker.given_replies import is_given
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from contextvars import Context as Variables
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -22,12 +22,12 @@ from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more
+from styx.native.interpreted import USUAL, native
 from styx.protocol.frames import Failure, decode_outcome
 from styx.state.table import Reader
 from styx.worker.footprint import Footprint
-from styx.worker.invocation import Doomed, Invocation, abandon, external_failure
+from styx.worker.invocation import Doomed, Invocation, Running, abandon, external_failure
 from styx.worker.notes import Notes, failure_by, refusal_by
-from styx.worker.running import Running
 from styx.worker.slot import Slot
 from styx.worker.unchanged_rerun import Writes
 
@@ -81,6 +81,7 @@ class CurrentCell(Cell):
         return result
 
 
+@native
 class _Due(msgspec.Struct, eq=False, frozen=True):
     """An invocation to run, ordered as in the serial execution: by chain, then by path within it.
 
@@ -204,7 +205,7 @@ class Rerun:
         found = self._slot.find(operator)
         cell = CurrentCell(self.writes, self._current, found, operator, due.key)
         # What was measured in the execution step is measured here as well.
-        kind = Invocation if due.cached is None else type(due.cached)
+        kind: Annotated[type[Invocation], USUAL] = Invocation if due.cached is None else type(due.cached)
         invocation = kind(
             due.key,
             footprint,

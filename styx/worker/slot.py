@@ -1,5 +1,5 @@
-"""A slot: one partition index with the committed state of every operator's partition there, and what the open epoch's
-transactions do on it.
+"""A slot: one partition index with the committed state of every operator's partition there, what the open epoch's
+transactions do on it, and its content for a snapshot.
 
 Functions never touch the state: their writes stay in cells until commit. Paper sections 4 (partitions) and 5.2.
 """
@@ -10,19 +10,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from styx.protocol.manifest import PassedOver, PendingTransaction
 from styx.state.slot_state import SlotState
 from styx.state.table import Changes, Reader
+from styx.worker.events import SlotContent
 from styx.worker.footprint import EntityCell, Footprint
 
 
 class Slot:
-    """Of the open `epoch`: `footprints` are the transactions here by TID. `cells` are
-    the entities, by operator and key, as the first transaction that names them sees them, `shared` as the others do, by
-    TID; so validation has to look at the latter only. `found` reads the state, by operator, as the present step must:
-    the execution step at the end of the epoch before, the lock phase behind the lock-free commit.
+    """Of the open `epoch`: `footprints` are the transactions here by TID, `accessing` those that touched many entities
+    at once, which validation finds. `cells` are the entities, by operator and key, as the first transaction that names
+    them sees them, `shared` as the others do, by TID; so validation has to look at the latter only. `found` reads the
+    state, by operator, as the present step must: the execution step at the end of the epoch before, the lock phase
+    behind the lock-free commit.
     """
 
-    __slots__ = ("_reads", "cells", "epoch", "footprints", "found", "index", "shared", "state")
+    __slots__ = ("_reads", "accessing", "cells", "epoch", "footprints", "found", "index", "shared", "state")
 
     def __init__(self, index: int, state: SlotState | None = None, epoch: int = -1) -> None:
         """`state` is that at the end of `epoch`."""
@@ -36,6 +39,7 @@ class Slot:
         self._reads = self.epoch
         self.found: dict[str, Reader] = {}
         self.footprints: dict[int, Footprint] = {}
+        self.accessing: list[Footprint] = []
         self.cells: defaultdict[str, dict[Any, EntityCell]] = defaultdict(dict)
         self.shared: dict[tuple[str, Any], dict[int, EntityCell]] = {}
 
@@ -69,3 +73,12 @@ class Slot:
             yield operator, cells.values()
         for (operator, _), others in self.shared.items():
             yield operator, others.values()
+
+
+def content_of(
+    slot: Slot, whole: bool, next_offset: int, pending: list[PendingTransaction], passed_over: PassedOver | None
+) -> SlotContent:
+    """With everything (`whole`), or what was changed; what was converted is in no snapshot yet, so all of that."""
+    state = slot.state
+    delta, whole = state.take_delta(), whole or state.converted
+    return SlotContent(slot.index, state.copied() if whole else delta, whole, next_offset, pending, passed_over)

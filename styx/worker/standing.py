@@ -1,6 +1,7 @@
 """Runs an app's code outside of functions, so that the watchdog names it and interrupts it like a function.
 
-A record of an invocation stands for the code meanwhile. The caller decides what an interruption means.
+A record of an invocation stands for the code meanwhile. The code is an app's `partition_key`, and what a check of
+stored state runs: types, `migrate=`, keys. The caller decides what an interruption means.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from typing import Any, TypeVar, cast
 
 from styx.errors import FunctionTooLong
 from styx.model.app import App
+from styx.model.entity_read import read_function
 from styx.model.function_spec import FunctionSpec
 from styx.model.limits import Limits
+from styx.model.operator import Operator
 from styx.model.partitioning import Key
 from styx.native.compiled import transaction_limits
 from styx.state.table import Table
 from styx.worker.footprint import EntityCell, Footprint
-from styx.worker.invocation import Invocation
-from styx.worker.running import Running
+from styx.worker.invocation import Invocation, Running
 
 T = TypeVar("T")
 
@@ -73,3 +75,42 @@ class Standing:
     def _made(self, function: FunctionSpec, key: Key) -> Invocation:
         cell, footprint = EntityCell(self._footprint, key, Table({}, -1).reader(-1)), self._footprint
         return Invocation(key, footprint, function, cell, b"", b"", 0, b"", b"", 0, 0, 0, footprint)
+
+
+class Placing:
+    """Runs the `partition_key` of one app, for requests that are in no epoch yet.
+
+    The watchdog names the function that the request is for. An interrupted request is refused. If it is in the log, the
+    refusal must be recorded, because time has decided it.
+    """
+
+    def __init__(self, app: App, limits: Limits, n_slots: int, running: Callable[[], Running]) -> None:
+        self._n_slots = n_slots
+        self._standing = Standing(app, limits, n_slots, running)
+
+    def slot_of(self, function: FunctionSpec, key: Key) -> int:
+        """The slot of a checked key. Raises `BadKey`, and `FunctionTooLong` where the watchdog ended it."""
+        if self._standing.busy:
+            return function.keys.slot_of(key, self._n_slots)
+        return self._standing.run(function, key, lambda key: function.keys.slot_of(key, self._n_slots), key)
+
+
+class StateGuard:
+    """Runs the code of a check of stored state, which has no part in any transaction; `running` is the watchdog's."""
+
+    def __init__(self, app: App, n_slots: int, limits: Limits, running: Running) -> None:
+        self._running = running
+        self._standing = Standing(app, limits, n_slots, lambda: running)
+        self._names: dict[tuple[str, str], FunctionSpec] = {}
+
+    def run(self, operator: Operator, what: str, key: Any, call: Callable[[Any], T], argument: Any) -> T:
+        """As `Guard.run`; the watchdog shows `what` in place of a function's name."""
+        name = self._names.get((operator.name, what))
+        if name is None:
+            name = self._names[operator.name, what] = operator.spec(what, read_function(operator).func)
+        running = self._running
+        running.harmless = True
+        try:
+            return self._standing.run(name, key, call, argument)
+        finally:
+            running.harmless = False

@@ -16,9 +16,9 @@ from styx.protocol.messages import CheckState, StateChecked
 from styx.schema.state_check import SLICE_ENTITIES, StateCheck
 from styx.state.slot_state import IDEMPOTENCY_TABLE
 from styx.state.table import NEWEST
-from styx.worker.running import Running
+from styx.worker.invocation import Running
 from styx.worker.slot import Slot
-from styx.worker.state_guard import StateGuard
+from styx.worker.standing import StateGuard
 
 _WHOLE: Final = -1
 
@@ -48,7 +48,7 @@ class StateWatch:
 
     @property
     def urgent(self) -> bool:
-        """Nobody is served until it has told what it has found."""
+        """No request is served until it has reported its findings."""
         return self._held is not None
 
     def snapshot(self, epoch: int, slots: Iterable[Slot], hold: bool) -> None:
@@ -62,7 +62,7 @@ class StateWatch:
             self._held = epoch if hold else None
 
     def _look_again(self) -> None:
-        """Not before everything was looked at once, and told: each entity counts once there."""
+        """Only after all state was checked once and reported, so that each entity is counted once there."""
         for slot, operator, keys in self._changed:
             self._check.add(slot.index, operator, slot.state.table(operator).at(NEWEST), keys)
         self._changed = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from contextvars import Context as Variables
 from operator import attrgetter
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -18,12 +18,11 @@ from styx.model.access import Access
 from styx.model.context import CLOSED, Cell
 from styx.model.execution import encode_result, start, unfinished
 from styx.native.compiled import FirstSteps
-from styx.native.interpreted import RETURNED, plain_stores
+from styx.native.interpreted import RETURNED, USUAL, native, plain_stores
 from styx.state.table import Reader
 from styx.worker.footprint import Footprint
-from styx.worker.invocation import Invocation, abandon
+from styx.worker.invocation import Invocation, Running, abandon
 from styx.worker.own_variables import apart
-from styx.worker.running import Running
 from styx.worker.slot import Slot
 
 Writes = dict[tuple[str, Any], bytes | None]
@@ -32,6 +31,7 @@ _UNREAD: Final = b"unread"
 _by_path = attrgetter("_path")
 
 
+@native
 @plain_stores
 class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
     """One entity: what this transaction wrote, else what lower ones did, else the state."""
@@ -112,7 +112,7 @@ def _again(
     spec, params, path = cached._spec, cached._params, cached._path
     chain = cached._chain_id
     # What was measured in the execution step is measured here as well.
-    kind = type(cached)
+    kind: Annotated[type[Invocation], USUAL] = type(cached)
     invocation = kind(
         cached._key,
         footprint,

@@ -30,9 +30,12 @@ def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
             if cell.written:
                 written = True
     accesses: list[tuple[int, Access]] = []
+    slot.accessing = []
     for tid, footprint in slot.footprints.items():
-        if footprint.accesses is not None and tid not in gone:
-            accesses.extend([(tid, access) for access in footprint.accesses])
+        if footprint.accesses is not None:
+            slot.accessing.append(footprint)
+            if tid not in gone:
+                accesses.extend([(tid, access) for access in footprint.accesses])
     if accesses:
         _conflicts_of_accesses(slot, sorted(accesses, key=_tid), gone, found)
     return sorted(found)
@@ -64,14 +67,14 @@ def _conflicts_of_accesses(
 
 
 def commit(slot: Slot, left: Collection[int]) -> None:
-    """Applies the writes on `slot` of all but the transactions `left`: they are alive and in no conflict.
+    """Applies the writes on `slot` of all but the transactions `left`, after `conflicts`.
 
-    No two of them write one entity, so that their order does not matter.
+    They are alive and in no conflict. No two of them write one entity, so that their order does not matter.
     """
     writes: defaultdict[str, Changes] = defaultdict(dict)
-    for tid, footprint in slot.footprints.items():
-        if footprint.accesses is not None and tid not in left:
-            for access in footprint.accesses:
+    for footprint in slot.accessing:
+        if footprint.tid not in left:
+            for access in footprint.accesses or ():
                 writes[access.operator].update(access.writes)
     for operator, cells in slot.cells_by_operator():
         written = writes[operator]

@@ -26,7 +26,7 @@ from styx.protocol.messages import (
     Validate,
 )
 from styx.state.slot_state import SlotState, holdings
-from styx.worker.epoch import Epoch
+from styx.worker.epoch import Epoch, Watch
 from styx.worker.events import (
     CheckFurther,
     CoordinatorSaid,
@@ -46,6 +46,7 @@ from styx.worker.events import (
     SlotPartsStored,
     StateLoaded,
     StateUnusable,
+    Step,
     StoreSlots,
     SyncReplies,
     Tell,
@@ -55,11 +56,8 @@ from styx.worker.generation import Generation, to_be_loaded
 from styx.worker.notes import Notes
 from styx.worker.pressure import Pressure
 from styx.worker.reply_memory import ReplyMemory
-from styx.worker.slot import Slot
-from styx.worker.slot_content import content_of
+from styx.worker.slot import Slot, content_of
 from styx.worker.state_watch import StateWatch, watch_of
-from styx.worker.step import Step
-from styx.worker.watch import Watch
 
 
 class Worker:
@@ -281,7 +279,7 @@ class Worker:
                 generation.early.setdefault(epoch, []).append(message)
 
     def _tell_ended_calls(self) -> None:
-        """Outside calls have ended: whoever decides their transactions hears of it."""
+        """Tells of outside calls that have ended to the workers that decide their transactions."""
         for done in self._generation.outside.ended():
             owner = self.executor.owners[done.root_slot]
             if owner == self.id:
@@ -317,7 +315,7 @@ class Worker:
     # Generations -------------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """Nothing follows: all state is freed here and now, although others may go on referring to the worker."""
+        """Ends the worker: all state is freed now, although other objects may go on referring to the worker."""
         self._begin_generation(self.generation, alone=False)
         self._held = {}
         self._effects.clear()
@@ -417,7 +415,7 @@ class Worker:
     # Snapshots and checks of the state ---------------------------------------------------------------------
 
     def _tell_stored(self) -> None:
-        """A snapshot moves past its replies: if it counted and they were lost, nobody would give them again."""
+        """Reports a stored snapshot once its epoch's replies are durable: a lost one would never be given again."""
         generation = self._generation
         stored = generation.stored
         if stored is not None and (stored.parts is None or generation.replies_durable >= stored.epoch):

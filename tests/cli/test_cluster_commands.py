@@ -7,8 +7,8 @@ import pytest
 from styx.cli import operator_link, status
 from styx.cli.exit_codes import CommandFailed
 from styx.cli.run_directory import RunFacts, held, write_facts, write_secret
-from styx.cluster.operator_client import Unanswered
-from styx.cluster.wire import Answer, Deploy, Drain, Rollback, Scale
+from styx.cluster.reaching import Unanswered
+from styx.cluster.wire import Answer, Deploy, Drain, Rollback, Scale, SetAside
 from styx.model.app import App
 from styx.transport import Refused, Security
 from styx.transport.handshake import Refusal
@@ -213,3 +213,21 @@ def test_drain_fails_when_its_time_is_over_or_the_coordinator_refuses_it(
     error = Refused(Refusal.VERSION, "another version")
     ran = styx("drain", "w1")
     assert (ran.status, ran.err) == (1, "styx: another version\nSee: styx status\n")
+
+
+@pytest.mark.parametrize(("failed", "code"), [(True, 1), (False, 2)])
+def test_set_aside_says_whether_to_ask_again(
+    styx: Styx, monkeypatch: pytest.MonkeyPatch, failed: bool, code: int
+) -> None:
+    """1 if log or store are out of reach, 2 if the request cannot be set aside."""
+    asked: list[object] = []
+
+    async def ask(_: str, __: Security, message: object) -> Answer:
+        asked.append(message)
+        return Answer(False, "because", failed=failed)
+
+    monkeypatch.setattr(operator_link, "ask", ask)
+    monkeypatch.setenv("STYX_SECRET", "0123456789abcdef")
+    ran = styx("set-aside", "3:17", "--coordinator", "127.0.0.1:1")
+    assert (ran.status, ran.out, ran.err) == (code, "", "styx: because\n")
+    assert asked == [SetAside("3:17", False)]

@@ -16,8 +16,7 @@ import styx
 from styx import App, LoadFailed, LoadReport, Operator
 from styx.client import load as load_module
 from styx.client.embedded import EmbeddedClient
-from styx.client.http import HttpClient
-from styx.client.http_load import ATTEMPTS_MAX
+from styx.client.http import ATTEMPTS_MAX, HttpClient
 from styx.errors import ConfigurationError
 from tests.gateway.running import running
 

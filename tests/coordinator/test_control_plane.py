@@ -7,14 +7,16 @@ import pytest
 from styx.coordinator.control_events import (
     Admit,
     Answer,
+    AsidePut,
     CodeTaken,
     Disconnect,
     DrainAsked,
     HandOut,
     LeaveAsked,
-    RequestSetAside,
+    PutAside,
     RuntimeStored,
     ScaleAsked,
+    SetAsideAsked,
     StandBy,
     StoreRuntime,
     TurnAway,
@@ -120,11 +122,25 @@ def test_a_request_set_aside_ends_the_registration_of_whom_it_holds_up() -> None
     office.step(Tick(10.0))
     office.step(WorkerBusy(2))
     office.step(Tick(11.0))
-    assert office.step(RequestSetAside(OPERATOR, PLACE, "3:17 is set aside"))[0] == Disconnect(
+    put = PutAside(OPERATOR, PLACE, dry_run=False)
+    assert office.step(SetAsideAsked(OPERATOR, PLACE, dry_run=False)) == [put], "nobody is let go before it is stored"
+    assert office.step(AsidePut(put, True, "3:17 is set aside"))[0] == Disconnect(
         2, "it is held up, and the request 3:17 is set aside"
     )
     assert "The others go on without b" in office.answers[0][1]
     office.step(Tick(13.0))
-    (answer,) = office.step(RequestSetAside(OPERATOR, PLACE, "3:17 is set aside"))
+    (answer,) = office.step(AsidePut(put, True, "3:17 is set aside"))
     assert isinstance(answer, Answer), "its watchdog says nothing any more"
     assert "takes effect with the next generation" in answer.text
+
+
+@pytest.mark.parametrize(("place", "dry_run", "done"), [(PLACE, False, False), (PLACE, True, True), ("", False, True)])
+def test_what_sets_no_request_aside_ends_no_registration(place: str, dry_run: bool, done: bool) -> None:
+    office = ControlOffice(2).runs("a", "b")
+    office.step(Tick(10.0))
+    office.step(WorkerBusy(2))
+    (put,) = office.step(SetAsideAsked(OPERATOR, place, dry_run))
+    assert isinstance(put, PutAside)
+    assert office.step(AsidePut(put, done, "so it is")) == [Answer(OPERATOR, done, "so it is")]
+    failed = AsidePut(put, False, "the store is away", failed=True)
+    assert office.step(failed) == [Answer(OPERATOR, False, "the store is away", failed=True)]

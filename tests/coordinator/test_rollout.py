@@ -27,12 +27,24 @@ from styx.coordinator.control_events import (
 )
 from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import Started, StateFound, TellWorker, WorkerLost
+from styx.deployment.versions import newest_that_ran, note_running, store_version
 from styx.protocol.messages import CheckState
 from styx.schema.state_findings import StateFindings
+from styx.store import MemoryStore
 from tests.coordinator.control_office import OPERATOR, ControlOffice, handed, package
 
 MISFIT = StateFindings(10, 1, ["cart['a']: missing required field 'cents'"])
 OTHER = OPERATOR + 1
+
+
+class AnswerIsLost(MemoryStore):
+    """A store that writes an object and then reports an error."""
+
+    def put(self, name: str, data: bytes) -> None:
+        super().put(name, data)
+        raise OSError("no answer")
+
+
 UNDER_WAY = "another deployment is under way; wait for its end"
 
 
@@ -95,6 +107,28 @@ def test_a_first_version_of_which_the_store_has_no_note_does_not_run() -> None:
     assert not done
     assert text.startswith("the store is out of reach: away; it may run all the same once the coordinator is started")
     assert (office.plane.rollout.version, office.core.app_version, office.stage) == (0, 0, None)
+
+
+def test_a_first_version_whose_note_is_uncertain_makes_room_for_another() -> None:
+    office = ControlOffice()
+    office.step(Started(0, []))
+    office.offered("one")
+    office.step(PackageStored(1))
+    office.step(RunningNoted(1, "the store is out of reach: away"))
+    assert office.offered("two") == [StorePackage(package("two"))]
+    assert office.step(PackageStored(2)) == [NoteRunning(2)]
+    office.step(RunningNoted(2))
+    assert office.plane.rollout.version == 2, "also to a coordinator that starts: its note is the newest, whatever else"
+
+
+def test_a_coordinator_that_starts_runs_a_first_version_whose_note_was_uncertain() -> None:
+    store = AnswerIsLost()
+    assert store_version(store, b"one") == 1
+    with pytest.raises(OSError, match="no answer"):
+        note_running(store, 1)
+    assert newest_that_ran(store) == 1
+    office = ControlOffice()
+    assert office.step(VersionFound(1, package("one"))) == [Announce(1, package("one")), NoteRunning(1)]
 
 
 def test_workers_that_are_there_before_the_first_version_take_it_and_join_when_it_is_active() -> None:

@@ -70,7 +70,11 @@ async def inside(ctx):
 app = App("older", [thing])
 """
 MERGED = {
+    "styx.allocator": "HEAP_END_BYTES LARGE_BYTES OWN_SETTINGS return_large_blocks",
     "styx.call_spec": "CallSpec",
+    "styx.client.embedded_sync": "SyncEmbeddedClient embedded_sync",
+    "styx.client.entity_handle": "EntityOfClient",
+    "styx.garbage": "OLD_COLLECTIONS YOUNG_COLLECTIONS YOUNG_OBJECTS_MAX tune_collector",
     "styx.key_space": "KeySpace",
     "styx.made_call": "MadeCall",
     "styx.migration": "Migration",
@@ -79,6 +83,7 @@ MERGED = {
         "CLOSED_PATIENCE END_SECONDS PEER_SECONDS REPLAY_PATIENCE STOP_SECONDS STUCK_SECONDS_MAX alive_seconds_max "
         "end_seconds_max peer_silence_seconds stop_seconds_max"
     ),
+    "styx.sets": "holds_set in_order",
 }
 """Public names of modules that are parts of others now."""
 

@@ -13,10 +13,10 @@ import pytest
 import styx
 from examples import bank, shop
 from styx import App, ConfigurationError, Context, Operator
-from styx.deployment import package_format, surroundings
-from styx.deployment.package import pack, read_header, unpack
+from styx.deployment import package as package_module
+from styx.deployment import package_format
+from styx.deployment.package import check_surroundings, pack, read_header, unpack
 from styx.deployment.package_format import MAGIC, PACKAGE_BYTES_MAX, Dependency, PackageRefused, seal, unseal
-from styx.deployment.surroundings import check_surroundings
 from styx.schema.description import describe
 from tests.deployment.conftest import Load
 
@@ -303,7 +303,7 @@ def test_a_secret_must_not_be_empty() -> None:
 
 def test_another_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     package = pack(bank.app, SECRET)
-    monkeypatch.setattr(surroundings, "python_version", lambda: "3.99")
+    monkeypatch.setattr(package_module, "PYTHON", "3.99")
     with pytest.raises(PackageRefused, match=r"this is 3\.99, which cannot run its bytecode"):
         unpack(package, SECRET)
 

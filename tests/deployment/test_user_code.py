@@ -12,8 +12,7 @@ import pytest
 
 import styx
 from examples import bank
-from styx.deployment.lazy_imports import imported_names
-from styx.deployment.user_code import dependencies, finds_user_code, is_user_code, user_modules
+from styx.deployment.user_code import dependencies, finds_user_code, imported_names, is_user_code, user_modules
 from tests.deployment.conftest import Load
 
 

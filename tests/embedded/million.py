@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import styx
-from styx.process.garbage import tune_collector
+from styx.process.memory import tune_collector
 
 BATCH = 2_000
 KEYS = 1_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from proof.chaos_app import app
-from proof.random_programs import CONTENDED, MIXED, random_request
+from proof.random_requests import CONTENDED, MIXED, random_request
 from styx.errors import InTransactionError, OutcomeUnknown, RequestRejected
 from styx.messages import Reply
 from styx.model.limits import Limits
@@ -32,7 +32,7 @@ def _submit(cluster: EmbeddedCluster, rng: random.Random) -> asyncio.Future[Repl
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_random_programs_survive_crashes(tmp_path: Path, seed: int) -> None:
+async def test_random_requests_survive_crashes(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     slots = rng.choice((1, 4, 7))
     async with embedded_cluster(app, tmp_path, n_slots=slots, limits=LIMITS, snapshot_interval=0.01) as cluster:

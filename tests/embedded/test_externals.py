@@ -11,7 +11,7 @@ import pytest
 
 import styx
 from styx.log.base import Stream
-from styx.sequencer.external_record import ExternalRecord, decode_external
+from styx.sequencer.epoch_record import ExternalRecord, decode_external
 from styx.testing.fixture import EmbeddedCluster, embedded_cluster
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.embedded.ledger_app import app, outside

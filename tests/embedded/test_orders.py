@@ -17,7 +17,7 @@ from styx.embedded_engine.storage import Storage
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 from styx.store.memory import MemoryStore
-from styx.worker.step import Step
+from styx.worker.events import Step
 from tests.embedded.ledger_app import app, outside
 
 pytestmark = pytest.mark.anyio

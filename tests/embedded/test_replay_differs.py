@@ -13,7 +13,7 @@ import styx
 from styx import App, Context, Operator
 from styx.errors import EngineFailed
 from styx.testing import embedded_cluster
-from styx.worker.replay_difference import ReplayDiffers
+from styx.worker.given_replies import ReplayDiffers
 
 pytestmark = pytest.mark.anyio
 

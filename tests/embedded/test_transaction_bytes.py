@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proof.large.cases import CASES
+from proof.large.run import CASES
 from styx import App, Context, Limits, Operator
 from styx.errors import TransactionAborted
 from styx.testing import embedded_cluster

@@ -13,8 +13,7 @@ import pytest
 
 from styx import ConfigurationError, Limits
 from styx.gateway.server import _signals, serve
-from styx.http.limits import HttpLimits
-from styx.http.room import Room
+from styx.http.room import HttpLimits, Room
 from styx.http.server import HttpServer
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.gateway.fake_engine import FakeEngine

@@ -11,7 +11,7 @@ from styx.host.worker_host import WorkerHost
 from styx.messages import ReplyRecord
 from styx.protocol.frames import Frame
 from styx.protocol.messages import EpochStarted
-from styx.sequencer.external_record import ExternalRecord
+from styx.sequencer.epoch_record import ExternalRecord
 from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,

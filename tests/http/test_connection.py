@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from styx.http.limits import FRAMING_BYTES_MAX, HEADER_BYTES_MAX, HEADER_SECONDS_MAX, UNREAD_SECONDS_MAX
+from styx.http.room import FRAMING_BYTES_MAX, HEADER_BYTES_MAX, HEADER_SECONDS_MAX, UNREAD_SECONDS_MAX
 from tests.http.wire import Peer, room_of, turns
 
 pytestmark = pytest.mark.anyio

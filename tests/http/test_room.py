@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from styx.http.limits import DESCRIPTORS_KEPT, HttpLimits
-from styx.http.room import Room, allow_descriptors, descriptors_max
+from styx.http.room import DESCRIPTORS_KEPT, HttpLimits, Room, allow_descriptors, descriptors_max
 from tests.http.test_connection import WHOLE, Server
 from tests.http.wire import Peer, room_of, turns
 

@@ -10,8 +10,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from styx.http.connection import HttpConnection
-from styx.http.limits import HttpLimits
-from styx.http.room import Room
+from styx.http.room import HttpLimits, Room
 
 Application = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 TURNS = 20

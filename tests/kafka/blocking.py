@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from styx.kafka.appender import NewRecord
+from styx.kafka.appends import NewRecord
 from styx.kafka.reader import KafkaReader
 from styx.log.base import Record, Stream
 

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from styx.kafka.appender import RECORD_BYTES_MAX, Appender, size_of
+from styx.kafka.appender import Appender
+from styx.kafka.appends import RECORD_BYTES_MAX, size_of
 from styx.kafka.errors import AppendFailed, Fenced, RecordTooLarge
 from styx.log.base import LogClosed, LogOverloaded
 from tests.kafka.blocking import record, records
@@ -212,8 +213,8 @@ async def test_a_future_that_was_given_up_holds_up_nothing(start: Start) -> None
 
 
 async def test_large_appends_are_split_over_requests(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.kafka.producer.BATCH_BYTES_MAX", 500)
-    monkeypatch.setattr("styx.kafka.producer.EXCHANGE_BYTES_MAX", 600)
+    monkeypatch.setattr("styx.kafka.appender.BATCH_BYTES_MAX", 500)
+    monkeypatch.setattr("styx.kafka.appender.EXCHANGE_BYTES_MAX", 600)
     session = FakeSession()
     appender = await start(session)
     futures = [appender.append("t", partition, records(range(50))) for partition in range(3)]

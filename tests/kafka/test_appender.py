@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from styx.kafka.appender import RECORD_BYTES_MAX, Appender, size_of
+from styx.kafka.appender import Appender
+from styx.kafka.appends import RECORD_BYTES_MAX, size_of
 from styx.kafka.errors import AppendFailed
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import Topics

@@ -80,8 +80,8 @@ async def test_slots_are_delivered_from_their_offsets_on(
 async def test_nothing_of_an_old_assignment_comes_after_a_new_one(
     feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("styx.kafka.tail.SLOT_BYTES_MAX", 1000)
-    monkeypatch.setattr("styx.kafka.producer.BATCH_BYTES_MAX", 500)
+    monkeypatch.setattr(feed, "_partition_bytes_max", 1000)
+    monkeypatch.setattr(appender._producer, "_batch_bytes_max", 500)
     for slot in range(N_SLOTS):
         await appender.append(topics.requests, slot, records(range(200)))
     begin = 0
@@ -140,8 +140,8 @@ async def test_a_paused_slot_waits_and_then_goes_on(
 async def test_pauses_amid_deliveries_lose_and_double_nothing(
     feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("styx.kafka.tail.SLOT_BYTES_MAX", 1000)
-    monkeypatch.setattr("styx.kafka.producer.BATCH_BYTES_MAX", 500)
+    monkeypatch.setattr(feed, "_partition_bytes_max", 1000)
+    monkeypatch.setattr(appender._producer, "_batch_bytes_max", 500)
     loop = asyncio.get_running_loop()
     paused: set[int] = set()
     in_a_pause = []
@@ -184,8 +184,8 @@ async def test_control_records_are_passed_over(
 async def test_lag_counts_what_is_not_delivered(
     feed: RequestFeed, delivered: Delivered, appender: Appender, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("styx.kafka.producer.BATCH_BYTES_MAX", 500)
-    monkeypatch.setattr("styx.kafka.tail.SLOT_BYTES_MAX", 600)
+    monkeypatch.setattr(appender._producer, "_batch_bytes_max", 500)
+    monkeypatch.setattr(feed, "_partition_bytes_max", 600)
     await appender.append(topics.requests, 0, records(range(100)))
     delivered.on_delivery = lambda: feed.pause(0)
     feed.assign({0: 0})

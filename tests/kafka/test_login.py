@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from styx.client.kafka.directory import read_routing_table
+from styx.client.kafka.routing import read_routing_table
 from styx.errors import ConfigurationError
 from styx.kafka.address import PASSWORD_VARIABLE, USERNAME_VARIABLE, KafkaAddress, parse_kafka_url
 from styx.kafka.appender import Appender

@@ -13,7 +13,7 @@ from aiokafka.record.memory_records import MemoryRecords
 
 from styx.client.kafka.sender import Requests
 from styx.kafka import producer as producer_module
-from styx.kafka.appender import Append, Appends
+from styx.kafka.appends import Append, Appends
 from styx.kafka.producer import EXCHANGE_BYTES_PAUSED, PAUSE_SECONDS_MAX, PAUSE_SHARE, Lane, Pacing, Producer
 from styx.kafka.session import KafkaSession
 from styx.kafka.transaction import ProducerIdentity, Transaction
@@ -23,6 +23,7 @@ from tests.kafka.blocking import record
 pytestmark = pytest.mark.anyio
 
 NOT_LEADER = 6
+BATCH_BYTES_MAX = 1 << 18
 IDENTITY = ProducerIdentity(7, 0)
 
 
@@ -72,6 +73,8 @@ class Sending:
             refused=lambda lane, code: False,
             failed=self.failures.append,
             repeated="they are sent again",
+            batch_bytes_max=BATCH_BYTES_MAX,
+            exchange_bytes_max=2 * BATCH_BYTES_MAX,
         )
         self.producer.identity = IDENTITY
         self.producer.transaction = Transaction(cast(KafkaSession, session), "worker", IDENTITY)
@@ -195,8 +198,8 @@ def requests() -> Lane[Requests]:
     return Lane("requests", 0, Requests())
 
 
-def built(lane: Lane[Requests], identity: ProducerIdentity = IDENTITY) -> list[bytes]:
-    batch = lane.build(identity, False)
+def built(lane: Lane[Requests], identity: ProducerIdentity = IDENTITY, bytes_max: int = BATCH_BYTES_MAX) -> list[bytes]:
+    batch = lane.build(identity, False, bytes_max)
     assert batch is lane.batch
     return [] if batch is None else [record.value for record in MemoryRecords(bytes(batch)).next_batch()]
 
@@ -206,17 +209,16 @@ def acknowledge(lane: Lane[Requests]) -> None:
     lane.queue.sent = []
 
 
-async def test_a_full_batch_leaves_the_rest_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer_module, "BATCH_BYTES_MAX", 200)
+async def test_a_full_batch_leaves_the_rest_for_the_next_one() -> None:
     lane = requests()
     large = waiter(bytes(300))
     lane.queue.waiting += [waiter(b"a" * 50), waiter(b"b" * 50), waiter(b"c" * 50), large]
-    assert built(lane) == [b"a" * 50, b"b" * 50]
+    assert built(lane, bytes_max=200) == [b"a" * 50, b"b" * 50]
     acknowledge(lane)
-    assert built(lane) == [b"c" * 50]
+    assert built(lane, bytes_max=200) == [b"c" * 50]
     acknowledge(lane)
     # One that is larger than a batch has one for itself.
-    assert built(lane) == [large.payload]
+    assert built(lane, bytes_max=200) == [large.payload]
     acknowledge(lane)
     assert not lane.queue.waiting
 
@@ -248,21 +250,20 @@ async def test_sequence_numbers_begin_anew_with_each_identity() -> None:
     numbers = []
     for identity in (IDENTITY, IDENTITY, ProducerIdentity(8, 0), ProducerIdentity(8, 0)):
         lane.queue.waiting += [waiter(b"a"), waiter(b"b")]
-        batch = MemoryRecords(bytes(lane.build(identity, False) or b"")).next_batch()
+        batch = MemoryRecords(bytes(lane.build(identity, False, BATCH_BYTES_MAX) or b"")).next_batch()
         numbers.append((batch.producer_id, batch.base_sequence))
         acknowledge(lane)
     assert numbers == [(7, 0), (7, 2), (8, 0), (8, 0)], "another object is another identity"
 
 
-async def test_an_append_that_is_spread_over_batches_ends_with_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer_module, "BATCH_BYTES_MAX", 200)
+async def test_an_append_that_is_spread_over_batches_ends_with_the_last() -> None:
     lane = Lane("epochs", 0, Appends())
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     lane.queue.waiting.append(Append([record(number) for number in range(20)], 700, future))
     offset = released = batches = 0
     while lane.queue.waiting:
         assert not future.done()
-        batch = MemoryRecords(bytes(lane.build(IDENTITY, True) or b"")).next_batch()
+        batch = MemoryRecords(bytes(lane.build(IDENTITY, True, 200) or b"")).next_batch()
         assert batch.is_transactional
         released += lane.queue.acknowledged(offset)
         offset, batches = offset + len(list(batch)), batches + 1

@@ -21,11 +21,16 @@ from tests.real_services import RealKafka
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
+def reply_tids(reader: KafkaReader, first_offset: int = 0) -> list[tuple[int, int]]:
+    """(offset, TID) of the replies of the first partition."""
+    return [(offset, tid) for _, offset, tid, _ in reader.replies_of({0: first_offset})]
+
+
 async def test_an_empty_partition(reader: KafkaReader) -> None:
     assert await in_thread(lambda: reader.bounds(Stream.EPOCHS, 0)) == (0, 0)
     assert await in_thread(lambda: reader.bounds_of(Stream.REQUESTS)) == dict.fromkeys(range(N_SLOTS), (0, 0))
     assert await read_all(reader, Stream.EPOCHS, 0) == []
-    assert await in_thread(lambda: list(reader.reply_tids(0, 0))) == []
+    assert await in_thread(lambda: reply_tids(reader)) == []
 
 
 async def test_records_come_with_offset_time_and_payload(
@@ -52,12 +57,12 @@ async def test_many_fetches_give_every_record_once(
     appender: Appender, reader: KafkaReader, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("styx.kafka.reader.FETCH_BYTES_MAX", 2000)
-    monkeypatch.setattr("styx.kafka.producer.BATCH_BYTES_MAX", 700)
+    monkeypatch.setattr(appender._producer, "_batch_bytes_max", 700)
     for partition in (0, 1):
         await appender.append(topics.replies, partition, records(range(1000)))
     assert numbers(await read_all(reader, Stream.REPLIES, 0, 3)) == list(range(3, 1000))
-    tids = await in_thread(lambda: list(reader.reply_tids_of({0: 5, 1: 800})))
-    by_partition = {each: [(offset, tid) for partition, offset, tid in tids if partition == each] for each in (0, 1)}
+    tids = await in_thread(lambda: list(reader.replies_of({0: 5, 1: 800})))
+    by_partition = {each: [(offset, tid) for partition, offset, tid, _ in tids if partition == each] for each in (0, 1)}
     assert by_partition == {0: [(n, n) for n in range(5, 1000)], 1: [(n, n) for n in range(800, 1000)]}
 
 
@@ -84,7 +89,7 @@ async def test_a_log_that_ends_with_control_records_is_read_to_its_end(
     assert await in_thread(lambda: reader.bounds(Stream.REPLIES, 0)) == (0, 2)
     assert numbers(await read_all(reader, Stream.REPLIES, 0)) == [7]
     assert await read_all(reader, Stream.REPLIES, 0, 1) == []
-    assert await in_thread(lambda: list(reader.reply_tids(0, 0))) == [(0, 7)]
+    assert await in_thread(lambda: reply_tids(reader)) == [(0, 7)]
 
 
 async def test_released_records_are_said_to_be(
@@ -98,7 +103,7 @@ async def test_released_records_are_said_to_be(
     with pytest.raises(LogTruncated, match="begins at offset 4, not 3"):
         await read_all(reader, Stream.EPOCHS, 0, 3)
     # Replies are released by time, whatever anybody knows of them.
-    assert await in_thread(lambda: [tid for _, tid in reader.reply_tids(0, 1)]) == list(range(4, 10))
+    assert await in_thread(lambda: [tid for _, tid in reply_tids(reader, 1)]) == list(range(4, 10))
 
 
 async def test_a_reader_overtaken_by_a_release_says_so(
@@ -119,12 +124,12 @@ async def test_a_known_offset_beyond_the_end_means_that_records_are_gone(
     with pytest.raises(LogCorrupt, match=r"ends at offset 3, but records before offset 4 are known.*Bring back"):
         await read_all(reader, Stream.EPOCHS, 0, 4)
     with pytest.raises(LogCorrupt, match="ends at offset 0"):
-        await in_thread(lambda: reader.reply_tids(0, 1))
+        await in_thread(lambda: reader.replies_of({0: 1}))
 
 
 async def test_replies_without_a_tid_are_passed_over(appender: Appender, reader: KafkaReader, topics: Topics) -> None:
     await appender.append(topics.replies, 0, [(b"key", b"from somebody else", []), record(5)])
-    assert await in_thread(lambda: list(reader.reply_tids(0, 0))) == [(1, 5)]
+    assert await in_thread(lambda: reply_tids(reader)) == [(1, 5)]
 
 
 async def test_strangers_records_are_passed_over_and_counted_once(
@@ -139,7 +144,7 @@ async def test_strangers_records_are_passed_over_and_counted_once(
     await stranger.stop()
     for _ in range(2):
         assert numbers(await read_all(reader, Stream.EPOCHS, 0)) == [0, 1, 2, 3]
-        assert await in_thread(lambda: [tid for _, tid in reader.reply_tids(0, 0)]) == [0, 1, 2, 3]
+        assert await in_thread(lambda: [tid for _, tid in reply_tids(reader)]) == [0, 1, 2, 3]
     assert numbers(await read_all(reader, Stream.REQUESTS, 0)) == [0, 1, 100, 101, 102, 2, 3]
     assert reader.strangers == 6
     assert not failures

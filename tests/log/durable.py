@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from threading import Event
 
-from styx.log import Log, Record, Stream
+from styx.log.base import Log, Record, Stream
 from styx.testing.patience import PATIENCE_SECONDS
 
 WAIT_SECONDS_MAX = PATIENCE_SECONDS

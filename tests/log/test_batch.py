@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.log.batch import BATCH_BYTES_MAX, BATCH_RECORDS_MAX, Batch, BatchDamaged, decode, encode
 from styx.log.tail import Run
 

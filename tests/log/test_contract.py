@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from styx.log import Log, LogClosed, LogCorrupt, LogOverloaded, LogTruncated, MemoryLog, Record, SqliteLog, Stream
+from styx.log.base import Log, LogClosed, LogCorrupt, LogOverloaded, LogTruncated, Record, Stream
+from styx.log.memory import MemoryLog
+from styx.log.sqlite import SqliteLog
 from tests.log.durable import commit, fill, read, records
 
 OpenLog = Callable[..., Log]

@@ -11,8 +11,10 @@ from threading import Event
 
 import pytest
 
-from styx.log import LogCorrupt, LogFailed, LogTruncated, SqliteLog, Stream, sqlite_file
+from styx.log import sqlite_file
+from styx.log.base import LogCorrupt, LogFailed, LogTruncated, Stream
 from styx.log.batch import encode
+from styx.log.sqlite import SqliteLog
 from styx.log.sqlite_file import RELEASE_BATCHES_MAX, SqliteFile
 from styx.log.tail import Run
 from tests.log.durable import WAIT_SECONDS_MAX, commit, fill, read, records

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from styx.log import LogCorrupt, Record, SqliteLog, Stream
+from styx.log.base import LogCorrupt, Record, Stream
+from styx.log.sqlite import SqliteLog
 from tests.log.durable import fill, read, records
 
 N_COMMITS = 6

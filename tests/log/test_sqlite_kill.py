@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from styx.log import SqliteLog, Stream
+from styx.log.base import Stream
+from styx.log.sqlite import SqliteLog
 
 WRITER = """
 import sys
-from styx.log import SqliteLog, Stream
+from styx.log.sqlite import SqliteLog
+from styx.log.base import Stream
 log = SqliteLog(sys.argv[1])
 log.on_durable(lambda lsn: print(lsn, flush=True))
 while True:

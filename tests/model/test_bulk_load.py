@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from proof.random_programs import request_key
+from proof.random_requests import request_key
 from styx import App, ConfigurationError, Context, Limits, Operator
 from styx.messages import Request
 from styx.model.bulk_load import LOAD_CHUNK_PAIRS_MAX, encode_pair, load_arguments

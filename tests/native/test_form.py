@@ -149,6 +149,18 @@ def test_what_is_imported_is_what_was_found(plain: str) -> None:
     assert plain == "" or not extensions
 
 
+def test_nothing_is_imported_before_the_form_is_found() -> None:
+    # A module that was imported earlier has two sets of classes: its own, and those that compiled code knows.
+    script = (
+        "import styx, styx.native.form as f\n"
+        "for name in f.FORM.extensions:\n"
+        "    exec(f'import {name} as module')\n"
+        "    print(not module.__file__.endswith('.py'), name)"
+    )
+    printed = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    assert "False" not in printed
+
+
 def test_a_method_of_a_context_called_without_one() -> None:
     # In a process of its own, which this ended.
     script = "import styx\ntry:\n    styx.Context.get()\nexcept TypeError as e:\n    print(e)"

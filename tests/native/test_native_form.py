@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-import styx
 from tests.compile_scripts import script
 
+BUILD = script("build")
 native_form = script("native_form").native_form
 
 CONTEXT = """
     from __future__ import annotations
     from typing import Any, cast
     import msgspec
+    from styx.native.interpreted import native, plain_stores
     from styx.protocol.frames import CallSpec
 
+    @native(subclassed=True, unchecked=True)
     @plain_stores
     class Context(msgspec.Struct, eq=False):
         \"\"\"Its docstring.\"\"\"
@@ -37,31 +37,41 @@ CONTEXT = """
     """
 INVOCATION = """
     from __future__ import annotations
-    from typing import TYPE_CHECKING, cast
+    from typing import TYPE_CHECKING, Annotated, cast
     from styx.model.context import Context
     from styx.messages import Call, LIMIT
+    from styx.native.interpreted import USUAL, native as marked
 
     if TYPE_CHECKING:
         from styx.footprint import Footprint
 
     _size = len
 
+    @marked
     class Invocation(Context, eq=False):
         if TYPE_CHECKING:
             footprint: Footprint = cast("Footprint", None)
 
-        def send(self, kind: type[Invocation]) -> Call:
+        def send(self) -> Call:
+            own: Annotated[type[Invocation], USUAL] = type(self)
             def later() -> Call:
                 return Call(LIMIT)
-            return kind(1) or later()
+            return own(1) or later()
     """
 
 
+MODEL = {"context": "model/context"}
+"""Modules that others import by their full name."""
+
+
+MARKS = "from styx.native.interpreted import USUAL, native\n"
+
+
 def native(**modules: str) -> dict[str, str]:
-    changed: dict[str, str] = native_form({name: textwrap.dedent(source) for name, source in modules.items()})
+    changed: dict[str, str] = native_form({MODEL.get(n, n): textwrap.dedent(source) for n, source in modules.items()})
     for source in changed.values():
         ast.parse(source)
-    return changed
+    return {name: changed[MODEL.get(name, name)] for name in modules}
 
 
 def function(source: str, name: str) -> str:
@@ -72,7 +82,8 @@ def function(source: str, name: str) -> str:
 def test_a_record_is_a_class_that_takes_its_fields_in_their_order() -> None:
     source = native(context=CONTEXT)["context"]
     assert "class Context:\n" in source
-    assert "plain_stores\n" not in source
+    assert "@plain_stores" not in source
+    assert "@mypyc_attr(allow_interpreted_subclasses=True)\nclass Context:" in source
     assert "Its docstring." in source
     made = function(source, "__init__")
     assert made.startswith(
@@ -118,23 +129,29 @@ def test_members_of_enumerations_are_looked_up_once() -> None:
 
 
 def test_what_is_made_and_freed_in_turns_keeps_its_memory() -> None:
-    changed = native(reading="from __future__ import annotations\nclass Reading:\n    pass\n")["reading"]
+    source = f"from __future__ import annotations\n{MARKS}@native(short_lived=True)\nclass Reading:\n    pass\n"
+    changed = native(reading=source)["reading"]
     assert "@mypyc_attr(free_list_len=1, acyclic=True)\nclass Reading:" in changed
 
 
 def test_the_usual_kind_is_made_by_its_name() -> None:
     source = native(context=CONTEXT, invocation=INVOCATION)["invocation"]
-    assert "(Invocation(1) if kind is Invocation else kind(1))" in source
+    assert "(Invocation(1) if own is Invocation else own(1))" in source
+    assert "own: type[Invocation] = type(self)" in source
 
 
 def test_an_attribute_has_one_declaration() -> None:
     """Of two, the collector would be told twice, and free what is in use."""
     base = "class Environment:\n    app: str\n"
-    record = "import msgspec\nclass Footprint(msgspec.Struct, Environment, eq=False):\n    app: str\n    tid: int\n"
+    record = (
+        f"import msgspec\nfrom styx.one import Environment\n{MARKS}@native\n"
+        "class Footprint(msgspec.Struct, Environment, eq=False):\n    app: str\n    tid: int\n"
+    )
     made = function(native(one=base, two=record)["two"], "__init__")
     assert "self.app = app" in made
     assert "self.tid: int = tid" in made
-    other = "class Other(Environment):\n    def __init__(self) -> None:\n        self.app: str = ''\n"
+    other = "from styx.one import Environment\n"
+    other += "class Other(Environment):\n    def __init__(self) -> None:\n        self.app: str = ''\n"
     with pytest.raises(SystemExit, match="Other gives types to \\['app'\\], to which its base gives one already"):
         native(one=base, two=other)
 
@@ -171,11 +188,121 @@ def test_what_would_be_lost_is_refused(source: str, told: str) -> None:
         native(one=f"import msgspec\n{source}")
 
 
+def test_a_module_that_has_moved_must_be_named_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BUILD, "MODULES", ("worker/slot", "worker/moved"))
+    with pytest.raises(SystemExit, match="names worker/moved: where is its code now"):
+        BUILD.sources()
+
+
+def refused(told: str, others: dict[str, str] | None = None, **modules: str) -> None:
+    """`others` are not compiled."""
+    begin = f"from typing import Annotated, Any\nimport msgspec\n{MARKS}"
+    with pytest.raises(SystemExit, match=told):
+        native_form({name: begin + textwrap.dedent(source) for name, source in modules.items()}, others or {})
+
+
+RECORD = "class One(msgspec.Struct, eq=False):\n    x: int\n"
+
+
+def test_a_record_without_a_mark_is_refused() -> None:
+    refused("styx.one.One: .* mark it @native", one=RECORD)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("@native\nclass One:\n    pass\n", r"only a Struct is written anew: take the mark @native away"),
+        ("@native(fast=True)\nclass One:\n    pass\n", "@native knows subclassed=True, .*, and not fast=True"),
+        ("@native(subclassed=False)\nclass One:\n    pass\n", "and not subclassed=False"),
+        (f"@native()\n{RECORD}", r"write @native, or @native\(…\) with keywords, and not native\(\)"),
+        (f"@native\n@native(subclassed=True)\n{RECORD}", "marked @native twice"),
+        ("@native(subclassed=True, short_lived=True)\nclass One:\n    pass\n", "subclassed or short_lived"),
+        ("def f() -> None:\n    @native(subclassed=True)\n    class One:\n        pass\n", "at the top of a module"),
+        ("@native\ndef one() -> None:\n    pass\n", "marks classes at the top of a module"),
+        ("@cached\nclass One:\n    pass\n", "a native class cannot be this: cached"),
+        (
+            "from styx.messages import Reply\nclass One(Reply):\n    pass\n",
+            "from styx.messages.Reply, which",
+        ),
+        ("from msgspec import Struct\nclass One(Struct):\n    pass\n", "a native class cannot be this: Struct"),
+        (
+            "class One:\n    pass\n@native(subclassed=True)\nclass Two(One):\n    pass\n",
+            r"its base styx.one.One must be marked @native\(subclassed=True\)",
+        ),
+    ],
+)
+def test_a_mark_that_would_do_nothing_or_harm_is_refused(source: str, told: str) -> None:
+    refused(told, one=source)
+
+
+def test_what_users_call_needs_any() -> None:
+    with pytest.raises(SystemExit, match=r"styx\.one\.One: .* add `from typing import Any`"):
+        native(one=f"{MARKS}@native(unchecked=True)\nclass One:\n    def f(self, x: int) -> None:\n        pass\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (
+            "from styx.native.interpreted import native\n@native\nclass Two:\n    pass\n",
+            "it is not compiled: add",
+        ),
+        ("import styx.native.interpreted as marks\nkind: marks.USUAL\n", "styx.two: its marks .* do nothing"),
+        ("from styx.one import One as Base\nclass Two(Base):\n    pass\n", "cannot derive from styx.one.One, which is"),
+    ],
+)
+def test_modules_that_are_not_compiled_are_looked_at_too(source: str, told: str) -> None:
+    refused(told, {"two": source}, one="class One:\n    pass\n")
+
+
+def test_interpreted_code_may_derive_from_a_class_that_says_so() -> None:
+    one = f"{MARKS}@native(subclassed=True)\nclass One:\n    pass\n"
+    native_form({"one": one}, {"two": "from styx.one import One\nclass Two(One):\n    pass\n"})
+
+
+def test_a_record_is_told_from_another_of_the_same_name() -> None:
+    tuple_ = "from typing import NamedTuple\nclass One(NamedTuple):\n    x: int\nclass Two(One):\n    pass\n"
+    both = native(one=f"import msgspec\n{MARKS}@native\n{RECORD}", two=tuple_)
+    assert "class Two(One):\n    pass" in both["two"]
+
+
+def test_a_record_may_stand_behind_one_that_derives_from_it() -> None:
+    above = f"import msgspec\n{MARKS}@native\n{RECORD}"
+    below = f"from styx.two import One\n{MARKS}@native\nclass Two(One, eq=False):\n    y: int\n"
+    both = native(one=below, two=above)
+    assert function(both["one"], "__init__").startswith("def __init__(self, x: int, y: int)")
+
+
+USES = "class One:\n    pass\ndef make(x: Any) -> Any:\n    "
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (f"{USES}kind = type(x)\n    return kind(1)\n", r"line \d+: kind holds a class, and a call through it is slow"),
+        (f"{USES}kind = One if x else type(x)\n    return kind(1)\n", "kind holds a class"),
+        (f"{USES}return type(x)(1)\n", r"type\(x\) holds a class"),
+        ("def make(kind: type[Any]) -> Any:\n    return kind(1)\n", "kind holds a class"),
+        ("class One:\n    def __init__(self) -> None:\n        self.kind: type[One] = One\n"
+         "def make(x: One) -> Any:\n    other = x.kind\n    return other(1)\n", "other holds a class"),
+        ("class One:\n    def __init__(self) -> None:\n        self.kind: type[One] = One\n"
+         "def make(x: One) -> Any:\n    return x.kind(1)\n", "x.kind holds a class"),
+        (f"{USES}kind: Annotated[type[One], USUAL] = type(x)\n    return kind\n", "is marked USUAL and is not called"),
+        (f"{USES}kind: Annotated[type[Other], USUAL] = type(x)\n    return kind(1)\n", "where X is a class of a"),
+        (f"{USES}kind: Annotated[One, USUAL] = type(x)\n    return kind(1)\n", "where X is a class of a"),
+        ("class One:\n    pass\ndef f(kind: Annotated[type[One], USUAL]) -> Any:\n    return 1\n", "and nothing else"),
+        ("KIND: Annotated[type[Any], USUAL] = int\n", "USUAL marks a function's own variable"),
+    ],
+)  # fmt: skip
+def test_a_class_called_through_a_variable_is_marked_and_every_mark_counts(source: str, told: str) -> None:
+    refused(told, one=source)
+
+
 def test_the_modules_that_are_compiled_can_be_written_so() -> None:
-    build: Any = script("build")
-    package = Path(styx.__file__).parent
-    sources = {module: (package / f"{module}.py").read_text() for module in build.MODULES}
-    changed = native_form(sources)
-    assert changed.keys() == sources.keys()
+    modules, others = BUILD.sources()
+    assert "worker/slot" in modules
+    assert "worker/events" in others
+    changed = native_form(modules, others)
+    assert changed.keys() == modules.keys() == set(BUILD.MODULES)
     for module, source in changed.items():
         assert "msgspec.Struct" not in ast.unparse(ast.parse(source)).replace("docstring", ""), module

@@ -30,7 +30,7 @@ from styx.coordinator.events import (
 from styx.coordinator.events import Effect as CoordinatorEffect
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, Objects
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.messages import Request
 from styx.model.app import App
 from styx.model.context import Context
@@ -53,13 +53,13 @@ from styx.worker.events import (
     ReportEnds,
     RequestsArrived,
     SendFrame,
+    Step,
     StoreSlots,
     SyncReplies,
     Tell,
 )
 from styx.worker.events import Effect as WorkerEffect
 from styx.worker.events import Event as WorkerEvent
-from styx.worker.step import Step
 from styx.worker.worker import Worker
 from tests.protocol import narration
 from tests.protocol.links import Links

@@ -43,7 +43,7 @@ from typing import Any
 
 from proof.spinning import as_replied
 from styx.coordinator.events import DeployWanted, SnapshotWanted, StopWanted, Tick, WorkersWanted
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.messages import Request
 from styx.model.bulk_load import encode_pair, load_arguments
 from styx.model.function_spec import LOAD_FUNCTION
@@ -51,7 +51,7 @@ from styx.model.limits import Limits
 from styx.protocol.frames import ExternalOutcome
 from styx.testing.history import check_history
 from styx.values.codec import decode_plain, encode_strict
-from styx.worker.step import Step
+from styx.worker.events import Step
 from tests.protocol import narration
 from tests.protocol.cluster import Cluster, script_request
 from tests.protocol.managed_cluster import ManagedCluster, is_told

@@ -34,21 +34,20 @@ from styx.coordinator.control_events import (
     StorePackage,
     StoreRuntime,
     TurnAway,
-    VersionFound,
     WorkerArrived,
     WorkerBeat,
 )
 from styx.coordinator.control_plane import ControlPlane
 from styx.coordinator.events import Effect as CoordinatorEffect
 from styx.coordinator.events import Started, Tick
-from styx.deployment.versions import load_version, newest_that_ran
-from styx.host.control_host import ControlHost
+from styx.errors import ConfigurationError
+from styx.host.control_host import ControlHost, read_control_beginning
 from styx.host.ports import Objects
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.messages import CheckState, Recover, ToWorker
 from styx.schema.description import describe
-from styx.worker.step import Step
+from styx.worker.events import Step
 from styx.worker.worker import Worker
 from tests.protocol.cluster import Cluster
 from tests.protocol.scripted_app import app, version
@@ -83,20 +82,15 @@ class ManagedCluster(Cluster):
         """As `Cluster.host`, with the control plane around the core."""
         super().host(objects)
         self.plane = ControlPlane(self.coordinator, app.name, RUNTIME)
-        control = ControlHost(
-            self.plane, self.protocol, ToldOf(self.hand_out), objects, self._opened, self.to_coordinator
+        told = ToldOf(self.hand_out)
+        self.control = ControlHost(
+            self.plane, self.protocol, told, objects, self._opened, _no_such_place, self.to_coordinator
         )
-        self.take, self.do = self.plane.step, control.do
+        self.take, self.do = self.plane.step, self.control.do
 
     def begin(self, started: Started) -> None:
         """As a cluster's coordinator begins: with the version that runs."""
-        store = self.storage.store
-        if not (started.generation or started.manifests):
-            started.app_version = newest_that_ran(store)
-        content = load_version(store, started.app_version) if started.app_version else None
-        if content is not None:
-            self.to_coordinator(VersionFound(started.app_version, self._package(content)))
-        super().begin(started)
+        self.control.begin(read_control_beginning(self.storage.store, self.storage.log))
 
     def connect(self, worker: int) -> None:
         self.processes[worker].connected = True
@@ -189,6 +183,10 @@ class ToldOf:
         """Nobody does anything."""
 
     turn_away = disconnect = stand_by = serve = announce = answer = rollout_ended = admit
+
+
+def _no_such_place(place: str, dry_run: bool) -> str:
+    raise ConfigurationError(f"there is no request {place}")
 
 
 def _stored(effect: StorePackage | NoteRunning | StoreRuntime | ReadVersionBefore) -> str:

@@ -11,11 +11,10 @@ import msgspec
 from styx.coordinator.events import WorkerSaid
 from styx.host.ports import LogEnds, Objects
 from styx.host.worker_host import WorkerHost
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.protocol.frames import Frame
 from styx.protocol.messages import ToCoordinator
-from styx.sequencer.epoch_record import EPOCHS_PARTITION
-from styx.sequencer.external_record import encode_external
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, encode_external
 from styx.snapshot.load import Unusable, load_state
 from styx.worker.events import (
     AppendEpochRecord,

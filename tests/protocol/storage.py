@@ -10,11 +10,10 @@ from typing import TypeVar
 
 from styx.coordinator.events import ReleaseLog
 from styx.host.ports import LogEnds
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, Request, encode_reply, encode_request
-from styx.sequencer.epoch_record import EPOCHS_PARTITION
-from styx.sequencer.external_record import decode_external
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, decode_external
 from styx.store import MemoryStore
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from styx.testing.history import SerializabilityViolation
+from styx.worker.cuts import Stopped
 from styx.worker.endings import Endings
-from styx.worker.stopped import Stopped
 from tests.plain_form import plain_form
 from tests.protocol.commands import Session
 from tests.protocol.transcript import parse

@@ -13,9 +13,9 @@ import pytest
 
 from styx import App, Operator
 from styx.model.limits import Limits
-from styx.schema.conversion import NotConverted, converted
 from styx.schema.state_check import StateCheck, check_tables
 from styx.schema.state_findings import StateFindings, together
+from styx.schema.state_reading import NotConverted, converted
 from styx.values.codec import encode_strict
 
 

@@ -17,7 +17,7 @@ from styx.coordinator.events import AppendNote, DeployWanted, NoteAppended, Swee
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.worker_host import WorkerHost
 from styx.protocol.manifest import SlotPart
-from styx.snapshot import store as snapshot_io
+from styx.snapshot import part as snapshot_io
 from styx.state.slot_state import SlotState
 from styx.worker import generation, state_watch, worker
 from styx.worker.events import SlotPartsStored, StoreSlots
@@ -232,12 +232,23 @@ DEPLOYMENTS_AND_CRASHES = tuple(
 )
 WRITING = {"duration_s": 2.5, "bursts": 50, "requests": 150, "snapshot_interval_s": 2.0, "log_delay_s": 0.0005}
 PACES: dict[Mutation, dict[str, Any]] = {
+    nobody_fences: {"managed": False},
+    replies_are_searched_from_where_a_part_was_stored: {
+        "managed": False,
+        "snapshot_interval_s": 0.01,
+        "duration_s": 1.0,
+        "bursts": 50,
+        "requests": 150,
+        "faults": tuple(Fault("worker crash", 0.1 * i, 0.02) for i in range(1, 9)),
+    },
+    a_lost_connection_is_not_reported: {"managed": False},
     what_is_written_after_the_check_is_not_looked_at: {**WRITING, "faults": DEPLOYMENTS},
     a_version_begins_without_converting: {**WRITING, "faults": DEPLOYMENTS},
     converted_state_is_left_out_of_the_next_snapshot: {**WRITING, "faults": DEPLOYMENTS_AND_CRASHES},
     a_held_snapshot_waits_for_no_check: {**WRITING, "faults": DEPLOYMENTS},
     whoever_joins_last_waits_for_ever: {"auto": True, "workers": 4, "slots": 4, "faults": (Fault("leave", 0.3, 0.2),)},
     workers_take_over_their_producers_themselves: {
+        "managed": False,
         "duration_s": 3.0,
         "bursts": 50,
         "workers": 5,
@@ -246,6 +257,7 @@ PACES: dict[Mutation, dict[str, Any]] = {
         "faults": WHILE_LOADING,
     },
     uploads_are_swept_before_there_is_a_snapshot: {
+        "managed": False,
         "snapshot_interval_s": 0.01,
         "duration_s": 3.0,
         "bursts": 50,
@@ -270,10 +282,11 @@ PACES: dict[Mutation, dict[str, Any]] = {
 }
 
 NOTICED_BY: dict[Mutation, int] = {
-    workers_take_over_their_producers_themselves: 132,
+    workers_take_over_their_producers_themselves: 116,
     nobody_fences: 123,
-    uploads_are_swept_before_there_is_a_snapshot: 50,
+    uploads_are_swept_before_there_is_a_snapshot: 5,
     a_lost_connection_is_not_reported: 74,
+    replies_are_searched_from_where_a_part_was_stored: 6,
 }
 """Seeds that are tried first."""
 

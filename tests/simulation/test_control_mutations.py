@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from proof.simulation.plan import Fault
+from proof.simulation.plan import SET_ASIDE, Fault
 from styx.coordinator import control_plane, departures, rollout
-from styx.coordinator.control_events import Answer, PackageOffered, Said, StorePackage
+from styx.coordinator.control_events import Answer, AsidePut, PackageOffered, PutAside, Said, StorePackage
 from styx.coordinator.events import Expel, ReleaseWorker, StateFound
-from styx.coordinator.phase import Phase
+from styx.coordinator.generation import Phase
 from styx.coordinator.roster import Registration
+from styx.deployment import versions
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
 
@@ -167,6 +168,22 @@ def a_number_of_workers_is_promised_and_not_wanted(patch: pytest.MonkeyPatch) ->
     patch.setattr(control_plane.ControlPlane, "_scale_asked", scale_asked)
 
 
+def a_first_version_is_looked_for_in_the_log_alone(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(versions, "newest_that_ran", lambda store: 0)
+
+
+def workers_are_let_go_before_the_store_has_what_is_set_aside(patch: pytest.MonkeyPatch) -> None:
+    original = control_plane.ControlPlane._say
+
+    def say(self: control_plane.ControlPlane, said: Any) -> None:
+        for each in said:
+            original(self, [each])
+            if isinstance(each, PutAside):
+                self._aside_put(AsidePut(each, True, "it is set aside"))
+
+    patch.setattr(control_plane.ControlPlane, "_say", say)
+
+
 def every(kind: str, seconds: float = 0.3, lasting: float = 0.1) -> tuple[Fault, ...]:
     return tuple(Fault(kind, 0.2 + seconds * i, lasting) for i in range(8))
 
@@ -184,6 +201,7 @@ LOST_AND_BACK = tuple(
     for i in range(6)
     for fault in (Fault("deployment", 0.2 + 0.4 * i, 0.0), Fault("worker crash", 0.4 + 0.4 * i, 0.0))
 )
+# All workers share the slots: one that comes back is needed at once, and not only as a stand-by.
 RETURNING = {**SEVERAL, "workers": 3, "wanted": 3, "slow_messages": 0.0, "faults": LOST_AND_BACK}
 DEPLOYING = {**LONG, "faults": every("deployment", 0.15)}
 MUTATIONS: dict[Mutation, dict[str, Any]] = {
@@ -193,8 +211,9 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_first_version_is_told_to_run_without_a_note: DEPLOYING,
     a_worker_takes_part_before_it_has_the_code: RETURNING,
     who_comes_amid_a_switch_needs_only_the_old_code: {
-        **SEVERAL,
-        "faults": every("worker lost amid a rollout", 0.2, 0.0),
+        **RETURNING,
+        "requests": 150,
+        "faults": every("worker lost amid a rollout", 0.25, 0.0),
     },
     a_second_rollout_takes_the_place_of_the_first: {**LONG, "faults": every("deployment", 0.05)},
     a_check_outlives_the_command_that_waits_for_it: {**LONG, "faults": every("check that ends midway")},
@@ -209,6 +228,12 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_drain_is_never_answered: {**SEVERAL, "faults": every("drain")},
     who_stands_by_is_told_once_and_for_all: {**SEVERAL, "faults": every("scale")},
     a_number_of_workers_is_promised_and_not_wanted: {**SEVERAL, "faults": every("scale")},
+    a_first_version_is_looked_for_in_the_log_alone: {
+        "managed": True,
+        "log_delay_s": 0.05,
+        "faults": tuple(Fault("coordinator crash", 0.05 * i, 0.0) for i in range(1, 10)),
+    },
+    workers_are_let_go_before_the_store_has_what_is_set_aside: {**SEVERAL, "faults": every(SET_ASIDE)},
 }
 """With the plans that make it common for what a rule forbids to happen."""
 

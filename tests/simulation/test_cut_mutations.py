@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from proof import chaos_app, spinning
-from proof.random_programs import Profile
+from proof.random_requests import Profile
 from proof.simulation.plan import Fault
 from styx.coordinator import barrier
 from styx.protocol.frames import Ack
 from styx.protocol.messages import LockDecision, Resume
 from styx.sequencer import epoch_record
 from styx.snapshot import load as recovery
-from styx.worker import cuts, endings, epoch, given_replies, lock_rounds, outbox, stopped
+from styx.worker import cuts, endings, epoch, given_replies, lock_rounds, outbox
 from styx.worker.events import AppendVerdicts, StateLoaded
 from styx.worker.worker import Worker
 from tests.plain_form import plain_form
@@ -215,7 +215,7 @@ def a_reply_of_the_execution_step_decides_the_lock_phase(patch: pytest.MonkeyPat
 
 
 def what_is_left_out_of_an_epoch_is_left_out_of_the_next(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(stopped.Stopped, "clear", lambda _: None)
+    patch.setattr(cuts.Stopped, "clear", lambda _: None)
 
 
 MUTATIONS: list[tuple[Mutation, dict[str, Any]]] = [

@@ -23,7 +23,7 @@ from styx.coordinator.events import Effect, ReleaseLog
 from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.protocol.manifest import Manifest
 from styx.protocol.messages import SnapshotUnusable
-from styx.snapshot import store as snapshot_io
+from styx.snapshot import part as snapshot_io
 from styx.snapshot.manifest import MANIFEST_PREFIX, beginning, read_generations, read_manifests
 from styx.snapshot.part import SLOT_PREFIX
 from styx.store import MemoryStore

@@ -23,7 +23,7 @@ from styx.protocol.manifest import SlotPart
 from styx.protocol.messages import Done, SlotsStored
 from styx.sequencer import epoch_record, sequencer
 from styx.snapshot import load as recovery
-from styx.snapshot.spans import spans
+from styx.snapshot.part import spans
 from styx.state.slot_state import SlotState
 from styx.state.table import Reader, Table
 from styx.worker import (
@@ -232,7 +232,7 @@ def snapshots_are_taken_amid_a_replay(patch: pytest.MonkeyPatch) -> None:
     original = coordinator.Coordinator._snapshot_due
 
     def due(self: coordinator.Coordinator) -> barrier.SnapshotDue | None:
-        self._replay_until = -1
+        self._present.replay_until = -1
         return original(self)
 
     patch.setattr(coordinator.Coordinator, "_snapshot_due", due)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, encode_reply
 from styx.protocol.manifest import Manifest, ObjectRef, SlotManifest, SlotPart
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, SlotBatch, encode
 from styx.snapshot.load import Unusable, load_state, read_states
-from styx.snapshot.store import store_slots
+from styx.snapshot.part import store_slots
 from styx.state.slot_state import Delta
 from styx.store import MemoryStore, Store
 from styx.worker.events import LoadState, SlotContent, StateLoaded, StoreSlots

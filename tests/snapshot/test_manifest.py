@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 from styx.protocol.manifest import Manifest, ObjectRef, PendingTransaction, SlotManifest, SlotPart
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, encode

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from styx.snapshot import prefetch
+from styx.snapshot.part import Span
 from styx.snapshot.prefetch import PrefetchingStore
-from styx.snapshot.spans import Span
 from styx.store import MemoryStore
 from styx.store.base import NotFound
 from styx.testing.patience import PATIENCE_SECONDS

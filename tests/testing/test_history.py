@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from proof.chaos_app import app as chaos
-from proof.random_programs import CONTENDED, random_request
+from proof.random_requests import CONTENDED, random_request
 from styx import App, Context, Operator
 from styx.messages import ReplyRecord, Request
 from styx.model.execution import Outcome

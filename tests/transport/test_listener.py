@@ -232,11 +232,9 @@ async def test_ipv6(security: Security) -> None:
 
 
 def test_refusals_remember_a_bounded_number(caplog: pytest.LogCaptureFixture, monkeypatch: Any) -> None:
-    from styx.transport import refusals
-
-    monkeypatch.setattr(refusals, "REMEMBERED_MAX", 2)
+    monkeypatch.setattr(listener, "REMEMBERED_MAX", 2)
     caplog.set_level(logging.WARNING)
-    remembered = refusals.Refusals()
+    remembered = listener.Refusals()
     for host, refusal in [("a", "secret"), ("a", "secret"), ("a", "tls"), ("a", "secret"), ("b", "tls")]:
         remembered.add(host, Refused(Refusal(refusal), "no"))
     assert remembered.count == 5

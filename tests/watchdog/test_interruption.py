@@ -14,8 +14,7 @@ import pytest
 from styx.errors import FunctionTooLong
 from styx.watchdog import interruption as interruption_module
 from styx.watchdog.interruption import Interrupted, Interruption
-from styx.worker.invocation import Invocation
-from styx.worker.running import Running
+from styx.worker.invocation import Invocation, Running
 from tests.plain_form import plain_form
 
 pytestmark = plain_form  # a compiled `Running` takes no stand-in for an invocation

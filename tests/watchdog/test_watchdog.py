@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
+from collections.abc import Callable
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,11 +15,10 @@ import pytest
 from styx.model.limits import CLOSED_PATIENCE, END_SECONDS, REPLAY_PATIENCE, Limits, alive_seconds_max
 from styx.watchdog import ending
 from styx.watchdog import watchdog as watchdog_module
-from styx.watchdog.held_loop import HeldLoop
-from styx.watchdog.watchdog import LOOP_END_SECONDS, NAMED_AGAIN_SECONDS_MAX, Watchdog
+from styx.watchdog.watchdog import LOOP_END_SECONDS, NAMED_AGAIN_SECONDS_MAX, HeldLoop, Watchdog
 from styx.watchdog.watched import Watched
-from styx.worker.running import Running
-from styx.worker.step import Step
+from styx.worker.events import Step
+from styx.worker.invocation import Running
 from tests.plain_form import plain_form
 
 pytestmark = plain_form  # a compiled `Running` takes no stand-in for an invocation
@@ -397,3 +397,31 @@ def test_told_to_end_a_loop_that_turns_ends_by_itself(told: list[tuple[int, floa
     told.append((15, 0.0))
     bench.passes(60.0)
     assert not bench.exits
+
+
+def test_a_loop_that_turns_is_not_held_up() -> None:
+    asked: list[Callable[[], None]] = []
+    loop = HeldLoop(asked.append)
+    for _ in range(5):
+        assert loop.look(1.0, False) == 0
+        asked.pop()()
+    assert not asked
+
+
+def test_seconds_without_an_answer_are_counted_outside_of_passes() -> None:
+    asked: list[Callable[[], None]] = []
+    loop = HeldLoop(asked.append)
+    told = [loop.look(0.5, within) for within in (False, False, False, True, False, False)]
+    assert told == [0, 0.5, 1.0, 0, 0.5, 1.0]
+    [answer] = asked
+    answer()
+    assert loop.look(0.5, False) == 0
+    assert len(asked) == 2
+
+
+def test_a_loop_that_is_closed_is_let_be() -> None:
+    def closed(callback: Callable[[], None]) -> None:
+        raise RuntimeError("Event loop is closed")
+
+    loop = HeldLoop(closed)
+    assert [loop.look(1.0, False) for _ in range(3)] == [0, 0, 0]

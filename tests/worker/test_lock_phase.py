@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from styx.worker.invocation import Running
 from styx.worker.lock_phase import SlotLockPhase
-from styx.worker.running import Running
 from tests.worker.execution import OPERATOR, Execution
 
 EVERYTHING = 10**9

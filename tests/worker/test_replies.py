@@ -8,7 +8,7 @@ from styx.messages import ReplyRecord, decode_reply, encode_reply
 from styx.protocol.frames import Failure
 from styx.state.slot_state import SlotState
 from styx.worker.events import EmitReplies, ReplyDiffers
-from styx.worker.replay_difference import reply_digest
+from styx.worker.given_replies import reply_digest
 from styx.worker.replies import Replies
 from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction

@@ -15,10 +15,10 @@ from styx.model.limits import Limits
 from styx.schema.state_findings import StateFindings
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
-from styx.worker.running import Running
+from styx.worker.events import Step
+from styx.worker.invocation import Running
 from styx.worker.slot import Slot
 from styx.worker.state_watch import StateWatch
-from styx.worker.step import Step
 
 LIMITS = Limits(function_seconds_max=0.2)
 

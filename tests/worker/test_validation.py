@@ -144,5 +144,6 @@ def test_accesses_conflict_with_each_other_where_the_lower_one_writes() -> None:
 
 def test_what_an_access_writes_is_committed() -> None:
     slot = accessing({}, {1: load("a0"), 2: load("b0")})
+    assert conflicts(slot, ()) == []
     commit(slot, (2,))
     assert slot.state.entities(0) == {(OPERATOR, "a0"): b"\x01"}

@@ -53,10 +53,10 @@ from styx.worker.events import (
     SlotPartsStored,
     StateLoaded,
     StateUnusable,
+    Step,
     Tell,
 )
 from styx.worker.notes import Notes
-from styx.worker.step import Step
 from styx.worker.worker import Worker
 from tests.protocol.cluster import script_request
 from tests.protocol.scripted_app import app

@@ -1,10 +1,10 @@
-"""The audit of a run: reads what the reservations have left, by ordinary requests, and holds it against the ledger.
+"""The audit of a run: it reads reservations, rooms and seats by ordinary requests, and compares them with the ledger.
 
-It reads the hotels, flights and users that any request to reserve has named, all of their reservations, and a sample of
-the others, with which nothing may have happened. If nobody has witnessed a run, it reads all of them.
+It reads the hotels, flights and users named by any request to reserve, all of their reservations, and a sample of the
+others, which must be unchanged. Without a witness it reads all of them.
 
-What no list names and nobody was told of cannot be found by requests: a reservation that an aborted transaction would
-leave stored, and nothing else of it, would not be seen.
+Requests cannot find a reservation that is in no list and in no reply. So the audit would not see a reservation that an
+aborted transaction left stored without any other effect.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SAMPLE_SEED: Final = 20150409
 async def audit(client: Client, settings: Settings, witnesses: Sequence[Any]) -> Audit:
     """Reads and compares. The clients must have ended: what they still send is in no witness."""
     ledger = Ledger(settings, witnesses)
-    # A request's slot runs what it got before it. After these reads, whatever reached the log has happened.
+    # A slot runs requests in their order. After these reads, all earlier requests in the log have been run.
     await read_each(client, user, sorted({booked.user for booked in ledger.seen.unanswered}), users.reservations)
     found = await _read(client, settings, ledger)
     return Audit(_checked(ledger, found), ledger.violations(found))

@@ -1,7 +1,7 @@
 """The data set: hotels in their cities, with rates and profiles, flights, and users with passwords.
 
-It depends on the settings only, so that every process that needs it makes the same. The season is DeathStarBench's:
-guests come from April 9 to April 23, 2015. So are the users' names and passwords, and the place of the first city.
+It depends only on the settings, so every process makes the same data. The season is DeathStarBench's: guests come from
+April 9 to April 23, 2015. So are the users' names and passwords, and the place of the first city.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ ARRIVAL_DAYS: Final = 15
 FIRST_CITY: Final = Place(38.0235, -122.095)
 CITY_RADIUS_M: Final = 8_000
 PLACES_RADIUS_M: Final = 6_000
-"""Where in a city the places are that requests are about."""
+"""The largest distance from a city's centre of a place that requests are about."""
 SEED: Final = 20150409
 WRONG_PASSWORD: Final = "guessed"
-"""Nobody's."""
+"""A password that no user has."""
 
 
 class Hotel(NamedTuple):

@@ -1,5 +1,5 @@
-"""What searches and recommendations must answer, by the data set alone. Looks at every hotel that could be near rather
-than at cells of a map, and remembers its answers: there are fewer places than requests.
+"""The right answers to searches and recommendations, from the data set alone. It checks every hotel that could be near,
+instead of cells of a map, and keeps its answers, because there are fewer places than requests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Expected:
         self.price = cache(self._price)
 
     def offers(self, place: Place, in_date: str, out_date: str) -> list[dict[str, Any]]:
-        """Of a search, if there is a room in each of the hotels."""
+        """The answer to a search if each of the hotels has a room."""
         return [
             {
                 "hotel": number,

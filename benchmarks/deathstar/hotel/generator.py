@@ -1,4 +1,4 @@
-"""The source of one client's requests: of which kind, about which place, by whom, for which nights.
+"""The source of one client's requests: it draws kind, place, user and nights.
 
 Dates are drawn as in DeathStarBench: a search is for any nights of the season, a reservation for one to five of them.
 Requests are made in blocks, so that `next` costs one look into a list most of the time.

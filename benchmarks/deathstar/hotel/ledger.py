@@ -1,8 +1,8 @@
-"""What users' lists, reservations, rooms and seats must be after a run, by what all clients have witnessed; and what is
-wrong with those found.
+"""The lists, reservations, rooms and seats that must exist after a run, by the witnesses of all clients, and the
+differences from those found.
 
-A reservation without an answer has happened as a whole or not at all. If it has, its user's list names one more
-reservation than anybody was told of, and that one must be just what was asked for.
+A reservation without an answer has happened as a whole or not at all. If it has happened, its user's list names one
+reservation that no reply named, and that reservation must equal the request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHOWN_MAX: Final = 20
 
 
 class Found(NamedTuple):
-    """What was read: results of `user.reservations`, `reservation.read`, `hotel.occupancy` and `flight.occupancy`."""
+    """The results of `user.reservations`, `reservation.read`, `hotel.occupancy` and `flight.occupancy`."""
 
     lists: Mapping[str, Any]
     reservations: Mapping[str, Any]
@@ -60,7 +60,7 @@ class Ledger:
         self.counts.update(seen.counts)
 
     def violations(self, found: Found) -> list[str]:
-        """What is wrong; `found` must have all that the clients have seen, and may have more."""
+        """The violations. `found` must have everything that the clients have seen, and may have more."""
         untold = self._untold(found)
         standing = [*self.seen.made.values(), *(booked for booked in untold.values() if booked is not None)]
         rules = (
@@ -78,7 +78,7 @@ class Ledger:
         return [text for rule in rules for text in _some_of([*rule])]
 
     def _untold(self, found: Found) -> dict[str, Booked | None]:
-        """The reservations that lists name and nobody was told of; None for what is no reservation."""
+        """The reservations that lists name and no reply named; None for an entry that is not a reservation."""
         named = {name for names in found.lists.values() if isinstance(names, list) for name in names}
         return {name: _booked(found.reservations.get(name)) for name in sorted(named - self.seen.made.keys())}
 
@@ -89,14 +89,14 @@ class Ledger:
             yield f"and {more} replies more that cannot be"
 
     def _kept(self, found: Found) -> Iterator[str]:
-        """Each reservation that somebody was told of is what was asked for."""
+        """Checks that each reservation in a reply equals its request."""
         for name, wanted in self.seen.made.items():
             kept = found.reservations.get(name)
             if _booked(kept) != wanted:
                 yield f"reservation {name} is {kept} rather than {wanted}"
 
     def _listed(self, found: Found) -> Iterator[str]:
-        """Each reservation stands in its user's list, once, and in nobody else's."""
+        """Checks that each reservation is in its user's list once, and in no other list."""
         times = Counter(
             (user, name) for user, names in found.lists.items() if isinstance(names, list) for name in names
         )
@@ -121,7 +121,7 @@ class Ledger:
                     yield f"{user} has the reservation {later} behind the later one {name}"
 
     def _explained(self, untold: Mapping[str, Booked | None]) -> Iterator[str]:
-        """Nobody has a reservation left of a request that did not commit."""
+        """Checks that no reservation is left of a request that did not commit."""
         unanswered = Counter(self.seen.unanswered)
         for name, booked in untold.items():
             if booked is None:
@@ -158,7 +158,9 @@ class Ledger:
                 yield f"flight {key}: {seats['taken']} seats are taken of {self._seats}"
 
     def _really_full(self, found: Found) -> Iterator[str]:
-        """What a reply said to be full is full in the end, since nobody gives anything back."""
+        """Checks that hotels and flights that a reply called full are full at the end, because nothing is given
+        back.
+        """
         rooms, seats = dict(_results(found.rooms)), dict(_results(found.seats))
         for stay in sorted({stay for stay, _ in self.seen.no_room}):
             if stay.hotel in rooms:
@@ -170,7 +172,7 @@ class Ledger:
                 yield f"flight {key} was said to be full, and is not"
 
     def _offered_too_late(self) -> Iterator[str]:
-        """What had no room in one epoch is offered in no later one, and neither is a longer stay."""
+        """Checks that a stay without a room in one epoch is not offered in a later one; nor is a longer stay."""
         full: dict[int, list[tuple[Stay, int]]] = {}
         for stay, epoch in self.seen.no_room:
             full.setdefault(stay.hotel, []).append((stay, epoch))

@@ -1,4 +1,4 @@
-"""What one client saw of its requests, as far as the audit needs it. Data between two processes; judges nothing."""
+"""One client's witness for the audit, as data that travels between processes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Stay(NamedTuple):
 
 
 class Booked(NamedTuple):
-    """What a request asked to reserve, in the order in which `reserve` is asked; also what `reservation.read` tells."""
+    """The arguments of a request to reserve, in the order of `reserve`; also the result of `reservation.read`."""
 
     user: str
     hotel: int

@@ -1,4 +1,4 @@
-"""What a hotel workload is made with: the values, their defaults, and what is refused."""
+"""The settings of a hotel workload: values, defaults and checks."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ by itself.
 CAPACITY: Final = 200
 """Rooms of a hotel and seats of a flight."""
 ROOMS_WHEN_HEAVY: Final = 10
-"""Of a hotel, for the mix `reserve-heavy`."""
+"""The rooms of a hotel in the mix `reserve-heavy`."""
 SEATS_WHEN_HEAVY: Final = 6
-"""Of a flight, for the mix `reserve-heavy`."""
+"""The seats of a flight in the mix `reserve-heavy`."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""What one client saw: it holds searches, recommendations and logins against what must be answered, and keeps what
-reservations say.
+"""One client's witness. It compares searches, recommendations and logins with the right answers, and keeps the replies
+to reservations.
 
-A room or a seat that is taken stays taken, so whatever a reply said to be full must be full ever after: that is kept
+A taken room or seat stays taken, so a hotel or flight that a reply called full must stay full. The witness keeps this
 too, for the audit.
 """
 
@@ -55,14 +55,14 @@ class Witness:
             self._violated(f"{_text(planned)} answered {reply.result!r}")
 
     def unknown(self, planned: Planned) -> None:
-        """Takes it that there was no reply."""
+        """Takes a request without a reply."""
         if planned.kind == RESERVE:
             self._tried(planned)
             if planned.arguments[0] != WRONG_PASSWORD:
                 self._seen.unanswered.append(_wanted(planned))
 
     def report(self) -> dict[str, Any]:
-        """All of it."""
+        """The whole witness."""
         self._seen.counts = dict(self._counts)
         self._seen.no_room, self._seen.offered = [*self._no_room.items()], [*self._offered.items()]
         report: dict[str, Any] = msgspec.to_builtins(self._seen)

@@ -1,7 +1,7 @@
-"""The audit of a run: reads all lists, reviews and ratings and holds them against the ledger.
+"""The audit of a run: it reads all lists, reviews and ratings, and compares them with the ledger.
 
-What no list names cannot be found by requests: a review that an aborted transaction would leave in the storage alone
-would not be seen. What it would leave in a list or in a rating is.
+Requests cannot find a review that is in no list. So the audit would not see a review that an aborted transaction left
+in the storage alone. It sees remains in a list or in a rating.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def unknown_title(number: int) -> str:
 
 
 def info(number: int) -> MovieInfo:
-    """What there is to know of the movie of this number."""
+    """The facts about the movie of this number."""
     hero, quest = SUBJECTS[number % len(SUBJECTS)], SUBJECTS[(number * 7 + 3) % len(SUBJECTS)]
     plot = f"A {hero.lower()} is not what it seems, and somebody has to bring the {quest.lower()} back in time."
     return MovieInfo(title(number), FIRST_YEAR + number * 37 % YEARS, plot)

@@ -1,7 +1,7 @@
 """The service `compose_review`: a review's parts come together, it is stored, listed and rated, all of it or nothing.
 
-The parts are waited for, since the review is made of them; nobody waits for what is then written, in four services at
-once. Any service that raises ends the transaction, and nothing stays of what the others did.
+`compose` waits for the parts, because the review is made of them. It does not wait for the writes, which go to four
+services at once. If any service raises, the transaction ends and has no effect.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ compose_review = Operator("compose_review")
 
 
 class Composed(msgspec.Struct):
-    """Where a new review is stored, and when it was written, in milliseconds since 1970."""
+    """The key of a new review, and the time at which it was written, in milliseconds since 1970."""
 
     review_id: str
     movie_id: int

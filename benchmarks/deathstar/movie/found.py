@@ -1,4 +1,4 @@
-"""What of the reviews is in the state, read by ordinary requests after a run."""
+"""The reviews in the state, read by ordinary requests after a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source of one client's requests: who writes what of which movie, and who looks at what.
+"""The source of one client's requests: it draws users, movies, reviews and pages.
 
 Movies are drawn by the Zipf distribution, the same ones to write of as to look at; users, ratings and texts uniformly.
 Requests are made in blocks, so that `next` costs one look into a list most of the time.

@@ -1,4 +1,4 @@
-"""Whether pages show the latest reviews, newest first, by what one client knows of it.
+"""Checks that pages show the latest reviews, newest first, as far as one client knows them.
 
 A client knows the place in the serial order of each review that it was told of, and that of each page that it reads.
 Others write meanwhile, so of the reviews that a page shows some are unknown to it.
@@ -29,7 +29,7 @@ class Latest:
             latest[owner] = max((place, review_id), latest.get(owner, (place, review_id)))
 
     def fault_of_movie(self, movie: int, reviews: Sequence[Mapping[str, Any]], place: Place) -> str:
-        """What is wrong with the reviews of a page read at this place; empty if nothing is."""
+        """The fault in the reviews of a page read at this place; empty if there is none."""
         return self._fault_of(reviews, place, self._of_movie.get(movie))
 
     def fault_of_user(self, user: int, reviews: Sequence[Mapping[str, Any]], place: Place) -> str:

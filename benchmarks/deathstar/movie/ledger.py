@@ -1,8 +1,8 @@
-"""Which reviews there have to be after a run, by what all clients have witnessed; and what is wrong with those found.
+"""The reviews that must exist after a run, by the witnesses of all clients, and the differences from those found.
 
 A review that a client was told of is stored as it was asked for, and stands once in its movie's list, once in its
-user's, and nowhere else; lists are in the serial order. One that nobody was told of may be there if a request without
-an answer asked for just that, and then as completely. Every movie's rating is that of its reviews.
+user's, and nowhere else; lists are in the serial order. A review that no reply named may exist if a request without an
+answer asked for exactly that review; then it must be complete as well. Every movie's rating is that of its reviews.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Ledger:
         return sorted({wanted.user for wanted in self._unknown})
 
     def violations(self, found: Found) -> list[str]:
-        """What is wrong with the state found."""
+        """The violations in the state found."""
         expected, surplus = self._expected(found)
         faults = [
             *found.unread,
@@ -115,7 +115,7 @@ def _wrongly_stored(expected: Mapping[ReviewKey, Written], stored: Mapping[Revie
 def _wrongly_listed(
     expected: Mapping[ReviewKey, Written], lists: Mapping[int, list[ReviewKey]], owner: str
 ) -> list[str]:
-    """Of the lists of all users or of all movies, which is what `owner` says, those reviews that stand wrongly."""
+    """The misplaced reviews in the lists of all users or of all movies, by `owner`."""
     places: dict[ReviewKey, list[int]] = {key: [] for key in expected}
     for number, reviews in lists.items():
         for key in reviews:

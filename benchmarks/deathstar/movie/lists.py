@@ -1,8 +1,8 @@
 """The services `user_reviews` and `movie_reviews`: lists of reviews, in pages.
 
-A list grows for ever and an entity may not, and whoever adds to an entity reads and writes all of it. So new reviews
-come to page 0, the list's head; when that is full, its older part becomes a page of its own, which is never written
-again. Page 1 is the oldest. The head keeps what is asked for most, the latest reviews, which are therefore in one page.
+A list grows without limit, an entity may not, and each addition reads and writes a whole entity. So new reviews go to
+page 0, the list's head. When the head is full, its older part becomes a new page, which is never written again. Page 1
+is the oldest. So the latest reviews, which are read most, are in one page.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from styx import Context, Operator
 HEAD: Final = 0
 """The number of the page with the latest reviews."""
 LATEST: Final = 10
-"""So many of the latest reviews are in the head always, if the list has as many."""
+"""The least number of latest reviews in the head, if the list has as many."""
 PAGE: Final = 50
 """Reviews of every page but the head."""
 
@@ -67,7 +67,7 @@ async def keep(ctx: Context, full: Page) -> None:
 @user_reviews.register
 @movie_reviews.register
 async def listed(ctx: Context) -> Page:
-    """Which reviews are on this page, and where the list goes on."""
+    """The reviews on this page, and the number of the next page."""
     page: Page = await ctx.get(Page([]))
     return page
 

@@ -16,7 +16,7 @@ from styx import Context, Operator
 
 
 class MovieInfo(msgspec.Struct):
-    """What there is to know of a movie but for what people think of it."""
+    """The facts about a movie, without ratings and reviews."""
 
     title: str
     year: int

@@ -1,7 +1,7 @@
 """The services that give a review its parts: unique id, user, movie id and text. None of them writes anything.
 
-What these functions answer depends on the request only, or on what never changes. So a transaction that has to be run
-again, since others wrote to the same movie, gets the same parts again.
+Their results depend only on the request and on state that never changes. So a transaction that is run again, because
+others wrote to the same movie, gets the same parts.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ TEXT_CHARS_MAX: Final = 2_000
 """The longest text of a review."""
 
 unique_id = Operator("unique_id")
-"""By whoever needs an id. Keeps nothing."""
+"""The key is the name of the user who needs an id. No state."""
 user = Operator("user", state_type=int)
 """By username: the user's number."""
 movie_id = Operator("movie_id", state_type=int)
 """By title: the movie's number."""
 text = Operator("text")
-"""By whoever wrote it. Keeps nothing."""
+"""The key is the name of the user who wrote the text. No state."""
 
 
 class UnknownUser(Exception):
-    """Nobody has this username."""
+    """No user has this name."""
 
 
 class UnknownMovie(Exception):

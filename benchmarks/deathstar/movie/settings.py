@@ -1,4 +1,4 @@
-"""What a movie workload is made with: the values, their defaults, and what is refused."""
+"""The settings of a movie workload: values, defaults and checks."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import msgspec
 from styx import Context, Operator
 
 ReviewKey = tuple[int, str]
-"""Where a review is stored: the number of its movie, and its own id, which no other review has."""
+"""A review's key: the number of its movie, and its own unique id."""
 
 
 class Review(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""What is known of a review, in a form that is small and can be compared: as it was asked for, and as it was found.
+"""A review in a small form that can be compared: as requested, and as found.
 
 The text is known by its CRC, for a run can write gigabytes of texts.
 """
@@ -32,10 +32,10 @@ class Written(NamedTuple):
 
 
 def place_of(reply: Reply) -> Place:
-    """Where in the serial order the transaction was."""
+    """The transaction's place in the serial order."""
     return reply.epoch, reply.phase, reply.tid
 
 
 def text_mark(text: str) -> int:
-    """What stands for a text here."""
+    """A text's CRC."""
     return crc32(text.encode())

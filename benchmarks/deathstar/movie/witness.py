@@ -1,4 +1,4 @@
-"""What one client saw of its requests: which reviews it was told of, and what may have become of those without a reply.
+"""One client's witness: the reviews in its replies, and the requests without a reply.
 
 It never looks at the state. A reply that no serial order of transactions could give is noted as a violation at once:
 in a movie's page the list and the rating have to be those of the same reviews.
@@ -54,14 +54,16 @@ class Witness:
             self._violated(planned, fault)
 
     def unknown(self, planned: Planned) -> None:
-        """Takes it that there was no reply."""
+        """Takes a request without a reply."""
         if planned.kind == COMPOSE:
             self._counts["unknown"] += 1
             if not self._aborts_of(planned):
                 self._unknown.append(self._wanted(planned))
 
     def report(self) -> dict[str, Any]:
-        """All of it; a review as its id, its place in the serial order, what was asked for, and the time told."""
+        """The whole witness. A review is its id, its place in the serial order, the request, and the time in
+        the reply.
+        """
         return {
             "composed": self._composed,
             "unknown": self._unknown,
@@ -134,7 +136,7 @@ class Witness:
 
 
 def _fault_of(reviews: list[Any], owner: str, number: int) -> str:
-    """What is wrong with a list of whole reviews that all belong to one user or movie; empty if nothing is."""
+    """The fault in a list of whole reviews that all belong to one user or movie; empty if there is none."""
     for review in reviews:
         match review:
             case {"review_id": str(), "text": str(), "rating": int(stars), "timestamp": int()} if (

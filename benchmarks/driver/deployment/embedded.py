@@ -19,7 +19,7 @@ from benchmarks.driver.target import Target
 from styx.cli.serving import SWITCH_INTERVAL_S
 from styx.model.app import App
 from styx.model.limits import Limits
-from styx.process.garbage import tune_collector
+from styx.process.memory import tune_collector
 
 ROLE = "engine and client"
 

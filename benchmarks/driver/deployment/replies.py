@@ -54,7 +54,7 @@ class RepliesTopic:
         try:
             # All replies to one client are in one partition, and so are all replies to one request.
             for partition, offset in offsets.items():
-                counted = count_replies(tid for _, _, tid in reader.reply_tids_of({partition: offset}))
+                counted = count_replies(tid for _, _, tid, _ in reader.replies_of({partition: offset}))
                 read, repeated = read + counted.read, repeated + counted.repeated
         finally:
             reader.close()

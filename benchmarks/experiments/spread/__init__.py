@@ -1,4 +1,4 @@
 """One load spread evenly over several independent clusters, as if they were one deployment.
 
-Each has topics, state and accounts of its own, and knows nothing of the others; a client process has a client of each.
+Each has separate topics, state and accounts. A client process has a client for each cluster.
 """

@@ -1,4 +1,4 @@
-"""Several deployments as one: their processes together, their replies together, a way in that leads to all. Data."""
+"""Several deployments as one: all their processes, all their replies, and one client for all."""
 
 from __future__ import annotations
 

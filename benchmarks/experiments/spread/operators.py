@@ -1,4 +1,6 @@
-"""Which cluster a request is for: its operator says so. Each cluster's is a copy of the app's, with the same name."""
+"""The operators of the clusters. A request's operator decides its cluster: each cluster has a copy of the app's
+operator, with the same name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client process puts under load where that is several clusters: a target of each. Only passes requests on."""
+"""The target of a client process for several clusters. It passes each request to the target of its cluster."""
 
 from __future__ import annotations
 

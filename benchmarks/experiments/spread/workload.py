@@ -1,4 +1,4 @@
-"""YCSB-T on several clusters: on each the accounts, requests and audit that it would have by itself."""
+"""YCSB-T on several clusters. Each has the same accounts, requests and audit as a single cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The targets as a chart, an SVG file: how much of its bound each takes, with the range of the runs."""
+"""The targets as a chart, an SVG file: each figure as a share of its bound, with the range of the runs."""
 
 from __future__ import annotations
 

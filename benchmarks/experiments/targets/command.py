@@ -1,8 +1,8 @@
 """`python -m benchmarks.experiments targets`: do the targets hold on this machine?
 
 Each is a ratio of two things measured in turns (A B, B A, ...), so that the machine's speed cancels out; a fixed piece
-of work is timed beside each step, and steps in slow phases are repeated. A line without a target is there to read the
-row above it by. Exit status 0: all hold. 1: one does not, or could not be measured.
+of work is timed beside each step, and steps in slow phases are repeated. A row without a target explains the row above
+it. Exit status 0: all hold. 1: one does not, or could not be measured.
 """
 
 from __future__ import annotations

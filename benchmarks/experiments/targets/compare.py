@@ -1,5 +1,5 @@
-"""Measures things in turns, run by run: one by another for one target, or several by the same one for as many. What
-they are is the caller's.
+"""Measures in turns, run by run: one thing against another for one target, or several things against the same one for
+several targets. The caller gives the measurements.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The targets: what is to hold, as a table. Data; how each is measured is in the file its group is named after."""
+"""The table of the targets. The file named after a target's group measures it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ CPU_RATES: Final = (1_000, 5_000, 10_000)
 
 
 class Target(NamedTuple):
-    """`bound` is the most that may be, or the least if `at_least`. `of` names what is measured, one by the other.
-
-    Shares are of 1; all other figures are in `unit`. With None for a bound it is a line to read another row by, and
-    `explains` says in a few words which.
+    """`bound` is the highest allowed figure, or the lowest if `at_least`. `what` names the measurement; "A by B" is A
+    divided by B. Shares are of 1; other figures are in `unit`. A target without a bound explains another row, and
+    `explains` says which.
     """
 
     group: str

@@ -1,8 +1,8 @@
-"""The row of eight workers, and the line below it: what the machine alone makes of eight processes instead of two.
+"""The row of eight workers, and the row below it: the cost of eight processes instead of two on this machine.
 
-Four independent clusters of two workers do what one of them does, each a quarter as often: together they get the same
-requests a second from as many client processes, each on as many accounts of its own, in epochs of the same size. What
-they need beyond the one cluster is the price of having eight processes; eight workers of one cluster pay it as well.
+Four independent clusters of two workers do the work of one such cluster, each a quarter of it. Together they get the
+same rate from as many client processes, each with as many accounts, in epochs of the same size. Their additional cost
+is the cost of eight processes, which eight workers of one cluster have as well.
 """
 
 from __future__ import annotations

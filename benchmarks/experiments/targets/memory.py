@@ -1,4 +1,4 @@
-"""The group `memory`: what an account costs a worker's process beyond its key and value.
+"""The group `memory`: the memory of an account in a worker's process, beyond its key and value.
 
 Resident memory of one worker that holds many accounts, less that of the same process before they were loaded, each
 when it has come to rest. Each run has a new worker.

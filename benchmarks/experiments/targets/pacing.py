@@ -1,5 +1,5 @@
-"""How far apart epochs must begin to hold as many transactions as those of something else: corrected window by window,
-for both drift with the machine.
+"""The time between the beginnings of epochs that gives them the same size as the epochs of another deployment. It is
+corrected after each window, because both drift with the machine.
 """
 
 from __future__ import annotations

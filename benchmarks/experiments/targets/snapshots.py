@@ -1,10 +1,10 @@
-"""The group `snapshots`: what is left of the throughput if a snapshot is taken each second, with many accounts.
+"""The group `snapshots`: the throughput with a snapshot each second, by that without snapshots, with many accounts.
 
-Both are measured in turns on one worker process, for processes of the same code differ by more than snapshots cost. It
-is given as many requests as it takes, always equally many under way, on which the rate depends by more too. Between
-pieces, whatever the one before was, nothing is under way and all that has changed is stored; then the coordinator,
-which runs on too, is told whether to take snapshots. The first seconds of a piece do not count. The state is not
-audited: reading a million accounts takes longer than everything else.
+Both are measured in turns on one worker process, because processes of the same code differ by more than the cost of
+snapshots. The worker is saturated, always with the same number of requests under way, because the rate depends on that
+number. Between two pieces no request is under way and all changes are stored. Then a signal tells the running
+coordinator whether to take snapshots. The first seconds of a piece do not count. The state is not audited, because
+reading a million accounts would take longer than the rest.
 """
 
 from __future__ import annotations

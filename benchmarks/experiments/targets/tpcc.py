@@ -1,5 +1,5 @@
-"""The group `tpcc`: on one worker, how much of its rate is left where all meet in one warehouse, and what a NewOrder
-costs where orders hardly meet and where they all do.
+"""The group `tpcc`, on one worker: the rate with one warehouse by that with ten, and the cost of a NewOrder with few
+conflicts and with many.
 """
 
 from __future__ import annotations

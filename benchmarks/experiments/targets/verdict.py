@@ -1,4 +1,4 @@
-"""What was found of each target, and whether it holds: the median of the runs decides. Pure."""
+"""The verdict on each target: the median of the runs decides whether the target holds. Pure."""
 
 from __future__ import annotations
 

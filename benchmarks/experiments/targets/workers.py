@@ -1,8 +1,8 @@
-"""The group `workers`: what it costs that transactions cross workers, and that there are many of them.
+"""The group `workers`: the cost of transactions that cross workers, and of many workers.
 
-All processes share this machine's processors, so processor time per transaction is compared, at the same rate, not
-rates. Clusters have as many slots as the larger one of a comparison has workers: with one slot for each worker every
-transaction crosses over.
+All processes share this machine's processors, so processor time per transaction is compared at the same rate, instead
+of rates. Clusters have as many slots as the larger cluster of a comparison has workers: with one slot for each worker,
+every transaction crosses workers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What every row must be after a run: what it was at the start, and what clients were told of the run.
+"""The rows that must exist after a run, by the initial data and the clients' replies.
 
-Beyond the consistency conditions, which a state can satisfy that has lost whole transactions. A request without an
-answer has happened or not: a row that nobody was told of must be the one that such a request would have written, and
-each of them accounts for one row only.
+The consistency conditions are not enough: a state that has lost whole transactions can satisfy them. A request without
+an answer has happened or not. A row that no reply explains must be a row that such a request would have written, and
+each such request explains only one row.
 """

@@ -1,4 +1,4 @@
-"""The answers about one district in the serial order that they claim: each shows what those before it have left.
+"""The answers about one district, in the serial order that they claim. Each must show the effects of those before it.
 
 A reply's epoch, phase and TID are its place in that order. An order, payment or delivery without an answer has no
 place: what it leaves is allowed wherever its number does not forbid it, and a balance that it may have changed is not
@@ -19,7 +19,7 @@ from benchmarks.tpcc.settings import FIRST_PAYMENT, Settings
 
 
 class Happened(NamedTuple):
-    """What has happened in a district since the start, and where clients were told of it in the serial order.
+    """The events in a district since the start, and their places in the serial order if a reply told them.
 
     `made` and `handed_over` are orders by number, `oldest` is the first that is not delivered, `paid` are payments by
     customer and number, `untold` the customers who have paid without an answer, `deliveries` and `shown` the answers.
@@ -35,7 +35,7 @@ class Happened(NamedTuple):
 
 
 class AnswersLedger:
-    """Of the district `key`; `first_orders` are its customers' initial orders, by customer."""
+    """The ledger of the district `key`. `first_orders` are its customers' initial orders, by customer."""
 
     def __init__(
         self, key: tuple[int, int], settings: Settings, first_orders: Mapping[int, int], happened: Happened

@@ -1,7 +1,7 @@
 """The customers of one district and their payments.
 
-Each row of HISTORY is an initial one, or one that a client was told of, or one without an answer. A customer is what
-payments and deliveries have made of it.
+Each row of HISTORY is initial, or belongs to a payment in a reply, or to a payment without an answer. A customer's row
+is the result of its payments and deliveries.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from benchmarks.tpcc.tables import Customer, History
 from benchmarks.tpcc.told import Told
 
 Names = dict[tuple[int, int], tuple[str, str]]
-"""Of each district, its warehouse's and its own: what its payments have as H_DATA."""
+"""The names of warehouse and district, by district: the H_DATA of its payments."""
 
 
 class CustomersLedger:
-    """Of the district `key`; `names` are of all districts. `look` takes the numbers from 1 on.
+    """The ledger of the district `key`. `names` are of all districts. `look` takes the numbers from 1 on.
 
     `paid` are the cents that HISTORY has, by the district where they were paid. `payments` are those of the clients,
     by customer and number, and `untold` the customers who have paid without an answer.
@@ -66,7 +66,7 @@ class CustomersLedger:
         self.untold: set[int] = set()
 
     def look(self, c_id: int, found: CustomerFound, payments: Sequence[History | None]) -> Iterator[str]:
-        """What is wrong with the next customer, whose `payments` are numbered from 1, the last being one too many."""
+        """The violations of the next customer. Its `payments` are numbered from 1, and the last must not exist."""
         key = (*self._key, c_id)
         if c_id > self._settings.customers:
             if found.row is not None:
@@ -93,7 +93,7 @@ class CustomersLedger:
             yield f"index of names: {expected.last} of {key} has {found.namesakes} rather than {namesakes}"
 
     def violations(self) -> Iterator[str]:
-        """What is wrong after all customers have been looked at."""
+        """The violations found after the last customer."""
         yield from self._faults
         for c_id, number in sorted(self._told):
             yield f"payment: {(*self._key, c_id, number)} was told of, but does not stand in HISTORY"
@@ -159,7 +159,7 @@ class CustomersLedger:
         yield from differences(f"payment: {key}", row, expected)
 
     def _expected(self, c_id: int, row: Customer, payments: Sequence[History | None]) -> Customer:
-        """What `row`, as it was at the start, has become."""
+        """The row expected now; `row` is the initial one."""
         paid = [payment for payment in payments if payment is not None]
         amount = sum(payment.amount for payment in paid)
         row.balance += self._delivered_since[c_id] - amount

@@ -1,5 +1,5 @@
-"""The deliveries of one warehouse: each order that was delivered since the start was delivered by one that a client was
-told of, or by one without an answer.
+"""The deliveries of one warehouse. Each order delivered since the start belongs to a Delivery in a reply, or to one
+without an answer.
 
 A Delivery takes an order of every district that has one, and gives all of them the same carrier and time.
 """
@@ -16,7 +16,7 @@ from benchmarks.tpcc.told import Told
 
 
 class DeliveriesLedger:
-    """Of the warehouse `w_id`. `told` are the deliveries of the clients, in the serial order that they claim."""
+    """The ledger of the warehouse `w_id`. `told` are the deliveries in replies, in the serial order that they claim."""
 
     def __init__(self, w_id: int, settings: Settings, told: Told) -> None:
         self._w_id = w_id
@@ -41,7 +41,9 @@ class DeliveriesLedger:
         return least, least + self._asked.total()
 
     def violations(self, handed_over: Sequence[Mapping[int, HandedOver]], oldest: Sequence[int]) -> Iterator[str]:
-        """What is wrong with the orders delivered since the start, by district; `oldest` are those to come next."""
+        """The violations of the orders delivered since the start, by district. `oldest` are the next orders to
+        deliver.
+        """
         if not self._witnessed:
             return
         for d_id, o_id in self._twice:
@@ -68,7 +70,7 @@ class DeliveriesLedger:
             yield f"delivery: {delivered.o_ids} of warehouse {self._w_id} were delivered at once, at {several}"
 
     def _without_answer(self, handed_over: Sequence[Mapping[int, HandedOver]], oldest: Sequence[int]) -> Iterator[str]:
-        """Orders that nobody was told of, put together to deliveries by carrier and time."""
+        """Groups the orders that no reply named into deliveries, by carrier and time."""
         together: defaultdict[tuple[int, int | None], Counter[int]] = defaultdict(Counter)
         for d_id, orders in enumerate(handed_over, 1):
             for o_id, found in orders.items():

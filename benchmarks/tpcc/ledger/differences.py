@@ -1,4 +1,4 @@
-"""How a row differs from what it should be, in words."""
+"""The differences between a row and the expected row, as texts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The StockLevels in the serial order that all answers claim: which items the district's last orders had, and how many
-of those were short.
+"""Checks the StockLevels in the serial order that all answers claim: the items of the district's last orders, and how
+many of them were short.
 
 Where an order without an answer may have played a part, nothing is said: it has no place.
 """
@@ -16,7 +16,7 @@ from benchmarks.tpcc.settings import Settings
 
 
 class LevelsLedger:
-    """Of one warehouse: first its districts, then its stock."""
+    """The ledger of one warehouse. Its districts come first, then its stock."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -25,7 +25,7 @@ class LevelsLedger:
         self._short: list[int | None] = []
 
     def district(self, asked: Iterator[Levelled], made: Mapping[int, Made], items: Mapping[int, Sequence[int]]) -> None:
-        """What was asked in a district whose orders these are, by number."""
+        """Takes the StockLevels of a district; `made` are its orders by number."""
         places = [order.place for _, order in sorted(made.items()) if order.place is not None]
         if len(places) < len(made):
             return
@@ -49,7 +49,7 @@ class LevelsLedger:
             self._short[number] = short + (quantity < level.threshold)
 
     def violations(self) -> Iterator[str]:
-        """What is wrong after all stock has been looked at."""
+        """The violations found after the last stock."""
         for level, short in zip(self._asked, self._short, strict=True):
             if short is not None and short != level.short:
                 yield (

@@ -1,6 +1,6 @@
-"""The orders of one district: each is an initial one, or one that a client was told of, or one without an answer.
+"""The orders of one district. Each is initial, or is named in a reply, or belongs to a request without an answer.
 
-Orders come by number, one at a time, and are not kept. What other rules need of them is summed up meanwhile.
+Orders come by number, one at a time, and are not kept. Sums for other rules are made meanwhile.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from benchmarks.tpcc.text import ORIGINAL
 from benchmarks.tpcc.told import Told
 
 LAST_ORDERS: Final = 20
-"""Of a district: those that a StockLevel looks at (clause 2.8.2.2)."""
+"""The last orders of a district, which a StockLevel reads (clause 2.8.2.2)."""
 
 
 class Terms(NamedTuple):
-    """What an order of a district costs and shows: taxes in ten-thousandths; customers and items by number."""
+    """The terms of a district's orders: taxes in ten-thousandths; customers and items by number."""
 
     w_tax: int
     d_tax: int
@@ -55,7 +55,7 @@ class HandedOver(NamedTuple):
 
 
 class OrdersLedger:
-    """Of the district `key`, whose row says `next_o_id`. `look` takes the numbers from 1 on.
+    """The ledger of the district `key`, whose row has `next_o_id`. `look` takes the numbers from 1 on.
 
     `tally` is for the conditions. `delivered` are the cents of all delivered orders and `last_order` the highest
     number, by customer. `items` are those of the orders that a StockLevel may have looked at, `made` and `handed_over`
@@ -89,7 +89,7 @@ class OrdersLedger:
         self.handed_over: dict[int, HandedOver] = {}
 
     def look(self, o_id: int, found: OrderFound) -> Iterator[str]:
-        """What is wrong with what stands under the next number."""
+        """The violations of the rows under the next number."""
         key = (*self._key, o_id)
         row, lines = found.row, [line for line in found.lines if line is not None]
         self.tally.add(o_id, row, found.new_order, lines)
@@ -114,7 +114,7 @@ class OrdersLedger:
                 yield from self._as_shown(o_id, row, lines, shown)
 
     def violations(self) -> Iterator[str]:
-        """What is wrong after all numbers have been looked at."""
+        """The violations found after the last number."""
         for o_id in self._twice:
             yield f"order: {(*self._key, o_id)} was told of twice"
         for o_id, told in self._told.items():
@@ -224,7 +224,7 @@ def _wanted(line: Wanted) -> tuple[int, int, int]:
 
 
 def _line_of(wanted: Wanted | None, found: OrderLine | None) -> OrderLine | None:
-    """What was asked for, with what only the row can tell."""
+    """The line as requested, completed from the row."""
     if wanted is None:
         return None
     what = wanted.i_id, wanted.supply_w_id

@@ -1,5 +1,5 @@
-"""What NewOrders showed of stock, in the serial order that their answers claim: each left what those before it had
-left, without its own quantity.
+"""The stock that NewOrders showed, in the serial order that their answers claim. Each must show the stock left by those
+before it, less its own quantity.
 
 Of a row that an order without an answer has taken from, nothing is said: that order has no place.
 """
@@ -16,7 +16,7 @@ from benchmarks.tpcc.settings import Settings
 
 
 class _Lines:
-    """Of one supplying warehouse: 14 bytes for each line, chained by item."""
+    """The lines of one supplying warehouse: 14 bytes for each line, chained by item."""
 
     def __init__(self, items: int) -> None:
         self.last = array("i", [-1]) * (items + 1)
@@ -42,7 +42,7 @@ class _Lines:
 
 
 class Remainders:
-    """Of all warehouses."""
+    """The remainders of all warehouses."""
 
     def __init__(self, settings: Settings) -> None:
         self._items = settings.items
@@ -57,7 +57,7 @@ class Remainders:
                 self._lines[line.supply_w_id].add(line.i_id, len(self._places) - 1, line.quantity, left)
 
     def violations(self, w_id: int, i_id: int, quantity: int, taken: int) -> Iterator[str]:
-        """What is wrong with a row that began with `quantity`, and of which all orders took `taken` together."""
+        """The violations of a row that began with `quantity`, and from which all orders together took `taken`."""
         left = self.left(w_id, i_id, quantity, taken)
         for line, (_, quantity_left) in zip(self._in_order(w_id, i_id) if left else (), left or (), strict=True):
             lines = self._lines[w_id]
@@ -69,7 +69,7 @@ class Remainders:
                 return
 
     def left(self, w_id: int, i_id: int, quantity: int, taken: int) -> list[tuple[Place, int]] | None:
-        """What each order left of such a row, in their serial order; None if not all of them are known."""
+        """The stock that each order left of such a row, in the serial order; None if not all orders are known."""
         left = []
         for line in self._in_order(w_id, i_id):
             lines = self._lines[w_id]

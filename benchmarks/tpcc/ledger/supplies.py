@@ -1,4 +1,4 @@
-"""What all order lines of a run have taken out of each stock, and what that leaves of it."""
+"""The quantities that the order lines of a run have taken from each stock, and the remaining stock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.tpcc.text import ORIGINAL
 
 
 class Supplies:
-    """Of all warehouses: 53 bytes a row of STOCK, for warehouses that have supplied anything."""
+    """The supplies of all warehouses: 53 bytes for each row of STOCK of a warehouse that has supplied anything."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -64,7 +64,7 @@ class Supplies:
         return self._quantity[w_id][i_id] if w_id in self._quantity else 0
 
     def violations(self, w_id: int, i_id: int, initial: Stock, found: Stock | None) -> Iterator[str]:
-        """What is wrong with a row that was `initial` at the start, which is changed to what it should be."""
+        """The violations of a row that was `initial` at the start. `initial` becomes the expected row."""
         if w_id in self._quantity:
             initial.ytd += self._quantity[w_id][i_id]
             initial.order_cnt += self._count[w_id][i_id]

@@ -50,7 +50,7 @@ def stocks(settings: Settings, w_id: int) -> Iterator[Stock]:
 
 
 def _originals(count: int, rng: random.Random) -> Iterator[bool]:
-    """Of so many rows, which have ORIGINAL."""
+    """For each of `count` rows, whether it has ORIGINAL."""
     share = Share(ORIGINALS, rng)
     for first in range(0, count, _BLOCK):
         yield from share.next_block(min(_BLOCK, count - first))

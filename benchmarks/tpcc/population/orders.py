@@ -18,9 +18,9 @@ from benchmarks.tpcc.text import a_strings
 
 LINES_MIN: Final = 5
 LINES_MAX: Final = 15
-"""Of an order."""
+"""The most lines of an order."""
 QUANTITY: Final = 5
-"""Of each line."""
+"""The quantity of each line."""
 AMOUNT_MAX: Final = 9_999_99
 """In cents, of a line that is not delivered."""
 CARRIERS: Final = 10

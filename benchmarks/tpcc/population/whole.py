@@ -16,7 +16,7 @@ Pairs = Iterator[tuple[Any, Any]]
 
 
 def initial(settings: Settings) -> Iterator[Loading]:
-    """All of it, made as it is read."""
+    """The whole data set, made while it is read."""
     n_warehouses = settings.warehouses
     n_districts = n_warehouses * DISTRICTS
     n_items, n_customers = n_warehouses * settings.items, n_districts * settings.customers

@@ -41,8 +41,7 @@ from styx.messages import Request, decode_request
 from styx.model.app import App
 from styx.model.execution import Outcome
 from styx.model.limits import Limits
-from styx.protocol.frames import decode_outcome
-from styx.testing.serial import Entity, ExternalResult, MissingExternal, SerialReference
+from styx.testing.serial import Entity, MissingExternal, SerialReference, external_result
 from styx.values.codec import shown
 
 NOT_AGAIN: Final = frozenset({"FunctionTooLong"})
@@ -122,7 +121,7 @@ class Checker:
     def _again(self, ended: Ended, request: Request) -> tuple[str | None, dict[Entity, bytes | None]]:
         """(difference in words or None, writes) of two more runs of a transaction."""
         reference = self._reference
-        reference.externals = {key: _external(outcome) for key, outcome in (ended.externals or {}).items()}
+        reference.externals = {key: external_result(outcome) for key, outcome in (ended.externals or {}).items()}
         told = Outcome(ended.result, ended.error)
         text = None
         first: dict[Entity, bytes | None] | None = None
@@ -180,11 +179,6 @@ def _first_line(code: CodeType) -> int:
     """The line of the function's first statement, or of its `def`: not of its decorators."""
     lines = sorted({line for *_, line in code.co_lines() if line is not None and line > code.co_firstlineno})
     return lines[0] if lines else code.co_firstlineno
-
-
-def _external(outcome: bytes) -> ExternalResult:
-    decoded = decode_outcome(outcome)
-    return decoded.error if decoded.error is not None else decoded.value or b""
 
 
 def _key(key: Any) -> Any:

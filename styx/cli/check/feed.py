@@ -15,11 +15,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from styx.cli.check.messages import Ended, Epoch, State, ToChecker, Written, encode
+from styx.worker.epoch import Watch
+from styx.worker.events import Step
 from styx.worker.lock_rounds import LockRounds
 from styx.worker.root import RootTransaction
 from styx.worker.slot import Slot
-from styx.worker.step import Step
-from styx.worker.watch import Watch
 from styx.worker.worker import Worker
 
 QUEUE_BYTES_MAX: Final = 16 * 1024 * 1024

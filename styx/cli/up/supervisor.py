@@ -17,8 +17,8 @@ from styx.cli.up.child import Child
 from styx.cli.up.plan import UpPlan
 from styx.cluster.coordinator.status import Status
 from styx.cluster.facts_access import token_of
-from styx.cluster.operator_client import ask
 from styx.cluster.options import cluster_limits
+from styx.cluster.reaching import ask
 from styx.cluster.wire import Deploy
 from styx.model.limits import stop_seconds_max
 from styx.process.ports import free_port

@@ -1,7 +1,8 @@
 """The Kafka client: sends requests straight into the topics of a deployment, without a gateway.
 
-It never retries. A request that waits while Kafka is unreachable is sent when Kafka is back, and may then commit after
-its timeout. If Kafka is unreachable for long, requests fail with `NotSent`: nothing was sent.
+It repeats no request, except for the chunks of a bulk load, which have idempotency keys. A request that waits while
+Kafka is unreachable is sent when Kafka is back, and may then commit after its timeout. If Kafka is unreachable for
+long, requests fail with `NotSent`: nothing was sent.
 """
 
 from __future__ import annotations
@@ -24,21 +25,26 @@ from styx.client.base import (
     rejected,
 )
 from styx.client.home import Home
-from styx.client.kafka.directory import read_routing_table
-from styx.client.kafka.load import KafkaLoadTarget
 from styx.client.kafka.requester import Requester
-from styx.client.kafka.routing import TableRouter
-from styx.client.load import LoadTarget
-from styx.errors import InTransactionError, RequestRejected
+from styx.client.kafka.routing import TableRouter, read_routing_table
+from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair, unfit
+from styx.errors import InTransactionError, RequestRejected, UnsupportedValue
 from styx.host.waiters import Receiver, fail
 from styx.kafka.address import parse_kafka_url
 from styx.kafka.topics import topics_of
 from styx.messages import Reply
 from styx.model.app import App
+from styx.model.bulk_load import encode_pair, load_arguments
+from styx.model.function_spec import LOAD_FUNCTION
 from styx.model.limits import TIMEOUT_SECONDS_DEFAULT, Limits
 from styx.model.operator import Operator
+from styx.model.partitioning import Key
 from styx.model.request import AppRouter, RequestMaker, Router, encode_arguments
 from styx.model.signature import NO_ARGUMENTS
+from styx.values.codec import encode_any
+
+LOAD_ATTEMPTS_MAX: Final = 5
+"""Attempts to send one chunk of a bulk load; its name is its idempotency key."""
 
 _FROM_THREADS: Final = "styx.connect_sync(url, app)"
 
@@ -171,3 +177,51 @@ class KafkaClient(RemoteClient):
             raise not_open("async with")
         self._home.check(_FROM_THREADS)
         return self._requester, self._maker
+
+
+class KafkaLoadTarget(LoadTarget):
+    """Loads into the operator `name`: a chunk is one request to one slot.
+
+    Without `declared` the client does not know the operator's state type, and the worker checks the values.
+    """
+
+    attempts_max = LOAD_ATTEMPTS_MAX
+
+    def __init__(
+        self,
+        requester: Requester,
+        maker: RequestMaker,
+        router: Router,
+        declared: Operator | None,
+        name: str,
+        replace: bool,
+        timeout: float,
+    ) -> None:
+        self.operator = name
+        self.bytes_max = chunk_bytes_max(requester.limits)
+        self._requester = requester
+        self._maker = maker
+        self._router = router
+        self._declared = declared
+        self._replace = replace
+        self._timeout = timeout
+
+    def place(self, pair: Any) -> tuple[int, Key, bytes]:
+        """As `LoadTarget.place`."""
+        key, value = split_pair(pair)
+        declared = self._declared
+        if declared is None:
+            checked, slot = self._router.place(self.operator, check_key(self.operator, key))
+        else:
+            checked, slot = self._router.place(declared, declared.check_key(key))
+        try:
+            state = encode_any(value, "the value") if declared is None else declared.encode_state(value)
+        except UnsupportedValue as error:
+            raise unfit(self.operator, checked, error) from None
+        return slot, checked, encode_pair(checked, state)
+
+    async def send(self, chunk: Chunk) -> None:
+        """As `LoadTarget.send`."""
+        arguments = load_arguments(chunk.pairs, self._replace)
+        request = self._maker.make(self._declared or self.operator, chunk.keys[0], LOAD_FUNCTION, arguments, chunk.name)
+        (await self._requester.submit(request, self._timeout)).unwrap()

@@ -1,8 +1,8 @@
-"""One partition of the replies, read from its end on, forever. It knows no request, and decodes only batches.
+"""The reader of replies: one partition of the replies topic, from its end on, for ever.
 
 It reads uncommitted records: workers keep a transaction open only to fence each other, and a reply in the topic stands.
-If the broker has lost its offset, reading goes on at the end. A batch that is damaged is asked for once more, and then
-passed over: whose replies were in it wait until their timeout.
+If the broker has lost its offset, reading goes on at the end. A damaged batch is fetched once more, and then passed
+over: requests with replies in it wait until their timeouts.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from styx.kafka.tail import FETCH_BYTES_MAX, Tail
 from styx.kafka.wire import Chunk
 
 REPLIES_BATCH_MAX: Final = 1_000
-"""Replies handled between two turns of the event loop."""
+"""Replies delivered in one turn of the event loop."""
 STUCK_SECONDS: Final = 120.0
-"""A turn of reading that takes longer will not end. The longest one asks each known broker, one after the other."""
+"""A fetch that takes longer will not end. The longest one asks each known broker in turn."""
 
 _log = logging.getLogger("styx.client.kafka")
 
@@ -30,8 +30,8 @@ _log = logging.getLogger("styx.client.kafka")
 class ReplyReader(Tail):
     """Gives the records of one partition to `deliver`, many at once; each has a `key` and a `value`, bytes or None.
 
-    `passed_over` is called for each damaged batch that is, `failed` with an error that ends reading, which is a fault.
-    `session` is open; fetches have a connection of their own there.
+    `passed_over` is called for each damaged batch that is passed over, `failed` with an unforeseen error, which ends
+    reading. `session` is open; fetches take a connection of their own there.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ReplyReader(Tail):
         passed_over: Callable[[], None],
         failed: Callable[[BaseException], None],
     ) -> None:
-        # What a broker refuses now it may allow later: no reason to start a client anew.
+        # A broker that refuses now may allow it later: no reason to start a client anew.
         passing = (OSError, EngineFailed)
         super().__init__(session, topic, "replies", partition_bytes_max=FETCH_BYTES_MAX, passing=passing)
         self._partition = partition
@@ -54,7 +54,7 @@ class ReplyReader(Tail):
         self._damaged_at = -1
 
     async def start(self) -> None:
-        """Returns once it stands at the end: every later record is delivered. Raises `NotSent`."""
+        """Returns at the end of the partition: every later record is delivered. Raises `NotSent`."""
         place = self._topic, self._partition
         try:
             end = (await list_offsets(self._session, [place], END))[place]
@@ -64,14 +64,14 @@ class ReplyReader(Tail):
 
     @property
     def stuck_reason(self) -> str | None:
-        """Why replies will not be read any more; None while they are, or while Kafka is asked for them in vain."""
+        """Why no more replies will be read; None while fetches go on, even in vain."""
         seconds = self._loop.time() - self._turn_s
         if not self._polls or seconds <= STUCK_SECONDS:
             return None
         return f"reading replies has made no progress for {seconds:.0f} s"
 
     async def _take(self, chunks: dict[int, Chunk]) -> None:
-        """Delivers what is in it, in pieces, between which others have their turn."""
+        """Delivers the records in pieces, with a turn of the event loop between two of them."""
         chunk, position = chunks[self._partition], self._positions[self._partition]
         records = chunk.records(position)
         damage: Exception | None = None
@@ -92,7 +92,7 @@ class ReplyReader(Tail):
         await self._pass_over(chunk, position, damage)
 
     async def _pass_over(self, chunk: Chunk, position: int, damage: Exception) -> None:
-        """The first time, the batch at its position is fetched again: what was wrong may have been on the way."""
+        """Passes over the batch at `position` at its second failure: the first may have happened on the way."""
         if self._damaged_at != position:
             self._damaged_at = position
             await asyncio.sleep(RETRY_SECONDS)

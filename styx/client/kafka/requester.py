@@ -1,9 +1,9 @@
 """The requester: a client's or gateway's access to a deployment behind Kafka. One for each process.
 
-Requests go into the partition of their slot. Replies come back in one partition of the replies, chosen at random, which
-every request names; other requesters may share it, and their replies are skipped without being decoded. If a worker
-sends a request back because its key belongs to another partition, the request goes to that partition, once, because
-nothing of it was run.
+Requests go into the partition of their slot. Replies come in one partition of the replies, which is chosen at random
+and named by every request. Other requesters may share it; their replies are skipped without being decoded. If a worker
+sends a request back because its key belongs to another partition, nothing was run, and the request goes to that
+partition, once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import msgspec
 
-from styx.client.kafka.counters import RequestCounters
 from styx.client.kafka.replies import ReplyReader
 from styx.client.kafka.sender import RequestSender
 from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown
@@ -26,16 +25,51 @@ from styx.kafka.address import KafkaAddress
 from styx.kafka.session import KafkaSession
 from styx.kafka.topics import topics_of
 from styx.messages import decode_reply
+from styx.metrics.histogram import REQUEST_SECONDS, Histogram
 from styx.model.limits import Limits
 from styx.model.request import Placed, RequestMaker, Router
 
 WRONG_PARTITION: Final = "WrongPartition"
-"""The error type of a reply that says: not here, and nothing was run."""
+"""The error type of a worker's reply to a request of another partition, of which nothing was run."""
 CONNECT_SECONDS: Final = 10.0
 """How long each step of connecting may take."""
+FEW: Final = 8
+"""Below this number, values are cheaper to observe one by one."""
+
 _PARTITION_AT_END: Final = re.compile(r"partition ([0-9]{1,9}+)\Z", re.ASCII)
 
 _log = logging.getLogger("styx.client.kafka")
+
+
+class RequestCounters:
+    """A requester's totals since its start: replies by outcome, their latency, and unusable records."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.committed = 0
+        self.aborted = 0
+        self.rejected = 0
+        self.rerouted = 0
+        self.foreign = 0
+        self.garbage = 0
+        self.latency = Histogram(REQUEST_SECONDS)
+
+    def committed_after(self, seconds: list[float]) -> None:
+        """Counts commits, with the seconds from each request to its reply; sorts `seconds`."""
+        self.committed += len(seconds)
+        if len(seconds) < FEW:
+            for each in seconds:
+                self.latency.observe(each)
+        else:
+            self.latency.observe_all(seconds)
+
+    def failed_after(self, code: str, seconds: float) -> None:
+        """Counts a reply with this error code that came after `seconds`."""
+        if code == "aborted":
+            self.aborted += 1
+        else:
+            self.rejected += 1
+        self.latency.observe(seconds)
 
 
 class Requester:
@@ -54,13 +88,14 @@ class Requester:
         self.counters = RequestCounters()
         self.n_slots = 0
         self.reply_to = 0
-        """Which partition replies come in; requests name it. Known after `start`."""
+        """The partition of the replies, named by each request. Known after `start`."""
         self._app_name = app_name
         self._topics = topics = topics_of(app_name)
         self._loop = asyncio.get_running_loop()
         self._session = KafkaSession(address)
         self._waiters = Waiters[bytes](self._loop, self.limits.in_flight_max, self._late)
         self._sender = RequestSender(self._session, topics.requests, self._failed)
+        self._replied_after = self._sender.producer.pacing.replied_after
         self._replies: ReplyReader | None = None
         self._fault: str | None = None
         self._available_s = math.nan
@@ -110,7 +145,7 @@ class Requester:
         return n_slots
 
     async def close(self) -> None:
-        """Disconnects. Who still waits gets `OutcomeUnknown`; closing twice is harmless."""
+        """Disconnects. Requests under way end in `OutcomeUnknown`. Closing twice is harmless."""
         self.n_slots, self._available_s = 0, math.nan
         self._waiters.end(lambda: OutcomeUnknown("the client was closed before the reply came"))
         await self._disconnect()
@@ -131,7 +166,7 @@ class Requester:
 
     @property
     def broken_reason(self) -> str | None:
-        """Why only a new start of this process helps; None if it is not so. Kafka away is no such reason."""
+        """Why this process has to be started anew, None if it need not. An unreachable Kafka is no reason."""
         return self._fault or (None if self._replies is None else self._replies.stuck_reason)
 
     @property
@@ -142,7 +177,7 @@ class Requester:
     def submit(self, request: Placed, timeout: float = math.inf, raw: bool = False) -> asyncio.Future[Any]:
         """Sends a request; the future gives the `Reply`, or with `raw` the `ReplyRecord`.
 
-        It raises `TimeoutError` after `timeout` seconds. Who waits no longer cancels the future.
+        The future raises `TimeoutError` after `timeout` seconds. A caller that no longer waits cancels it.
 
         Raises `RequestRejected` (`bad_request`, `overloaded`) or `NotSent`: nothing was sent.
         """
@@ -151,7 +186,7 @@ class Requester:
         return future
 
     def send(self, request: Placed, timeout: float, receiver: Receiver, raw: bool = False) -> None:
-        """As `submit`, for whoever brings its own future or what takes its place."""
+        """As `submit`, for a caller with a receiver of its own."""
         now_s = self._loop.time()
         # A loop's clock may stand still within a turn, as uvloop's does: one look is enough then.
         if now_s != self._available_s:
@@ -177,7 +212,7 @@ class Requester:
         for record in records:
             waiter = find(record.key)
             if waiter is None:
-                # Another requester's, or the second one to a request, or of one that nobody waits for any more.
+                # Another requester's, or a second reply, or the reply to a request that timed out.
                 counters.foreign += 1
                 continue
             try:
@@ -199,13 +234,13 @@ class Requester:
             fastest_s = min(fastest_s, *seconds)
             counters.committed_after(seconds)
         if fastest_s != math.inf:
-            self._sender.pacing.replied_after(fastest_s)
+            self._replied_after(fastest_s)
 
     def _count_garbage(self) -> None:
         self.counters.garbage += 1
 
     def _reroute(self, waiter: Waiter[bytes], tid: int, message: str) -> bool:
-        """Whether a request that came back will have another reply."""
+        """Sends a request that came back to its slot; False if it cannot, and the reply counts."""
         if waiter.misrouted_tid:
             return waiter.misrouted_tid == tid
         found = _PARTITION_AT_END.search(message)

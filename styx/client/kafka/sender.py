@@ -1,7 +1,7 @@
-"""Request records on their way into Kafka, a lane for each slot; and whether Kafka takes any.
+"""The sender: appends requests to the topic of their slots, and watches whether Kafka takes them.
 
-It never waits for replies and never sends a record twice, with one exception: a request with an idempotency key, whose
-batch the broker refused for good. What else such a batch carried stays unanswered, and ends at its own timeout.
+It sends no request twice, with one exception: a request with an idempotency key, whose batch the broker refused for
+good. The other requests of such a batch stay unanswered until their timeouts.
 """
 
 from __future__ import annotations
@@ -13,16 +13,22 @@ from typing import Final
 
 from styx.host.waiters import Waiter
 from styx.kafka.errors import name_of
-from styx.kafka.producer import Add, Lane, Pacing, Producer
+from styx.kafka.producer import Add, Lane, Producer
 from styx.kafka.session import KafkaSession
 from styx.kafka.transaction import initialize
 
+BATCH_BYTES_MAX: Final = 512 * 1024
+"""One batch, unless a single request is larger: half of a broker's default limit."""
+EXCHANGE_BYTES_MAX: Final = 1024 * 1024
+"""An exchange with so many bytes takes no further batch. A load has up to 2 MiB under way, and each exchange waits for
+the one before.
+"""
 AWAY_SECONDS: Final = 2.0
 """How long Kafka may be silent before new requests are refused."""
 PROBE_SECONDS: Final = 1.0
-"""How often Kafka is asked for a sign of life."""
+"""Between two questions to Kafka for a sign of life."""
 CLOSE_SECONDS: Final = 2.0
-"""How long closing waits for what is being sent."""
+"""How long closing waits for batches under way."""
 
 _DUPLICATE: Final = 46
 _NO_HEADERS: Final[list[tuple[str, bytes | None]]] = []
@@ -31,7 +37,7 @@ _log = logging.getLogger("styx.client.kafka")
 
 
 class Requests:
-    """A slot's: those that wait, and those in the batch that is under way. A `Queue` of a lane."""
+    """Requests to one slot: those that wait, and those in the batch under way. A `Queue` of a lane."""
 
     __slots__ = ("sent", "waiting")
 
@@ -40,7 +46,7 @@ class Requests:
         self.sent: list[Waiter[bytes]] = []
 
     def fill(self, add: Add, now_ms: int) -> int:
-        """As `Queue.fill`. A request that nobody waits for any more is dropped: nobody would learn what came of it."""
+        """As `Queue.fill`. Drops requests whose callers no longer wait, since nobody would learn their outcome."""
         waiting, self.waiting = self.waiting, []
         count, sent = 0, self.sent
         for index, waiter in enumerate(waiting):
@@ -54,7 +60,7 @@ class Requests:
         return count
 
     def lost(self) -> None:
-        """Nobody knows what came of the batch: what may be repeated waits again, before all others."""
+        """The fate of the batch is unknown: its repeatable requests wait again, before all others."""
         self.waiting[:0] = [waiter for waiter in self.sent if waiter.repeatable]
         self.sent = []
 
@@ -62,7 +68,7 @@ class Requests:
 class RequestSender:
     """Appends requests to `topic`, which has a partition for each slot; `session` is open.
 
-    `failed` is told of an error that was not foreseen.
+    `failed` gets an unforeseen error. `producer.pacing` is told how long replies take.
     """
 
     def __init__(self, session: KafkaSession, topic: str, failed: Callable[[BaseException], None]) -> None:
@@ -70,12 +76,14 @@ class RequestSender:
         self._topic = topic
         self._failed = failed
         self._loop = asyncio.get_running_loop()
-        self._producer: Producer[Requests] = Producer(
+        self.producer: Producer[Requests] = Producer(
             session,
             acknowledged=self._acknowledged,
             refused=self._refused,
             failed=failed,
             repeated="requests are sent again",
+            batch_bytes_max=BATCH_BYTES_MAX,
+            exchange_bytes_max=EXCHANGE_BYTES_MAX,
         )
         self._lanes: dict[int, Lane[Requests]] = {}
         self._away_since_s: float | None = None
@@ -83,7 +91,7 @@ class RequestSender:
 
     async def start(self) -> None:
         """Gets an identity, which takes as long as Kafka does. Raises `AppendFailed`."""
-        self._producer.identity = await initialize(self._session, None)
+        self.producer.identity = await initialize(self._session, None)
         self._probing = asyncio.create_task(self._probe())
         self._probing.add_done_callback(self._probing_ended)
 
@@ -94,17 +102,12 @@ class RequestSender:
             lane = self._lanes[waiter.slot] = Lane(self._topic, waiter.slot, Requests())
         lane.queue.waiting.append(waiter)
         if not lane.engaged:
-            self._producer.engage(lane)
-
-    @property
-    def pacing(self) -> Pacing:
-        """To be told of replies."""
-        return self._producer.pacing
+            self.producer.engage(lane)
 
     @property
     def away_reason(self) -> str | None:
         """Why requests cannot be sent now, None if they can."""
-        since_s, oldest = self._away_since_s, self._producer.oldest
+        since_s, oldest = self._away_since_s, self.producer.oldest
         if oldest is not None:
             since_s = oldest.since_s if since_s is None else min(oldest.since_s, since_s)
         if since_s is None:
@@ -113,8 +116,8 @@ class RequestSender:
         return f"{self._session} has not answered for {seconds:.0f} s" if seconds > AWAY_SECONDS else None
 
     async def close(self) -> None:
-        """Waits for what is being sent, but no longer than `CLOSE_SECONDS`; what is queued is not sent any more."""
-        await self._producer.close(CLOSE_SECONDS)
+        """Waits up to `CLOSE_SECONDS` for batches under way; requests that are only queued are not sent."""
+        await self.producer.close(CLOSE_SECONDS)
         if self._probing is not None:
             self._probing.cancel()
             await asyncio.gather(self._probing, return_exceptions=True)
@@ -127,10 +130,10 @@ class RequestSender:
             lane.queue.sent = []
             return True
         problem = f"{self._session} refuses {self._topic}, partition {lane.partition}: {name_of(code)}"
-        self._producer.trouble(problem, logging.WARNING, "only those with an idempotency key are sent again")
+        self.producer.trouble(problem, logging.WARNING, "only those with an idempotency key are sent again")
         lane.queue.lost()
-        # The batch leaves a gap in the sequence numbers. What the next one repeats may be refused as this was.
-        self._producer.identity = None
+        # The batch leaves a gap in the sequence numbers. False, since the next batch may be refused like this one.
+        self.producer.identity = None
         return False
 
     def _probing_ended(self, probing: asyncio.Task[None]) -> None:
@@ -151,7 +154,7 @@ class RequestSender:
                 self._away_since_s = asked_s
 
     async def _answers(self) -> bool:
-        if self._producer.identity is None:
+        if self.producer.identity is None:
             return False
         try:
             async with asyncio.timeout(AWAY_SECONDS):

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from styx.cluster.identifiers import worker_producer
+from styx.cluster.wire import worker_producer
 from styx.coordinator.events import ReleaseLog
 from styx.host.ports import Identity
 from styx.kafka.address import KafkaAddress

@@ -1,17 +1,31 @@
-"""A coordinator's metrics, computed when they are read. Described in docs/metrics.md."""
+"""A coordinator's metrics: counters over all its lives, and the exposition of all metrics when they are read.
+
+The counters compare the protocol's core before and after each of its steps. Described in docs/metrics.md.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from prometheus_client.core import Metric
 
-from styx.cluster.coordinator.counters import whole_bytes
-from styx.coordinator.coordinator import Phase
+from styx.coordinator.control_events import Effect, Event
+from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.events import (
+    Expel,
+    NoteAppended,
+    Started,
+    TellWorker,
+    WorkerLost,
+    WorkerSaid,
+)
 from styx.metrics import families
 from styx.metrics.exposition import Exposition, counter, counters, gauge, gauges, histogram
+from styx.metrics.histogram import STORE_SECONDS, Histogram
+from styx.protocol.manifest import Manifest
+from styx.protocol.messages import Broken, SnapshotEnded
 
 if TYPE_CHECKING:
     from styx.cluster.coordinator.process import CoordinatorProcess
@@ -41,13 +55,13 @@ def _counted(process: CoordinatorProcess) -> Iterator[Metric]:
     yield counter(*families.EPOCHS, counts.epochs)
     yield counter("styx_replayed_epochs_total", "Recorded epochs that recoveries had to run again.", counts.replayed)
     yield counter("styx_expelled_workers_total", "Workers given up for silence or lost connections.", counts.expelled)
-    yield counter("styx_snapshots_total", "Snapshots completed since the start.", counts.snapshots_completed)
-    yield counter("styx_snapshots_failed_total", "Snapshots given up since the start.", counts.snapshots_failed)
+    yield counter(*families.SNAPSHOTS, counts.snapshots_completed)
+    yield counter(*families.SNAPSHOTS_FAILED, counts.snapshots_failed)
     yield histogram(
         "styx_snapshot_seconds", "From the end of a snapshot's epoch to its completion.", counts.snapshot_seconds
     )
-    yield counter("styx_snapshot_written_bytes_total", "Bytes stored for snapshots.", counts.snapshot_bytes)
-    yield counter("styx_refused_connections_total", "Connections refused.", process.refused)
+    yield counter(*families.SNAPSHOT_BYTES, counts.snapshot_bytes)
+    yield counter(*families.REFUSED, process.refused)
     outcomes = {"done": counts.deployed, "refused": counts.refused}
     yield counters("styx_deployments_total", "Deployments, by outcome.", "outcome", outcomes)
 
@@ -95,7 +109,122 @@ def _snapshots(session: CoordinatorSession | None) -> Iterator[Metric]:
         failing_s = 0.0 if watch.failing_since_s is None else now_s - watch.failing_since_s
         store = float(watch.store_problem is None)
         size = whole_bytes(manifests[0]) if manifests else 0
-    yield gauge("styx_snapshot_age_seconds", "Since the last complete snapshot; NaN before the first.", age_s)
+    yield gauge(*families.SNAPSHOT_AGE, age_s)
     yield gauge("styx_snapshots_failing_seconds", "Since when snapshots fail; 0 if the last one did not.", failing_s)
     yield gauge("styx_snapshot_bytes", "Size of the newest snapshot, all its objects.", size)
     yield gauge("styx_store_reachable", "0 while the store refuses; NaN: the coordinator is away.", store)
+
+
+CAUSES: Final = (
+    "start",
+    "worker_lost",
+    "worker_silent",
+    "connection_broken",
+    "log_lost",
+    "planned",
+)
+"""Why the workers load their slots anew."""
+
+
+class Moment(NamedTuple):
+    """The core before a step."""
+
+    phase: Phase
+    generation: int
+    epoch: int
+    snapshots_completed: int
+    storing: bool
+    replayed: int
+
+
+def moment(core: Coordinator) -> Moment:
+    """The core as it is now."""
+    storing = core.ledger.under_way is not None
+    return Moment(core.phase, core.generation, core.epoch, core.snapshots_completed, storing, core.replayed)
+
+
+class Counters:
+    """`clock` gives seconds. `recovery_s` is how long the last recovery took, from its cause until epochs ran again."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.recoveries = dict.fromkeys(CAUSES, 0)
+        self.recovery_s = 0.0
+        self.epochs = 0
+        self.replayed = 0
+        self.expelled = 0
+        self.snapshots_completed = 0
+        self.snapshots_failed = 0
+        self.snapshot_bytes = 0
+        self.snapshot_seconds = Histogram(STORE_SECONDS)
+        self.deployed = 0
+        self.refused = 0
+        self._clock = clock
+        self._cause = ""
+        self._since_s = 0.0
+        self._snapshot_since_s = 0.0
+        self._failed = (-1, -1)
+
+    def stepped(self, before: Moment, core: Coordinator, event: Event, effects: Sequence[Effect]) -> None:
+        """The core has taken an event."""
+        self.replayed += core.replayed - before.replayed
+        self.expelled += sum(isinstance(effect, Expel) for effect in effects)
+        self._count_recovery(before, core, event, effects)
+        self._count_snapshot(before, core, effects)
+        if before.phase is Phase.RUNNING and core.phase is Phase.RUNNING and core.epoch > before.epoch:
+            self.epochs += 1
+
+    def deployment_ended(self, done: bool) -> None:
+        """A deployment that had begun took effect, or could not."""
+        if done:
+            self.deployed += 1
+        else:
+            self.refused += 1
+
+    def _count_recovery(self, before: Moment, core: Coordinator, event: Event, effects: Sequence[Effect]) -> None:
+        running = core.phase is Phase.RUNNING
+        if not running and not self._cause:
+            self._cause, self._since_s = _cause(event, effects), self._clock()
+        elif running and self._cause:
+            self.recoveries[self._cause] += 1
+            self.recovery_s = self._clock() - self._since_s
+            self._cause = ""
+
+    def _count_snapshot(self, before: Moment, core: Coordinator, effects: Sequence[Effect]) -> None:
+        if core.snapshots_completed > before.snapshots_completed:
+            self.snapshots_completed += 1
+            self.snapshot_seconds.observe(self._clock() - self._snapshot_since_s)
+            self.snapshot_bytes += written_bytes(core.ledger.manifests[0])
+        for effect in effects:
+            if isinstance(effect, TellWorker) and isinstance(effect.message, SnapshotEnded):
+                self._count_failure(effect.message)
+        if core.ledger.under_way is not None and not before.storing:
+            self._snapshot_since_s = self._clock()
+
+    def _count_failure(self, ended: SnapshotEnded) -> None:
+        """All members are told of it; it is one failure."""
+        which = (ended.generation, ended.epoch)
+        if not ended.complete and which != self._failed:
+            self._failed = which
+            self.snapshots_failed += 1
+
+
+def _cause(event: Event, effects: Sequence[Effect]) -> str:
+    if isinstance(event, Started):
+        return "start"
+    if isinstance(event, WorkerLost):
+        return "worker_lost"
+    if isinstance(event, WorkerSaid) and isinstance(event.message, Broken):
+        return "log_lost" if event.message.peer < 0 else "connection_broken"
+    if any(isinstance(effect, Expel) for effect in effects):
+        return "worker_silent"
+    return "planned" if isinstance(event, NoteAppended) else "start"
+
+
+def written_bytes(manifest: Manifest) -> int:
+    """What was stored for this snapshot itself."""
+    return sum(slot.part.stored.size for slot in manifest.slots if slot.part.stored is not None)
+
+
+def whole_bytes(manifest: Manifest) -> int:
+    """What a load of this snapshot reads."""
+    return sum(ref.size for slot in manifest.slots for ref in slot.objects)

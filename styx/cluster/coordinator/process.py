@@ -12,34 +12,32 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from styx.cluster.coordinator.counters import Counters
 from styx.cluster.coordinator.journal import ClusterJournal
 from styx.cluster.coordinator.log_reach import check_begun, check_reach
-from styx.cluster.coordinator.metrics import exposition
+from styx.cluster.coordinator.metrics import Counters, exposition
 from styx.cluster.coordinator.session import CoordinatorSession
-from styx.cluster.identifiers import coordinator_producer
 from styx.cluster.options import (
     FUNCTION_SECONDS_MAX,
     CoordinatorOptions,
     ProcessOptions,
     too_long_functions,
 )
-from styx.cluster.wire import COORDINATOR, Deployment
-from styx.coordinator.events import Started
+from styx.cluster.wire import COORDINATOR, Deployment, coordinator_producer
 from styx.deployment import versions
 from styx.deployment.claim import Claim, claim
 from styx.deployment.package import pack, read_header
 from styx.deployment.package_format import PackageRefused
-from styx.deployment.recorded_runtime import read_runtime
 from styx.errors import ConfigurationError, EngineFailed
 from styx.host.background import Background, on_running_loop
-from styx.kafka.appender import RECORD_BYTES_MAX, Appender
+from styx.host.control_host import ControlBeginning, read_control_beginning
+from styx.kafka.appender import Appender
+from styx.kafka.appends import RECORD_BYTES_MAX
 from styx.kafka.errors import Fenced
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import ROUTING_KEY, ensure_topics, topics_of
 from styx.model.app import App
 from styx.schema.description import AppDescription, routing_table
-from styx.snapshot.manifest import read_beginning, read_manifests
+from styx.snapshot.manifest import read_manifests
 from styx.store.base import Store
 from styx.transport import Connection, Hello, Listener, listen
 
@@ -151,8 +149,10 @@ class CoordinatorProcess:
         try:
             store = await background.run(options.open_store)
             own = Claim(wanted.app, wanted.n_slots, wanted.reply_partitions, wanted.limits)
-            found = await background.run(lambda: claim(store, own))
-            deployment = Deployment(found.app, found.n_slots, found.reply_partitions, found.limits or wanted.limits)
+            claimed = await background.run(lambda: claim(store, own))
+            deployment = Deployment(
+                claimed.app, claimed.n_slots, claimed.reply_partitions, claimed.limits or wanted.limits
+            )
             manifests, _ = await background.run(lambda: read_manifests(store))
             # First of all: topics that are made anew would hide that they were lost.
             await check_reach(options.log, self.topics, manifests)
@@ -161,12 +161,12 @@ class CoordinatorProcess:
             )
             await self._rehearse(store, background)
             await appender.start()
-            started, recorded = await background.run(lambda: self._read(store))
-            package = await self._package_of(started.app_version, store, background)
-            session = self._session(deployment, store, background, appender, recorded, failed)
+            found = await background.run(lambda: self._read(store))
+            self._check_package(found.started.app_version, found.package)
+            session = self._session(deployment, store, background, appender, found.runtime, failed)
             self.away = None
             self.session = session
-            session.start(started, package)
+            session.start(found)
             if self._package:
                 session.deploy(self._package, self._deployed)
             await over
@@ -182,35 +182,30 @@ class CoordinatorProcess:
         self._package = b""
         (_log.info if done else _log.error)("the app that the coordinator was started with: %s", text)
 
-    def _read(self, store: Store) -> tuple[Started, str]:
-        """(what to begin from; what epochs ran on that may be run again)."""
+    def _read(self, store: Store) -> ControlBeginning:
         reader = KafkaReader(self._options.log, self.topics)
         try:
-            started, damaged, generations = read_beginning(store, reader)
+            found = read_control_beginning(store, reader)
         finally:
             reader.close()
-        for name in damaged:
+        for name in found.damaged:
             _log.warning("the manifest %s is damaged: its checksum does not match; trying the one before it", name)
-        check_begun(started, self.topics)
-        if not (started.generation or started.manifests):
-            # The first version stands in the store alone, until the first generation's marker names it.
-            started.app_version = versions.newest_that_ran(store)
-        stored_epoch = max((manifest.epoch for manifest in started.manifests[:1]), default=-1)
-        recorded = read_runtime(store) if generations.last_epoch > stored_epoch else ""
-        return started, recorded
+        check_begun(found.started, self.topics)
+        return found
 
     async def _rehearse(self, store: Store, background: Background) -> None:
         """Raises what would end this coordinator in any case, before it takes over from one that works."""
         newest = max(await background.run(lambda: versions.versions(store)), default=0)
-        if not newest:
-            started, _ = await background.run(lambda: self._read(store))
-            newest = started.app_version
-        await self._package_of(newest, store, background)
+        if newest:
+            package = await background.run(lambda: versions.load_version(store, newest))
+        else:
+            found = await background.run(lambda: self._read(store))
+            newest, package = found.started.app_version, found.package
+        self._check_package(newest, package)
 
-    async def _package_of(self, version: int, store: Store, background: Background) -> bytes | None:
+    def _check_package(self, version: int, package: bytes | None) -> None:
         if not version:
-            return None
-        package = await background.run(lambda: versions.load_version(store, version))
+            return
         if package is None:
             raise EngineFailed(
                 f"the store lacks version {version} of the app, which the log says was running: start with the store "
@@ -224,7 +219,6 @@ class CoordinatorProcess:
                 "Start with the secret that this deployment was made with: styx up keeps it in the file "
                 ".styx/run/APP/secret of the directory where it was run"
             ) from None
-        return package
 
     def _session(
         self,

@@ -17,12 +17,11 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from styx.cluster.coordinator.counters import Counters, moment
+from styx.cluster.asides import put_aside
 from styx.cluster.coordinator.journal import ClusterJournal
 from styx.cluster.coordinator.links import Links, WorkerLink
-from styx.cluster.coordinator.rates import Rates
-from styx.cluster.coordinator.setting_aside import set_aside
-from styx.cluster.coordinator.snapshot_watch import SnapshotWatch
+from styx.cluster.coordinator.metrics import Counters, moment
+from styx.cluster.coordinator.status import Rates, SnapshotWatch
 from styx.cluster.options import CoordinatorOptions
 from styx.cluster.wire import (
     BUSY_FACT,
@@ -58,7 +57,6 @@ from styx.coordinator.control_plane import ControlPlane
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
     Expel,
-    Started,
     StateFound,
     StopWanted,
     Tick,
@@ -69,7 +67,7 @@ from styx.deployment.package import read_header
 from styx.deployment.package_format import PackageRefused
 from styx.errors import EngineFailed
 from styx.host.background import Background
-from styx.host.control_host import ControlHost
+from styx.host.control_host import ControlBeginning, ControlHost
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Objects
 from styx.kafka.address import KafkaAddress
@@ -119,10 +117,10 @@ class CoordinatorSession:
         self.journal = journal
         objects = Objects(store, background.submit)
         protocol = CoordinatorHost(self.core, self, journal, objects, self, self.give)
-        self._host = ControlHost(self.plane, protocol, self, objects, self._opened, self.give)
+        aside = lambda place, dry_run: put_aside(place, log, store, dry_run)  # noqa: E731 - it fits a line
+        self._host = ControlHost(self.plane, protocol, self, objects, self._opened, aside, self.give)
         self._options = options
         self._secret = secret
-        self._set_aside = partial(set_aside, log=log, store=store, background=background, give=self.give)
         self._announce = announce
         self._failed = failed
         self._told_itself: Callable[[bool, str], None] = _logged
@@ -130,12 +128,10 @@ class CoordinatorSession:
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
 
-    def start(self, started: Started, package: bytes | None) -> None:
-        """Begins; `package` is the version that `started` names, None if none was ever deployed."""
-        if package is not None:
-            self.give(control.VersionFound(started.app_version, self._read(package)))
+    def start(self, found: ControlBeginning) -> None:
+        """Begins from what log and store say."""
         self._tick()
-        self.give(started)
+        self._host.begin(found)
 
     def stop(self) -> None:
         """Ends everything that this life holds."""
@@ -192,15 +188,12 @@ class CoordinatorSession:
         self.rates.sample(time.monotonic(), self.core.epoch, self.transactions)
         self.give(Tick(time.monotonic()))
 
-    def _read(self, package: bytes) -> Package:
-        header = read_header(package, self._secret)
-        return Package(package, header.description, header.fingerprint)
-
     def _opened(self, package: bytes) -> Package | str:
         try:
-            return self._read(package)
+            header = read_header(package, self._secret)
         except PackageRefused as error:
             return str(error)
+        return Package(package, header.description, header.fingerprint)
 
     # Connections -------------------------------------------------------------------------------------------
 
@@ -289,8 +282,7 @@ class CoordinatorSession:
             elif isinstance(message, Drain):
                 self.give(control.DrainAsked(by, message.name))
             elif isinstance(message, SetAside):
-                told = lambda done, text: self.answer(control.Answer(by, done, text))  # noqa: E731 - it fits a line
-                self._set_aside(message, by, answer=told)
+                self.give(control.SetAsideAsked(by, message.place, message.dry_run))
             else:
                 connection.abort("this connection takes commands only: deploy, scale, drain and set-aside")
 
@@ -384,7 +376,7 @@ class CoordinatorSession:
         elif effect.to == A_WORKER:
             _logged(effect.done, effect.text)
         elif effect.to in self.links.operators:
-            answer = Answer(effect.done, effect.text, self.plane.rollout.version)
+            answer = Answer(effect.done, effect.text, self.plane.rollout.version, effect.failed)
             self.links.operators[effect.to].send(encode(answer))
 
     def rollout_ended(self, effect: control.RolloutEnded) -> None:

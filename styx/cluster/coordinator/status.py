@@ -1,9 +1,16 @@
-"""The state of a cluster as its coordinator knows it: plain data for people and programs."""
+"""The state of a cluster as its coordinator knows it, for people and programs: plain data.
+
+Beside it stand its two parts that need a memory: the rates of the last few seconds, and whether snapshots succeed and
+the store is within reach.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -11,6 +18,9 @@ from styx.cluster.coordinator.links import WorkerLink
 from styx.cluster.wire import Heartbeat
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.roster import Registration
+from styx.deployment.claim import NAME
+from styx.host.background import Background
+from styx.store.base import Store
 
 if TYPE_CHECKING:
     from styx.cluster.coordinator.process import CoordinatorProcess
@@ -148,3 +158,93 @@ def _worker(link: WorkerLink, worker: Registration, core: Coordinator, now_s: fl
         for name in Heartbeat.__struct_fields__:
             setattr(status, name, getattr(beat, name))
     return status
+
+
+SAMPLE_SECONDS: Final = 0.5
+WINDOW_SAMPLES: Final = 10
+"""So many samples back the rates reach."""
+
+
+class _Sample(NamedTuple):
+    at_s: float
+    epoch: int
+    ended: int
+
+
+class Rates:
+    """`sample` is called often; most calls cost a comparison."""
+
+    def __init__(self) -> None:
+        self._samples: deque[_Sample] = deque(maxlen=WINDOW_SAMPLES + 1)
+
+    def sample(self, now_s: float, epoch: int, ended: int) -> None:
+        """The counts at this time; neither of them ever goes back."""
+        if not self._samples or now_s - self._samples[-1].at_s >= SAMPLE_SECONDS:
+            self._samples.append(_Sample(now_s, epoch, ended))
+
+    def per_second(self) -> tuple[float, float]:
+        """Epochs and transactions."""
+        if len(self._samples) < 2:
+            return 0.0, 0.0
+        first, last = self._samples[0], self._samples[-1]
+        seconds = last.at_s - first.at_s
+        # A recovery begins from an older epoch and replays from there.
+        return max(0, last.epoch - first.epoch) / seconds, (last.ended - first.ended) / seconds
+
+
+PROBE_SECONDS: Final = 5.0
+"""Between two looks at a store while snapshots fail."""
+
+_log = logging.getLogger("styx.coordinator")
+
+
+class SnapshotWatch:
+    """Times are the event loop's, in seconds. `store_problem` says what is wrong with the store, None if nothing."""
+
+    def __init__(self, store: Store, background: Background) -> None:
+        self.stored_at_s: float | None = None
+        self.failing_since_s: float | None = None
+        self.failures = 0
+        self.store_problem: str | None = None
+        self._store = store
+        self._background = background
+        self._epoch_failed = -1
+        self._probing: asyncio.Task[None] | None = None
+
+    def completed(self, now_s: float) -> None:
+        """A snapshot is stored."""
+        if self.failing_since_s is not None:
+            _log.info("snapshots succeed again")
+        self.stored_at_s = now_s
+        self.failing_since_s = self.store_problem = None
+        self.stop()
+
+    def failed(self, now_s: float, epoch: int) -> None:
+        """The snapshot of an epoch failed; hearing of it again changes nothing."""
+        if epoch == self._epoch_failed:
+            return
+        self._epoch_failed = epoch
+        self.failures += 1
+        if self.failing_since_s is None:
+            self.failing_since_s = now_s
+            _log.warning("the snapshot of epoch %d failed; requests are served, and the log grows meanwhile", epoch)
+        if self._probing is None:
+            self._probing = asyncio.get_running_loop().create_task(self._probe(), name="styx-store-probe")
+
+    def stop(self) -> None:
+        """Looks no more."""
+        if self._probing is not None:
+            self._probing.cancel()
+            self._probing = None
+
+    async def _probe(self) -> None:
+        while True:
+            try:
+                await self._background.run(lambda: self._store.get(NAME))
+            except OSError as error:
+                self.store_problem = f"the store is out of reach: {error}"
+            except Exception as error:  # noqa: BLE001 - told to a person, who can do something about it
+                self.store_problem = f"{type(error).__name__}: {error}"
+            else:
+                self.store_problem = None
+            await asyncio.sleep(PROBE_SECONDS)

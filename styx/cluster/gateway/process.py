@@ -18,15 +18,15 @@ from typing import Final
 
 from prometheus_client.core import Metric
 
-from styx.client.kafka.requester import Requester
-from styx.cluster.gateway.requester_metrics import collect
+from styx.client.kafka.requester import RequestCounters, Requester
 from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import GATEWAY, Code, Deployment, Serve, gateway_hears
 from styx.deployment.package import unpack
 from styx.errors import ConfigurationError, NotSent, RequestRejected
 from styx.kafka.address import KafkaAddress
 from styx.messages import ReplyRecord
-from styx.metrics.exposition import Exposition, gauge
+from styx.metrics import families
+from styx.metrics.exposition import Exposition, counter, counters, gauge, histogram
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.model.operator import Operator
@@ -41,7 +41,7 @@ PING_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 3.0
 """A coordinator that is silent for longer is gone, whatever its half of the connection says."""
 STUCK_SECONDS: Final = 60.0
-"""What the coordinator says is acted upon in steps; one that takes longer will not end. Each has shorter timeouts."""
+"""A step of following the coordinator that takes longer will not end: each has shorter timeouts."""
 
 _log = logging.getLogger("styx.gateway")
 
@@ -83,7 +83,7 @@ class GatewayProcess:
         self._waits_for: str | None = f"the gateway waits for the coordinator at {coordinator}"
 
     async def run(self) -> None:
-        """Serves what the coordinator says; raises `ConfigurationError` if that becomes another deployment."""
+        """Serves the coordinator's deployment; raises `ConfigurationError` if that becomes another one."""
         while True:
             link = await reach_coordinator(
                 self._coordinator, self._security, self._hello, RECONNECT_SECONDS, _log, self._refused
@@ -108,13 +108,13 @@ class GatewayProcess:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def close(self) -> None:
-        """Disconnects from Kafka; what is under way may still commit."""
+        """Disconnects from Kafka; requests under way may still commit."""
         if self._requester is not None:
             await self._requester.close()
 
     @property
     def ready(self) -> bool:
-        """As `Engine.ready`."""
+        """Whether requests can be sent to Kafka."""
         return self._requester is not None and self._requester.unavailable_reason is None
 
     @property
@@ -126,7 +126,7 @@ class GatewayProcess:
 
     @property
     def broken_reason(self) -> str | None:
-        """As `Engine.broken_reason`; also: what the coordinator said is still not done."""
+        """As `Engine.broken_reason`; also a step of following the coordinator that does not end."""
         since_s = self._step_since_s
         seconds = 0.0 if since_s is None else time.monotonic() - since_s
         if seconds > STUCK_SECONDS:
@@ -151,7 +151,21 @@ class GatewayProcess:
         return self._exposition.text()
 
     def _collect(self) -> Iterator[Metric]:
-        yield from collect(self._requester)
+        requester = self._requester
+        counts = RequestCounters() if requester is None else requester.counters
+        outcomes = {"committed": counts.committed, "aborted": counts.aborted, "rejected": counts.rejected}
+        yield counters("styx_requester_replies_total", "Replies received, by outcome.", "outcome", outcomes)
+        yield histogram("styx_requester_reply_seconds", "From a request to its reply, through Kafka.", counts.latency)
+        rerouted = "Requests that a worker sent back, and that went to another slot."
+        foreign = "Reply records passed over: another process's, or too late."
+        garbage = "Reply records that could not be decoded."
+        yield counter("styx_requester_sent_total", "Requests taken.", counts.sent)
+        yield counter("styx_requester_rerouted_total", rerouted, counts.rerouted)
+        yield counter("styx_requester_foreign_replies_total", foreign, counts.foreign)
+        yield counter("styx_requester_garbage_replies_total", garbage, counts.garbage)
+        yield gauge(*families.IN_FLIGHT, self.in_flight)
+        reachable = requester is not None and requester.unavailable_reason is None
+        yield gauge(*families.KAFKA_REACHABLE, reachable)
         yield gauge("styx_registered", "1 if the coordinator is there.", self.connected)
         yield gauge("styx_app_version", "Version of the app that is served.", self.version)
 

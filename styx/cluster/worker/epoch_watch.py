@@ -15,12 +15,11 @@ from styx.cluster.worker.time_breakdown import EPOCHS_PER_SAMPLE, TimeBreakdown,
 from styx.messages import ReplyRecord
 from styx.metrics.histogram import EPOCH_SIZES, REQUEST_SECONDS, ROUNDS, STEP_SECONDS, Histogram
 from styx.protocol.messages import Commit, Conflicts, Done, LockDecision, LockReport, ToCoordinator, ToWorker
-from styx.worker.events import CheckFurther, CoordinatorSaid, Effect, Event, Proceed
+from styx.worker.epoch import Watch
+from styx.worker.events import CheckFurther, CoordinatorSaid, Effect, Event, Proceed, Step
 from styx.worker.executor import Executor
 from styx.worker.invocation import Invocation
 from styx.worker.root import RootTransaction
-from styx.worker.step import Step
-from styx.worker.watch import Watch
 from styx.worker.worker import Worker
 
 

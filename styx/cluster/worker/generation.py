@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from styx.cluster.identifiers import worker_producer
+from styx.cluster.wire import worker_producer
 from styx.cluster.worker.arrival_gate import ArrivalGate
 from styx.cluster.worker.peers import Unreachable
 from styx.cluster.worker.recovery import LoadedGeneration, load, tell_lost
@@ -24,8 +24,7 @@ from styx.kafka.errors import Fenced
 from styx.kafka.tail import RequestFeed
 from styx.kafka.transaction import ProducerIdentity
 from styx.protocol.messages import Recover
-from styx.sequencer.epoch_record import EPOCHS_PARTITION
-from styx.sequencer.external_record import encode_external
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, encode_external
 from styx.state.table import NEWEST
 from styx.worker.events import (
     AppendEpochRecord,

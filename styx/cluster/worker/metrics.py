@@ -112,7 +112,7 @@ def _epochs(process: WorkerProcess) -> Iterator[Metric]:
 
 def _peers(process: WorkerProcess) -> Iterator[Metric]:
     counts = process.node.counters
-    yield counter("styx_refused_connections_total", "Connections refused.", process.node.refused())
+    yield counter(*families.REFUSED, process.node.refused())
     for what, sent, received in (
         ("messages", counts.messages_sent, counts.messages_received),
         ("frames", counts.frames_sent, counts.frames_received),
@@ -126,7 +126,7 @@ def _storage(process: WorkerProcess) -> Iterator[Metric]:
     counts = process.node.counters
     parts = {"stored": counts.snapshot_parts, "failed": counts.snapshot_failures}
     yield counters("styx_snapshot_parts_total", "Own parts of snapshots, by outcome.", "outcome", parts)
-    yield counter("styx_snapshot_written_bytes_total", "Bytes stored for snapshots.", counts.snapshot_bytes)
+    yield counter(*families.SNAPSHOT_BYTES, counts.snapshot_bytes)
     yield histogram(
         "styx_snapshot_part_seconds", "From the end of a snapshot's epoch to a part's storage.", counts.snapshot_seconds
     )

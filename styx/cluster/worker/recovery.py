@@ -21,23 +21,23 @@ from styx.messages import ReplyRecord, decode_reply
 from styx.model.app import App
 from styx.model.placement import Misplaced, misplaced
 from styx.protocol.messages import Recover
-from styx.sequencer.epoch_record import EPOCHS_PARTITION
-from styx.sequencer.external_record import decode_external
-from styx.sequencer.tid import slot_of
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, decode_external
+from styx.sequencer.sequencer import slot_of
 from styx.set_aside import places as set_aside
 from styx.snapshot.load import Behind, Unusable, behind_snapshot, state_of
+from styx.snapshot.part import spans
 from styx.snapshot.prefetch import PrefetchingStore
-from styx.snapshot.spans import spans
 from styx.store.base import Store
 from styx.worker.events import LoadState, NotResumed, ReplyDiffers, ReportEnds, ReportPoison, StateLoaded, StateUnusable
-from styx.worker.given_replies import GivenReplies, given_replies
-from styx.worker.replay_difference import (
+from styx.worker.given_replies import (
     CAUSES,
+    GivenReplies,
     Told,
     causes,
     contradicts,
     difference,
     function_of,
+    given_replies,
     not_resumed,
 )
 

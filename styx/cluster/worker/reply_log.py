@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from styx.kafka.appender import Appender, NewRecord, size_of
+from styx.kafka.appender import Appender
+from styx.kafka.appends import NewRecord, size_of
 from styx.kafka.topics import TID_HEADER
 from styx.messages import ReplyRecord, encode_reply
 

@@ -49,8 +49,7 @@ from styx.model.limits import peer_silence_seconds
 from styx.protocol.frames import Frame
 from styx.protocol.messages import Broken, CheckState, Join, Recover, ToCoordinator
 from styx.transport import Connection
-from styx.worker.events import CoordinatorSaid, Event, FrameArrived, RequestsArrived, SendFrame
-from styx.worker.step import Step
+from styx.worker.events import CoordinatorSaid, Event, FrameArrived, RequestsArrived, SendFrame, Step
 from styx.worker.worker import Worker
 
 WAITING_BYTES_MAX: Final = 32 * 1024 * 1024

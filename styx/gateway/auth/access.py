@@ -35,7 +35,7 @@ _log = logging.getLogger("styx.gateway")
 
 @dataclass(frozen=True, kw_only=True)
 class AccessOptions:
-    """Who is let in. `signing_keys` is a file or an https URL; with it `issuer` and `audiences` are needed. `rate` in
+    """The conditions of access. `signing_keys` is a file or an https URL; it needs `issuer` and `audiences`. `rate` in
     requests a second and `in_flight` in requests at once are each identity's, unless its key has its own.
     """
 
@@ -67,7 +67,7 @@ class AccessOptions:
 
     @property
     def enabled(self) -> bool:
-        """Whether anybody has to say who he is."""
+        """Whether clients have to authenticate."""
         return self.api_keys is not None or self.signing_keys is not None
 
 
@@ -98,7 +98,7 @@ class Access:
         return guard
 
     def poll(self) -> None:
-        """Reads what has changed, and begins to fetch what is due; called from time to time, on the event loop."""
+        """Reads changed files, and begins a fetch that is due; called from time to time, on the event loop."""
         for watched in self._watched:
             watched.poll()
         if self._url:
@@ -109,7 +109,7 @@ class Access:
                 self._begin_fetch()
 
     async def close(self) -> None:
-        """Ends what is under way."""
+        """Ends a fetch that is under way."""
         if self._fetching is not None:
             self._fetching.cancel()
             await asyncio.wait([self._fetching])
@@ -191,7 +191,7 @@ class Access:
 
 
 async def _on_thread(fetch: Callable[[], list[SigningKey]]) -> list[SigningKey]:
-    """What `fetch` gives; raises what it raises, and `TimeoutError`. Its thread never keeps the process from ending, as
+    """The result of `fetch`, or its error; raises `TimeoutError`. The thread never keeps the process from ending, as
     one of asyncio's would.
     """
     found: Future[list[SigningKey]] = Future()

@@ -113,7 +113,7 @@ def new_key(name: str, now: datetime, expires: datetime | None = None) -> tuple[
 
 
 def hash_of(text: str) -> str:
-    """What the file keeps of a key."""
+    """The hash of a key, as the file keeps it."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,5 +1,5 @@
-"""A line in the log about each refusal, as JSON in ASCII, at the logger `styx.audit`; so many a second, and a count of
-the rest.
+"""The audit log: a line about each refusal, as JSON in ASCII, at the logger `styx.audit`. Beyond a number of lines a
+second, refusals are only counted.
 
 No line holds a credential, a body, a query or an entity's key.
 """
@@ -15,13 +15,13 @@ from styx.gateway.auth.limits import TokenBucket
 LINES_PER_SECOND: Final = 10.0
 LINES_AT_ONCE: Final = 50.0
 TEXT_CHARS_MAX: Final = 200
-"""Of what the sender chose: a path, an origin."""
+"""Of a text that the sender chose, such as an origin."""
 
 _log = logging.getLogger("styx.audit")
 
 
 class Audit:
-    """Writes lines, and `left_out` into the next one behind those that it did not write. Reads no clock."""
+    """Writes the lines; `left_out` in a line is the number of refusals without one before it. Reads no clock."""
 
     def __init__(self) -> None:
         self._bucket = TokenBucket(LINES_AT_ONCE, 0.0)

@@ -155,7 +155,7 @@ class Guard:
 
 
 def _challenges(scope: Scope, error: NotProved) -> tuple[tuple[bytes, bytes], ...]:
-    """What may be sent instead; a browser asks its person for a password only where a page is to be shown."""
+    """The accepted credentials; a browser asks its person for a password only for a page."""
     challenge = _CHALLENGE if isinstance(error, NoCredential) else _CHALLENGE_INVALID
     action = action_of(scope)
     wants_page = any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 IDENTITY: Final = "styx.identity"
-"""Where an ASGI scope has the `Identity` of who sent the request."""
+"""The name in an ASGI scope of the sender's `Identity`."""
 API_KEY: Final = "api_key"
 TOKEN: Final = "token"
 INVALID: Final = "the credential is not valid"
@@ -31,12 +31,12 @@ class Identity(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """By what it is proved: `api_key` or `token`."""
+        """The kind of its proof: `api_key` or `token`."""
         return API_KEY if self.claims is None else TOKEN
 
     @property
     def fingerprint(self) -> str:
-        """32 hex digits that nobody else has: of an API key's name, which stays when the key is exchanged, or of a
+        """32 hex digits of its own: of an API key's name, which stays when the key is exchanged, or of a
         token's issuer and subject.
         """
         issuer = "" if self.claims is None else self.claims.get("iss")
@@ -45,11 +45,11 @@ class Identity(NamedTuple):
 
 
 class NotProved(Exception):
-    """A credential that proves nothing. Its text goes to whoever sent it, and says nothing of what is in it."""
+    """A credential that proves nothing. Its text goes to the sender, and shows nothing of the credential."""
 
 
 class CannotTell(Exception):
-    """It cannot be told at the moment, because signing keys are not there yet."""
+    """A token cannot be verified now, because the signing keys have not arrived yet."""
 
 
 class UnknownKey(NotProved):

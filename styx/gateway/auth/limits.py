@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from styx.gateway.auth.identity import Identity
 
 IDENTITIES_MAX: Final = 10_000
-"""Who is counted; beyond it, who has nothing in flight and was here least lately is forgotten."""
+"""Counted identities; beyond them, the one with the oldest request and none in flight is forgotten."""
 _LOOKED_AT: Final = 16
 FAILURES_AT_ONCE_MAX: Final = 20
 """From one address, before it has to wait."""
@@ -26,7 +26,7 @@ ADDRESSES_MAX: Final = 10_000
 """That are remembered; the one that failed least lately is forgotten first."""
 TOO_MANY_FAILED: Final = "too many credentials from this address proved nothing, this one included"
 _IPV6_PREFIX_BITS: Final = 64
-"""What one customer has of IPv6 is a network, not an address."""
+"""A customer has a network of IPv6, not an address."""
 
 
 class TokenBucket:
@@ -51,7 +51,7 @@ class TokenBucket:
 
 
 class Exceeded(NamedTuple):
-    """What is over its limit, in words, and after how many seconds to try again."""
+    """The exceeded limit in words, and the seconds after which to try again."""
 
     what: str
     retry_s: int
@@ -74,7 +74,7 @@ class Limits:
         self._uses: OrderedDict[str, _Use] = OrderedDict()
 
     def enter(self, identity: Identity, now_s: float) -> Exceeded | None:
-        """A request begins, unless it is over a limit. Who is let in must `leave`."""
+        """Admits a request, unless it is over a limit. An admitted request must `leave`."""
         rate = self._rate if identity.rate is None else identity.rate
         in_flight = self._in_flight if identity.in_flight is None else identity.in_flight
         most = max(1.0, rate or 0.0)
@@ -94,7 +94,7 @@ class Limits:
         return None
 
     def leave(self, identity: Identity) -> None:
-        """A request that was let in has been answered."""
+        """An admitted request has been answered."""
         use = self._uses.get(identity.source)
         if use is not None:
             use.in_flight -= 1

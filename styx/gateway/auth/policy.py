@@ -1,5 +1,5 @@
-"""Rules: which identity may do what. An action is a call, a read, a load, or the sight of a page; one that no rule
-allows is refused.
+"""Rules: the actions that each identity may take. An action is a call, a read, a load, or the sight of a page; one that
+no rule allows is refused.
 
 A file in TOML, of rules under `[[allow]]`:
 
@@ -110,7 +110,7 @@ class Policy:
         self._rules = tuple(rules)
 
     def allows(self, identity: Identity, action: Action | None) -> bool:
-        """Whether any rule allows it; what is no request of ours is allowed to nobody."""
+        """Whether any rule allows it; a request that the gateway does not know, None, is never allowed."""
         return action is not None and any(
             _fits(rule, identity) and _allows(rule, identity, action) for rule in self._rules
         )
@@ -134,7 +134,7 @@ def _fits(rule: Rule, identity: Identity) -> bool:
 
 
 def _has(claim: Any, wanted: str | int | bool) -> bool:
-    """Whether a claim is what is wanted, or holds it: as a list, or as words, which `scope` is."""
+    """Whether a claim is the wanted value, or holds it in a list or among words, as `scope` does."""
     if claim is None:
         return False
     if wanted == ANY:

@@ -37,7 +37,7 @@ _log = logging.getLogger("styx.gateway")
 
 
 def check_url(url: str) -> None:
-    """Raises `ConfigurationError` for what signing keys are not fetched from."""
+    """Raises `ConfigurationError` for a URL from which no signing keys are fetched."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

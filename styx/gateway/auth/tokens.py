@@ -41,7 +41,7 @@ _log = logging.getLogger("styx.gateway")
 
 
 class SigningKey(NamedTuple):
-    """A public key as `cryptography` has it, the algorithms that it is for, and its id, empty if it has none."""
+    """A public key as `cryptography` has it, its algorithms, and its id, which may be empty."""
 
     id: str
     key: Any
@@ -49,7 +49,7 @@ class SigningKey(NamedTuple):
 
 
 class TokenRules(NamedTuple):
-    """Which tokens are taken. A token's audience is one of `audiences`."""
+    """The conditions for a token. Its audience is one of `audiences`."""
 
     issuer: str
     audiences: tuple[str, ...]
@@ -177,7 +177,7 @@ def read_jwks(content: object) -> list[SigningKey]:
 
 
 def _read_jwk(entry: object) -> SigningKey | None:
-    """None for a key that is for something else; raises `TypeError` and what PyJWT raises for what is no key."""
+    """The signing key of an entry, None for a key of another use; raises `TypeError`, or PyJWT's errors, for no key."""
     if not isinstance(entry, Mapping):
         raise TypeError
     operations = entry.get("key_ops", ["verify"])

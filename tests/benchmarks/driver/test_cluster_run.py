@@ -17,11 +17,11 @@ pytestmark = pytest.mark.slow
 def test_a_run_accounts_every_role_and_finds_no_reply_twice(tmp_path: Path) -> None:
     out = tmp_path / "result.json"
     words = ["--on", "cluster", "--workers", "2", "--slots", "4", "--clients", "2", "--rate", "100"]
-    words += ["--duration", "2", "--warm-up", "1", "--out", str(out)]
+    words += ["--duration", "10", "--warm-up", "1", "--out", str(out)]
     assert main("counting", add_options, make_workload, ["run", *words]) == OK
     result = read(out)
     assert isinstance(result, Result)
-    assert sum(result.outcomes.values()) == 200
+    assert sum(result.outcomes.values()) == 1000
     assert result.outcomes[Outcome.ABORTED] > 0
     assert set(result.roles) == {"client", "worker", "coordinator", "broker", "store"}
     assert (result.roles["client"].processes, result.roles["worker"].processes) == (2, 2)

@@ -11,7 +11,7 @@ import pytest
 
 import styx
 from proof.chaos_app import app as chaos_app
-from proof.random_programs import CONTENDED, MIXED, random_request
+from proof.random_requests import CONTENDED, MIXED, random_request
 from styx import App, Context, Operator
 from styx.cli.check.checker import Checker
 from styx.cli.check.feed import CheckWatch, Feed
@@ -237,7 +237,7 @@ async def test_it_begins_again_behind_what_was_left_out() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_random_programs_show_nothing(seed: int) -> None:
+async def test_random_requests_show_nothing(seed: int) -> None:
     rng = random.Random(seed)
     client = styx.embedded(chaos_app, limits=LIMITS)
     client.engine.watch = CheckWatch()

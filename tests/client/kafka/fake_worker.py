@@ -8,7 +8,6 @@ from typing import Any, Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from styx.client.kafka.directory import stop_consumer
 from styx.kafka.topics import ensure_topics, topics_of
 from styx.messages import ReplyRecord, Request, decode_request, encode_reply
 
@@ -49,7 +48,12 @@ class FakeWorker:
     ) -> None:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        await stop_consumer(self._consumer)
+        try:
+            await self._consumer.stop()
+        except asyncio.CancelledError:
+            # aiokafka lets through the cancellation of a fetch that waits for its next attempt, and leaves its client
+            # open.
+            await self._consumer._client.close()
         await self._producer.stop()
 
     async def _work(self) -> None:

@@ -9,8 +9,9 @@ import styx
 from styx import App, ConfigurationError, Operator, RequestRejected, TransactionAborted
 from styx.client.base import Client
 from styx.client.kafka.client import KafkaClient
-from styx.client.kafka.directory import publish_routing_table
 from styx.kafka.address import KafkaAddress
+from styx.kafka.appender import Appender
+from styx.kafka.topics import ROUTING_KEY, topics_of
 from styx.messages import Reply
 from styx.schema.description import describe, routing_table
 from tests.client.kafka.fake_worker import FakeWorker
@@ -35,9 +36,20 @@ def app(worker: FakeWorker) -> App:
     return App(worker.app, operators=[shelf, numbered, grouped])
 
 
+async def publish(address: KafkaAddress, app: App, *others: bytes) -> None:
+    """The routing table, as a coordinator publishes it, and other records with its key behind it."""
+    values = routing_table(describe(app)).encode(), *others
+    failures: list[BaseException] = []
+    appender = Appender(address, on_failure=failures.append)
+    await appender.start()
+    await appender.append(topics_of(app.name).directory, 0, [(ROUTING_KEY, value, []) for value in values])
+    await appender.stop()
+    assert not failures
+
+
 @pytest.fixture
 async def published(address: KafkaAddress, app: App) -> None:
-    await publish_routing_table(address, routing_table(describe(app)))
+    await publish(address, app)
 
 
 @pytest.fixture(params=["app", "name"])
@@ -129,10 +141,15 @@ async def test_not_deployed(url: str, app: App) -> None:
 
 async def test_the_newest_table_counts(address: KafkaAddress, url: str, app: App, published: None) -> None:
     few = Operator("few", n_partitions=1)
-    table = routing_table(describe(App(app.name, operators=[few])))
-    await publish_routing_table(address, table)
+    await publish(address, App(app.name, operators=[few]))
     async with styx.connect(url, app.name) as client:
         assert {await client.call("few", str(number), "slot") for number in range(10)} == {0}
+
+
+async def test_a_strangers_record_takes_no_table_back(address: KafkaAddress, url: str, app: App) -> None:
+    await publish(address, app, b"no table", b"")
+    async with styx.connect(url, app.name) as client:
+        assert await client.call("shelf", "key", "echo", 1) == [1]
 
 
 async def test_not_open(url: str, app: App) -> None:

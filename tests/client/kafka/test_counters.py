@@ -2,7 +2,7 @@
 
 import pytest
 
-from styx.client.kafka.counters import FEW, RequestCounters
+from styx.client.kafka.requester import FEW, RequestCounters
 
 
 @pytest.mark.parametrize("number", [0, 1, FEW, 10 * FEW])

@@ -83,7 +83,7 @@ async def test_requests_gather_in_the_pause_between_two_exchanges(
     loop = asyncio.get_running_loop()
     now_s = loop.time()
     monkeypatch.setattr(loop, "time", lambda: now_s)
-    sender.pacing.replied_after(4.0)
+    sender.producer.pacing.replied_after(4.0)
     for name in b"a", b"b", b"c":
         sender.send(waiter(name))
         await turns()
@@ -100,7 +100,7 @@ async def test_requests_gather_in_the_pause_between_two_exchanges(
 async def test_a_full_exchange_leaves_slots_for_the_next_one(
     session: FakeSession, sender: RequestSender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(producer_module, "EXCHANGE_BYTES_MAX", 1)
+    monkeypatch.setattr(sender.producer, "_exchange_bytes_max", 1)
     for name, slot in (b"a", 0), (b"b", 1), (b"c", 2):
         sender.send(waiter(name, slot))
     await turns()

@@ -16,14 +16,14 @@ from styx.cluster.worker.metrics import Counters
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.recovery import LoadedGeneration, ReplayWatch, first_lost, load, tell_lost
 from styx.kafka.reader import KafkaReader
-from styx.log import Stream
+from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 from styx.messages import ReplyRecord, Request, decode_reply, encode_reply, encode_request
 from styx.protocol.manifest import Manifest, SlotManifest
 from styx.protocol.messages import Recover
 from styx.reports.function_reports import FunctionReports
 from styx.reports.mistakes import read_page
-from styx.snapshot.store import store_slots
+from styx.snapshot.part import store_slots
 from styx.store import MemoryStore
 from styx.testing.patience import PATIENCE_SECONDS
 from styx.worker.events import LoadState, NotResumed, ReplyDiffers, SlotContent, StateLoaded, StateUnusable, StoreSlots

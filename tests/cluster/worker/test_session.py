@@ -24,8 +24,7 @@ from styx.state.slot_state import SlotState
 from styx.state.table import Table
 from styx.store import MemoryStore
 from styx.transport import Connection, Security
-from styx.worker.events import Effect, EmitReplies, Event, LoadedSlot, StateLoaded
-from styx.worker.step import Step
+from styx.worker.events import Effect, EmitReplies, Event, LoadedSlot, StateLoaded, Step
 from styx.worker.worker import Worker
 from tests.protocol.scripted_app import app
 

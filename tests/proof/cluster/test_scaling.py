@@ -12,7 +12,7 @@ from proof.cluster import ClusterOptions, ClusterUnderTest, LoadOptions, scaling
 from proof.cluster.audit import AuditFailed
 from proof.cluster.halting_coordinator import DURING, MODULE, RESUMED, Told
 from proof.cluster.planned_changes import KillPlan, parts_of
-from proof.cluster.replayed import Begun, generations
+from proof.cluster.recorded import Begun, generations
 from proof.cluster.scaling import check_generations, check_read
 from styx.messages import Reply
 from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, LogEntry, SlotBatch, SnapshotNote

@@ -65,11 +65,23 @@ def logs(cluster: ClusterUnderTest) -> str:
     return "".join(path.read_text() for path in sorted(cluster.options.directory.glob("*-worker.log")))
 
 
+async def metrics_of(port: int) -> bytes:
+    """A worker may begin to listen later than another one answers for its slots."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            try:
+                _, page = await asyncio.to_thread(fetch, f"http://127.0.0.1:{port}/metrics")
+            except ConnectionError:
+                await asyncio.sleep(0.1)
+            else:
+                return page
+
+
 async def differences(cluster: ClusterUnderTest) -> tuple[int, str]:
     """(how many the workers have counted, their pages of mistakes)."""
     found, pages = 0, ""
     for port in cluster.worker_http_ports:
-        _, page = await asyncio.to_thread(fetch, f"http://127.0.0.1:{port}/metrics")
+        page = await metrics_of(port)
         lines = [line for line in page.decode().splitlines() if line.startswith("styx_replay_differences_total")]
         found += sum(int(float(line.split()[-1])) for line in lines)
         _, errors = await asyncio.to_thread(fetch, f"http://127.0.0.1:{port}/errors")

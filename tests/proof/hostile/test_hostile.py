@@ -13,8 +13,7 @@ from proof.cluster import ClusterOptions, ClusterUnderTest
 from proof.cluster.child import ChildProcess
 from proof.hostile.__main__ import Options, attack, main
 from proof.hostile.bank import BankFailed
-from proof.hostile.http import behind_one_another, send_wrong
-from proof.hostile.requests import wrong_requests
+from proof.hostile.requests import behind_one_another, send_wrong, wrong_requests
 from proof.hostile.target import target_of, targets_of
 from proof.large.places import ready
 from styx.gateway.front import Front

@@ -14,8 +14,7 @@ from proof.judge import adya
 from proof.judge.__main__ import judge, main
 from proof.judge.claimed_order import problems
 from proof.judge.cluster_command import APP
-from proof.judge.faults import FAULTS
-from proof.judge.on_cluster import Plan, Struck, record_on_cluster
+from proof.judge.on_cluster import FAULTS, Plan, Struck, record_on_cluster
 from proof.judge.recorded import Recorded
 from proof.judge.workload import MODELS
 from tests.plain_form import plain_form

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from proof.large.cases import CASES, MB
 from proof.large.places import on_cluster, on_embedded
+from proof.large.run import CASES, MB
 from tests.real_services import RealKafka
 
 SHARE = 0.1

@@ -1,1 +1,1 @@
-"""The travel site's services: an operator a file, and what they share of the map and the calendar."""
+"""The travel site's services: one operator in each file, and shared modules for the map and the calendar."""

@@ -1,7 +1,7 @@
 """Flights, and how many seats of each are taken.
 
-An entity is one flight of one day, its key the flight's number and the day as in 2015-04-09: a reservation needs one
-day of a flight only, so those of different days need not wait for each other.
+An entity is one flight of one day, its key the flight's number and the day as in 2015-04-09: a reservation needs only
+one day of a flight, so reservations of different days do not conflict.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Where the hotels are. An entity is one cell of the map with the hotels in it, so that a search for what is near reads
-a few of them, however many hotels there are in all.
+"""The places of the hotels. An entity is one cell of the map with its hotels, so that a search reads only a few
+entities, however many hotels there are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from benchmarks.deathstar.hotel.services.geography import Place, cells_around, m
 from styx import Context, Operator
 
 RADIUS_M: Final = 10_000
-"""What is farther away is not near."""
+"""The largest distance of a near hotel."""
 NEAREST_MAX: Final = 5
 
 

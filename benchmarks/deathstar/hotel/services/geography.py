@@ -20,7 +20,7 @@ Cell = tuple[int, int]
 
 
 class Place(msgspec.Struct, array_like=True, frozen=True):
-    """In degrees. Within 10 degrees of the poles the grid ends; nobody books a room there."""
+    """In degrees. The grid ends 10 degrees from the poles."""
 
     lat: Annotated[float, msgspec.Meta(ge=-80, le=80)]
     lon: Annotated[float, msgspec.Meta(ge=-180, le=180)]

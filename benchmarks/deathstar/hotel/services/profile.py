@@ -1,4 +1,4 @@
-"""How a hotel presents itself. An entity is one hotel's profile; requests only read it."""
+"""The profiles of the hotels. An entity is one hotel's profile; requests only read it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from styx import Context, Operator
 
 
 class NoProfile(Exception):
-    """Nobody has described this hotel."""
+    """This hotel has no profile."""
 
 
 class Profile(msgspec.Struct):

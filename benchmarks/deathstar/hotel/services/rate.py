@@ -1,4 +1,4 @@
-"""What a night costs. An entity is the rate plan of one hotel."""
+"""The prices of the nights. An entity is the rate plan of one hotel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from styx import Context, Operator
 
 
 class NoRatePlan(Exception):
-    """Nobody has said what this hotel costs."""
+    """This hotel has no rate plan."""
 
 
 class RatePlan(msgspec.Struct):
@@ -20,7 +20,7 @@ class RatePlan(msgspec.Struct):
     nightly: list[int]
 
     def price(self, in_date: date, out_date: date) -> int:
-        """Of all nights; raises `BadStay`."""
+        """The price of all nights; raises `BadStay`."""
         return sum(self.nightly[night.weekday()] for night in nights_of(in_date, out_date))
 
 
@@ -29,7 +29,7 @@ rate = Operator("rate", key_type=int, state_type=RatePlan)
 
 @rate.register
 async def price(ctx: Context, in_date: date, out_date: date) -> int:
-    """Of one room for the stay, in cents."""
+    """The price of one room for the stay, in cents."""
     plan: RatePlan | None = await ctx.get()
     if plan is None:
         raise NoRatePlan(f"hotel {ctx.key} has no rate plan")

@@ -1,7 +1,7 @@
 """The best hotels around a place: the nearest ones, the best rated or the cheapest.
 
-It has its own copy of what it decides by, as in DeathStarBench, an entity for each cell of the map. A cell tells only
-the best of its hotels, for what is not among these is not among the best of all.
+As in DeathStarBench, it has its own copy of the data, with an entity for each cell of the map. A cell returns only the
+best of its hotels: a hotel that is not among these is not among the best of all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Reservations: what was promised to whom. An entity is one of them, its key an id that `user.reserve` draws.
-
-It is written once and never changes. Whether there is a room and a seat is decided by the hotel and the flight.
+"""The reservations. An entity is one reservation; `user.reserve` draws the id that is its key. It is written once and
+never changes. The hotel and the flight decide whether there is a room and a seat.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from styx import Context, Operator
 
 
 class NoSuchReservation(Exception):
-    """Nobody has made it."""
+    """This reservation does not exist."""
 
 
 class Reservation(msgspec.Struct):
@@ -37,7 +36,7 @@ async def store(ctx: Context, made: Reservation) -> None:
 
 @reservation.register
 async def read(ctx: Context) -> Reservation:
-    """What was reserved."""
+    """The reservation."""
     made: Reservation | None = await ctx.get()
     if made is None:
         raise NoSuchReservation(f"there is no reservation {ctx.key}")

@@ -1,5 +1,6 @@
-"""The search for a room near a place. Keeps nothing: its entities are the cells of the map, and a request goes to that
-of its place, so that most of what it asks `geo` stays on one slot and the searches of different regions do not.
+"""The search for a room near a place. Its entities have no state: they are the cells of the map, and a request goes to
+the cell of its place. So most of its calls to `geo` stay on one slot, and searches of different regions are on
+different slots.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ search = Operator("search", key_type=tuple[int, int], partition_key=region_of)
 
 @search.register
 async def nearby(ctx: Context, place: Place, in_date: date, out_date: date) -> list[Found]:
-    """Of the hotels nearest to the place, those with a room for all of the stay; nearest first."""
+    """Among the hotels nearest to the place, those with a room for the whole stay, nearest first."""
     near: list[Near] = await ctx.call(geo, places.nearest, ctx.key, (place,))
     found = []
     for one in near:

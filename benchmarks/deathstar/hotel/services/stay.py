@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Final
 
 NIGHTS_MAX: Final = 30
-"""Of one stay."""
+"""The most nights of one stay."""
 
 
 class BadStay(Exception):

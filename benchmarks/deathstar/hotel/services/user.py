@@ -1,9 +1,8 @@
-"""The site's users: whether they are who they say, and what they have reserved.
+"""The site's users: their passwords and their reservations.
 
-A password is kept as one SHA-256 of a salt of the user's own and the password, where DeathStarBench has it without a
-salt. A deliberately slow hash, which a site needs if its users are stolen, would hold up every transaction of its slot
-for as long as it takes: it belongs in front of the transactions, in whatever takes the users' requests and keeps their
-sessions.
+A password is stored as one SHA-256 of the user's salt and the password; DeathStarBench has no salt. A real site needs a
+deliberately slow hash, but here that would hold up every transaction of its slot. It belongs in front of the
+transactions, in the service that keeps the users' sessions.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from styx import Context, Operator
 
 
 class WrongPassword(Exception):
-    """It is not the password of this user, or there is no such user: which of the two is nobody's business."""
+    """The password is wrong, or the user does not exist. The error does not say which."""
 
 
 class User(msgspec.Struct):
@@ -39,7 +38,7 @@ user = Operator("user", state_type=User)
 
 
 def hashed(salt: bytes, password: str) -> bytes:
-    """What is kept of a password."""
+    """The stored hash of a password."""
     return sha256(salt + password.encode()).digest()
 
 

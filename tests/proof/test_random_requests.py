@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -9,15 +10,18 @@ import msgspec
 import pytest
 
 from proof.chaos_app import FRESH_KEYS, MODULUS, POISONS, Cell, app, key_of, money_made, pair
-from proof.random_programs import (
+from proof.random_requests import (
+    MIXED,
     PROFILES,
     SPREAD,
     Profile,
     calls_in,
+    random_load,
     random_program,
+    random_read,
     random_request,
 )
-from styx.messages import Request
+from styx.messages import Request, encode_request
 from styx.testing import SerialReference, state_hash
 
 NOW_US = 1_700_000_000_000_000
@@ -171,3 +175,47 @@ def test_the_reference_is_deterministic() -> None:
             reference.run(tid, NOW_US + tid, random_request(rng, PROFILES[0]))
         hashes.add(state_hash(reference.state))
     assert len(hashes) == 1
+
+
+N_SLOTS = 4
+
+
+def test_a_seed_names_a_load_for_good() -> None:
+    first, again = Random(3), Random(3)
+    for _ in range(50):
+        assert encode_request(random_load(first, MIXED, N_SLOTS, "l")) == encode_request(
+            random_load(again, MIXED, N_SLOTS, "l")
+        )
+
+
+def test_they_come_to_every_end_and_make_no_money() -> None:
+    rng, reference, ends = Random(5), SerialReference(app, n_slots=N_SLOTS), Counter[str]()
+    for tid in range(1, 1500):
+        if tid % 2:
+            reference.run(tid, 0, random_request(rng, MIXED, f"r{tid}"))
+            continue
+        outcome = reference.run(tid, 0, random_load(rng, MIXED, N_SLOTS, f"l{tid}"))
+        ends["loaded" if outcome.error is None else outcome.error[1]] += 1
+    assert set(ends) == {"loaded", "KeyExists", "BadArguments", "BadKey"}
+    assert min(ends.values()) > 20
+    assert money_made(reference.state) == 0
+
+
+def test_a_seed_names_a_read_for_good() -> None:
+    first, again = Random(3), Random(3)
+    for _ in range(50):
+        assert encode_request(random_read(first, MIXED, "g")) == encode_request(random_read(again, MIXED, "g"))
+
+
+def test_they_come_to_every_end_and_change_nothing() -> None:
+    rng, reference, ends = Random(5), SerialReference(app), Counter[str]()
+    for tid in range(1, 1500):
+        if tid % 2:
+            reference.run(tid, 0, random_request(rng, MIXED, f"r{tid}"))
+            continue
+        before = dict(reference.state)
+        outcome = reference.run(tid, 0, random_read(rng, MIXED, f"g{tid}"))
+        assert reference.state == before
+        ends["found" if outcome.error is None else outcome.error[1]] += 1
+    assert set(ends) == {"found", "UnknownEntity", "BadKey"}
+    assert min(ends.values()) > 5

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from styx.coordinator.control_events import ControlEffect, RuntimeStored, StoreRuntime, TurnAway, WorkerArrived
-from styx.coordinator.runtimes import Runtimes
-from styx.deployment.recorded_runtime import NAME, read_runtime, write_runtime
-from styx.process.runtime import RUNTIME
+from styx.coordinator.roster import Runtimes
+from styx.process.runtime import NAME, RUNTIME, read_runtime, write_runtime
 from styx.store.memory import MemoryStore
 
 

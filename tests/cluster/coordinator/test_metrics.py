@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from styx.cluster.coordinator.counters import CAUSES, Counters, moment, whole_bytes
+from styx.cluster.coordinator.metrics import CAUSES, Counters, moment, whole_bytes
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
     Effect,

@@ -13,7 +13,7 @@ import msgspec
 import pydantic
 import pytest
 
-from styx.schema.type_shape import type_shape
+from styx.deployment.fingerprint import type_shape
 
 
 class Colour(Enum):

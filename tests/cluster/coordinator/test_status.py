@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from styx.cluster.coordinator.rates import SAMPLE_SECONDS, WINDOW_SAMPLES, Rates
-from styx.cluster.coordinator.snapshot_watch import SnapshotWatch
+from styx.cluster.coordinator.status import SAMPLE_SECONDS, WINDOW_SAMPLES, Rates, SnapshotWatch
 from styx.deployment.claim import NAME
 from styx.host.background import Background, on_running_loop
 from styx.store.memory import MemoryStore
@@ -21,7 +20,7 @@ class AwayStore(MemoryStore):
 
 
 def test_failing_since_the_first_of_them_until_one_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.cluster.coordinator.snapshot_watch.PROBE_SECONDS", 0.001)
+    monkeypatch.setattr("styx.cluster.coordinator.status.PROBE_SECONDS", 0.001)
 
     async def main() -> None:
         store = AwayStore()

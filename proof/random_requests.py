@@ -1,7 +1,7 @@
-"""Random requests for the chaos app: which programs are tried, how often, and on how many keys.
+"""Random requests for the chaos app: programs, chunks of bulk loads, reads of one entity; how often, on how many keys.
 
-Everything comes from the generator that is passed in, so that a seed names a request for good. It only makes requests;
-what the programs do stands in `proof.chaos_app`.
+Everything comes from the generator that is passed in, so that a seed names a request for good. What the programs do
+stands in `proof.chaos_app`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,13 @@ from typing import Any, Final
 
 import msgspec
 
-from proof.chaos_app import POISONS, PROGRAMMED, account, key_of
+from proof.chaos_app import INITIAL_BALANCE, MODULUS, POISONS, PROGRAMMED, Cell, account, key_of
 from styx.messages import Request
+from styx.model.bulk_load import encode_pair, load_arguments
+from styx.model.function_spec import LOAD_FUNCTION, READ_FUNCTION
+from styx.model.operator import Operator
 from styx.model.partitioning import Key
+from styx.model.signature import NO_ARGUMENTS
 
 DEPTH_MAX: Final = 5
 """Calls below calls in one program."""
@@ -236,3 +240,74 @@ class _Composer:
         called = self._calls(depth + 1)
         body = [*condition, *called] if self.rng.random() < 0.5 else [*called, *condition]
         return self.call(self.at(), depth, body=body)
+
+
+# Bulk loads and reads beside them ------------------------------------------------------------------------------
+
+PAIRS_MAX: Final = 8
+"""Keys drawn for one chunk; those of other slots are left out."""
+NEW_KEYS: Final = 40
+"""Keys beyond the profile's, used by no program."""
+WRONG_LOADS: Final = 0.15
+"""Share of chunks with something wrong in them."""
+
+_UNFIT: Final = b"\xd4\x63\x00"  # an extension that nobody knows
+
+
+def random_load(rng: Random, profile: Profile, n_slots: int, request_id: str) -> Request:
+    """One chunk for `proof.chaos_app.app`, nearly always of one slot.
+
+    Accounts are only ever opened with what a first transfer finds, so that loads make no money.
+    """
+    index = rng.randrange(len(PROGRAMMED) + 1)
+    operator = account if index == len(PROGRAMMED) else PROGRAMMED[index]
+    numbers = range(profile.keys + (1 if rng.random() < 0.3 else NEW_KEYS))
+    drawn = [_key(index, rng.choice(numbers)) for _ in range(rng.randint(1, PAIRS_MAX))]
+    slot = _slot(operator, drawn[0], n_slots)
+    keys = list(dict.fromkeys(key for key in drawn if _slot(operator, key, n_slots) == slot))
+    replace = operator is not account and rng.random() < 0.5
+    wrong = rng.choice(["twice", "slot", "value", "key", "params"]) if rng.random() < WRONG_LOADS else None
+    if wrong == "twice":
+        keys.append(rng.choice(keys))
+    elif wrong == "slot":
+        keys = drawn
+    pairs = [encode_pair(key, operator.encode_state(_state(rng, operator))) for key in keys]
+    if wrong == "value":
+        pairs[-1] = encode_pair(keys[-1], _UNFIT if operator.state_type is None else _encode({"number": "one"}))
+    elif wrong == "key":
+        pairs[-1] = encode_pair("no key of anything" * 200, b"\xc0")
+    request = Request(request_id, operator.name, request_key(keys[0]), LOAD_FUNCTION, load_arguments(pairs, replace))
+    return msgspec.structs.replace(request, params=request.params[:-1]) if wrong == "params" else request
+
+
+def _key(index: int, n: int) -> Key:
+    return f"a{n}" if index == len(PROGRAMMED) else key_of(index, n)
+
+
+def _slot(operator: Operator, key: Key, n_slots: int) -> int:
+    return operator.partition_of(key, n_slots) % n_slots
+
+
+def _state(rng: Random, operator: Operator) -> Any:
+    if operator is account:
+        return INITIAL_BALANCE
+    cell = Cell(rng.randrange(MODULUS), rng.randrange(3), "loaded")
+    return cell if operator.state_type is not None else msgspec.structs.asdict(cell)
+
+
+ABSENT: Final = 0.1
+"""Share of reads of keys beyond the profile's."""
+WRONG_READS: Final = 0.03
+"""Share of keys that are of no operator."""
+
+
+def random_read(rng: Random, profile: Profile, request_id: str) -> Request:
+    """One read for `proof.chaos_app.app`."""
+    index = rng.randrange(len(PROGRAMMED) + 1)
+    number = rng.randrange(profile.keys) + (profile.keys if rng.random() < ABSENT else 0)
+    wrong = rng.random() < WRONG_READS
+    if index == len(PROGRAMMED):
+        key: Key = ("no", "key") if wrong else f"a{number}"
+        return Request(request_id, account.name, request_key(key), READ_FUNCTION, NO_ARGUMENTS)
+    key = ("no", "key", "of", "any") if wrong else key_of(index, number)
+    return Request(request_id, PROGRAMMED[index].name, request_key(key), READ_FUNCTION, NO_ARGUMENTS)

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from styx.process.allocator import OWN_SETTINGS
+from styx.process.memory import OWN_SETTINGS
 
 # Beyond the threshold that glibc would have raised, small blocks keep the heap's end where it is.
 SCRIPT = """
 from pathlib import Path
-from styx.process.allocator import return_large_blocks
+from styx.process.memory import return_large_blocks
 
 def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096

@@ -1,6 +1,6 @@
 """So many a second, and what was over it."""
 
-from styx.reports.allowance import Allowance
+from styx.reports.function_reports import Allowance
 
 
 def test_so_many_a_second() -> None:

@@ -1,0 +1,47 @@
+"""A generation: the phases of a deployment, and the coordinator's state that belongs to one generation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from styx.coordinator.barrier import EpochBarriers
+from styx.protocol.messages import NOTHING, Loaded, Reached
+
+
+class Phase(Enum):
+    """Where the deployment is."""
+
+    WAITING = "too few workers, or the metadata is not read yet"
+    FENCING = "a new generation's marker is being written"
+    LOADING = "workers load their slots"
+    RUNNING = "epochs run, first those to replay"
+    REFUSED = "the data is damaged; nothing will run"
+    STOPPED = "the last snapshot of an orderly stop is stored; nothing will run"
+
+
+@dataclass(slots=True)
+class Generation:
+    """Made when a generation begins, and dropped when the next one begins.
+
+    `producers` are the identities with which its members append to the log. `loaded` are the members that have their
+    slots. What they found: recorded epochs up to `replay_until`, replies up to `answered`, and state that was
+    `converted` to the version. `counter` counts transactions. `barriers` are those of the epoch that runs or is to
+    begin; `joined_epoch` is the last epoch that the members were told to join.
+    """
+
+    producers: list[tuple[int, int]] = field(default_factory=list)
+    loaded: set[int] = field(default_factory=set)
+    replay_until: int = -1
+    answered: Reached = NOTHING
+    converted: bool = False
+    counter: int = 0
+    barriers: EpochBarriers | None = None
+    joined_epoch: int = -1
+
+    def take_loaded(self, worker: int, message: Loaded) -> None:
+        """A member has its slots."""
+        self.loaded.add(worker)
+        self.replay_until = max(self.replay_until, message.replay_until)
+        self.answered = max(self.answered, message.answered)
+        self.converted |= message.converted
