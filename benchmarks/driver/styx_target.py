@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from benchmarks.driver.target import Target
 from benchmarks.driver.workload import Planned
 from styx.client.base import Client
-from styx.client.kafka.waiters import Receiver
+from styx.host.waiters import Receiver
 from styx.messages import Reply
 from styx.model.limits import Limits
 

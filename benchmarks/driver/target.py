@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from benchmarks.driver.workload import Generator, Planned
-from styx.client.kafka.waiters import Receiver
+from styx.host.waiters import Receiver
 from styx.messages import Reply
 
 

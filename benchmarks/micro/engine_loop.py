@@ -34,6 +34,7 @@ from styx.worker.events import (
     NotResumed,
     Proceed,
     ReplyDiffers,
+    ReportEnds,
     ReportPoison,
     RequestsArrived,
     RunExternal,
@@ -57,7 +58,7 @@ class EngineLoop:
         self._offsets = [0] * n_slots
         self._events: deque[Event] = deque()
         objects, world = Objects(MemoryStore(), _submit), _WorkerWorld(self)
-        self._host = WorkerHost(world, world, objects, world, world, self._events.append)
+        self._host = WorkerHost(self.worker, world, world, objects, world, world, world, self._events.append)
         core, members = Coordinator(n_slots, snapshot_interval_s=float("inf")), _CoordinatorWorld(self._events)
         self.coordinator = CoordinatorHost(core, members, members, objects, members, self._tell_coordinator)
         self.coordinator.step(Started(0, []))
@@ -72,7 +73,7 @@ class EngineLoop:
             arrivals[slot].append(Record(self._offsets[slot], 0, payload))
             self._offsets[slot] += 1
         for slot, records in enumerate(arrivals):
-            self._events.append(RequestsArrived(slot, records))
+            self._events.append(RequestsArrived(self.worker.generation, slot, records))
         self._settle()
         return self.replies
 
@@ -121,6 +122,9 @@ class _WorkerWorld:
                 wanted.generation, -1, 0, {slot: LoadedSlot(SlotState(), 0, []) for slot in wanted.slots}, [], {}
             )
         )
+
+    def ended(self, effect: ReportEnds) -> NoReturn:
+        raise AssertionError("the worker takes no notes")
 
     def differs(self, effect: ReplyDiffers) -> NoReturn:
         raise AssertionError(f"nothing is replayed: {effect}")

@@ -26,6 +26,8 @@ _encode = msgspec.msgpack.Encoder().encode
 def append_external(host: WorkerProcess, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
     """As `WorkerJournal.external`."""
     world, record = host.world, effect.record
+    halted = host.core.pressure.halted and record.outcome is None
+    assert not halted, "an outside call begins on a worker whose app may change"
 
     def arrived() -> None:
         outcome = record.outcome

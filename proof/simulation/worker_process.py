@@ -40,10 +40,12 @@ from styx.worker.events import (
     EmitReplies,
     Event,
     FrameArrived,
+    Halted,
     LoadState,
     NotResumed,
     Proceed,
     ReplyDiffers,
+    ReportEnds,
     ReportPoison,
     RequestsArrived,
     RunExternal,
@@ -107,6 +109,8 @@ class WorkerProcess:
         self._proceeding = False
         self._checking = False
         self._fed: dict[int, int] = {}
+        self._fed_for = -1
+        self._halted = False
         self._emitted = 0
         self._unacknowledged: dict[int, list[Callable[[], None]]] = {}
         self._connected = -1
@@ -119,7 +123,7 @@ class WorkerProcess:
 
     def stores_in(self, store: Store) -> None:
         """Where its parts of snapshots go from now on; it loads from the deployment's store all the same."""
-        self._host = WorkerHost(self, self, Objects(store, self._submit), self, self, self.give)
+        self._host = WorkerHost(self.core, self, self, Objects(store, self._submit), self, self, self, self.give)
 
     def crash(self) -> None:
         """Nothing it had in memory or under way is there any more; appends on their way may arrive."""
@@ -225,10 +229,9 @@ class WorkerProcess:
 
     def _halt(self) -> None:
         """It takes up nothing for a while, as an embedded engine while its app changes."""
-        pressure = self.core.pressure
-        halted, pressure.halted = pressure.halted, self._halts.random() < self.world.plan.halts
-        if halted and not pressure.halted:
-            self.give(Proceed())
+        before, self._halted = self._halted, self._halts.random() < self.world.plan.halts
+        if before != self._halted:
+            self.give(Halted(self._halted))
         if self.alive:
             self.world.time.after(HALT_S, self._halt)
 
@@ -376,6 +379,7 @@ class WorkerProcess:
                 told(answer)
                 if isinstance(answer, StateLoaded):
                     self._fed = {slot: part.next_offset for slot, part in answer.slots.items()}
+                    self._fed_for = wanted.generation
                     for slot in self._fed:
                         self.feed(slot)
 
@@ -414,27 +418,30 @@ class WorkerProcess:
             return
         taken = arrivals[: rng.randint(1, len(arrivals))]
         self._fed[slot] = max(self._fed[slot], taken[-1].offset + 1)
-        event, fed = RequestsArrived(slot, taken), self._fed
+        event = RequestsArrived(self._fed_for, slot, taken)
 
         def deliver(_: bytes) -> None:
-            if self._fed is fed:
-                self.give(event)
+            self.give(event)
 
         # One consumer's deliveries stay in order.
         self.world.network.send(f"log {slot}", self.name, deliver, b"")
         if len(taken) < len(arrivals):
             self.world.time.after(rng.random() * 0.002, self.feed, slot)
 
+    def ended(self, effect: ReportEnds) -> None:
+        """As `Findings.ended`."""
+        raise AssertionError("its worker takes no notes")
+
     def differs(self, effect: ReplyDiffers) -> None:
-        """As `Recovery.differs`."""
+        """As `Findings.differs`."""
         raise AssertionError(f"a replay differs: {effect}")
 
     def not_resumed(self, effect: NotResumed) -> None:
-        """As `Recovery.not_resumed`."""
+        """As `Findings.not_resumed`."""
         raise AssertionError(f"a replay does not wait: {effect}")
 
     def skipped(self, effect: ReportPoison) -> None:
-        """As `Recovery.skipped`."""
+        """As `Findings.skipped`."""
         self.poison.append(effect)
 
     def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:

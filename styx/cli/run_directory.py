@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from styx.cli.exit_codes import USAGE, CommandFailed
-from styx.embedded_engine.data_directory import DataDirectory, DataDirectoryInUse
+from styx.embedded_engine.storage import DataDirectory, DataDirectoryInUse
 
 ROOT: Final = Path(".styx/run")
 GATEWAY_URL: Final = "http://127.0.0.1:8080"

@@ -28,9 +28,9 @@ from styx.client.home import Home
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, encode_value, split_pair
 from styx.client.sync import SyncClient
 from styx.embedded_engine.engine import EmbeddedEngine
-from styx.embedded_engine.in_flight import fail
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT
 from styx.errors import InTransactionError, RequestRejected
+from styx.host.waiters import fail
 from styx.messages import Reply
 from styx.model.app import App
 from styx.model.bulk_load import encode_pair, load_arguments

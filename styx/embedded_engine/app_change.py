@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final
 
@@ -32,15 +32,20 @@ from styx.embedded_engine.losses import (
     unknown_operators,
     unstable_partition_key,
 )
-from styx.embedded_engine.watched_check import checked
 from styx.errors import ConfigurationError, EngineFailed
 from styx.model.app import App
 from styx.model.limits import Limits
 from styx.protocol.manifest import Manifest
+from styx.schema.state_check import Table, check_tables
+from styx.schema.state_findings import StateFindings
 from styx.sequencer.epoch_record import EpochPlan
 from styx.snapshot.load import Unusable, read_states
 from styx.state.table import NEWEST
 from styx.store.base import Store
+from styx.watchdog.watchdog import Watchdog
+from styx.watchdog.watched import WatchedCheck
+from styx.worker.invocation import Running
+from styx.worker.standing import StateGuard
 
 ACCEPT: Final = "accept_changed_replay=True (styx dev --accept-changed-replay)"
 """How a user says that recorded epochs may be run on other code than the one that ran them."""
@@ -274,3 +279,14 @@ def _of_version(started: Started, version: int) -> Started:
 def _of_app(app: App, tables: Tables) -> Tables:
     """Without what no operator of the app has, and without what is the engine's own."""
     return {slot: {name: by[name] for name in by if name in app.operators} for slot, by in tables.items()}
+
+
+def checked(app: App, n_slots: int, limits: Limits, slots: Mapping[int, Mapping[str, Table]]) -> StateFindings:
+    """As `check_tables`, on the thread that calls it."""
+    running = Running()
+    watchdog = Watchdog(WatchedCheck(running, limits, threading.get_ident()))
+    watchdog.start()
+    try:
+        return check_tables(app, n_slots, limits, slots, StateGuard(app, n_slots, limits, running))
+    finally:
+        watchdog.stop()

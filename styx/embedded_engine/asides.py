@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from styx.deployment.claim import NAME, decode_claim
-from styx.embedded_engine.data_directory import DataDirectory
-from styx.embedded_engine.storage import LOG_NAME, OBJECTS_NAME
+from styx.embedded_engine.storage import LOG_NAME, OBJECTS_NAME, DataDirectory
 from styx.log.base import Stream
 from styx.log.sqlite import SqliteLog
 from styx.set_aside.check import examine

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import threading
 import time
 from collections.abc import Awaitable, Callable
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final
 
 from styx.coordinator.coordinator import Coordinator, Phase
@@ -21,25 +21,15 @@ from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick,
 from styx.deployment.claim import Claim
 from styx.embedded_engine import committed_state
 from styx.embedded_engine.app_change import AppChange, Stage
-from styx.embedded_engine.coordinator_ports import NoOperator, OneMember, OwnLog
-from styx.embedded_engine.counters import Counters
 from styx.embedded_engine.drive import Drive
-from styx.embedded_engine.external_log import ExternalLog
-from styx.embedded_engine.in_flight import InFlight
+from styx.embedded_engine.engine_log import EngineLog, ExternalLog
 from styx.embedded_engine.intake import EngineRouter, RequestIntake
-from styx.embedded_engine.log_clock import LogClock
-from styx.embedded_engine.metrics import NOTHING_YET, render
+from styx.embedded_engine.metrics import NOTHING_YET, Counters, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
-from styx.embedded_engine.replay_watch import ReplayWatch
+from styx.embedded_engine.ports import WORKER_ID, EngineJournal, NoOperator, OneMember, OwnCoordinator, OwnLog
+from styx.embedded_engine.recovery import ReplayWatch, Start
 from styx.embedded_engine.storage import Storage
-from styx.embedded_engine.worker_ports import (
-    WORKER_ID,
-    EngineJournal,
-    OwnCoordinator,
-    OwnWorker,
-    Start,
-)
-from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown, StyxError
+from styx.errors import ConfigurationError, EngineFailed, NotSent, StyxError
 from styx.host.background import Background
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.outside import OutsideFunctions
@@ -52,8 +42,6 @@ from styx.model.limits import Limits
 from styx.model.request import Placed, RequestMaker
 from styx.reports.function_reports import FunctionReports
 from styx.snapshot.manifest import read_beginning
-from styx.watchdog.watchdog import Watchdog
-from styx.watchdog.watched import Watched
 from styx.worker.blame import notes_of
 from styx.worker.epoch import Watch
 from styx.worker.events import ReportPoison, Step
@@ -114,7 +102,6 @@ class EmbeddedEngine:
         self.watch = Watch()  # who looks on may give another one before the start
         self._mode = Mode.CREATED
         self._unavailable: str | None = "the engine has not been started: open its client first, as `async with` does"
-        self._now_us = LogClock().now_us
 
     def _later(self, seconds: float, callback: Callable[[], None]) -> None:
         self._loop.call_later(seconds, callback)
@@ -139,12 +126,12 @@ class EmbeddedEngine:
     @property
     def in_flight(self) -> int:
         """Requests taken and not answered."""
-        return 0 if self._mode is Mode.CREATED else len(self._requests.taken)
+        return 0 if self._mode is Mode.CREATED else len(self._intake.taken.by_id)
 
     @property
     def held(self) -> int:
         """Requests of `submit` that wait for a place."""
-        return 0 if self._mode is Mode.CREATED else len(self._requests.held)
+        return 0 if self._mode is Mode.CREATED else len(self._intake.held.by_id)
 
     @property
     def poison(self) -> list[ReportPoison]:
@@ -191,7 +178,6 @@ class EmbeddedEngine:
         self._mode = Mode.STARTING
         self._unavailable = "the engine is starting; try again soon"
         self._started: asyncio.Future[None] = self._loop.create_future()
-        self._watchdog.start(asyncio.get_running_loop().call_soon_threadsafe)
         reading = "reading the metadata"
         self._background.submit(reading, self._read_metadata, self._boot, lambda error: self._fail(reading, error))
         try:
@@ -208,47 +194,40 @@ class EmbeddedEngine:
         )
         self.coordinator = Coordinator(self.n_slots, 1, self.snapshot_interval)
         self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes, self.watch)
-        self._drive = Drive(loop, storage.log, self.worker, self.n_slots, self._after_pass, self._fail)
+        log = self._log = EngineLog(storage.log)
+        counters = self.counters
+        data_dir = None if self.data_dir is None else Path(self.data_dir)
+        self._drive = Drive(log, self.worker, data_dir, self._after_pass, self._fail)
+        passes = self._passes = self._drive.passes
         storage.log.on_failure(lambda error: self._drive.on_loop(self._fail, "the log", error))
         self._background = Background(self._fail, self._drive.on_loop, threads_max=1)
-        self._requests = InFlight(loop, self.limits.in_flight_max)
-        self._intake = RequestIntake(loop, storage.log, self._requests, self._drive, self._now_us)
+        self._intake = RequestIntake(log, self._drive, self.limits.in_flight_max)
         router = EngineRouter(self.app, self.n_slots, self.limits, lambda: self.worker.executor.running)
         self.maker = RequestMaker(router, self.limits.request_bytes_max)
-        self._external_log = ExternalLog(storage.log, self.n_slots, self._drive, self._now_us)
+        self._external_log = ExternalLog(log, self.n_slots)
         self._externals = OutsideFunctions(loop, self.limits, self._fail, self.reports.outside)
-        drive, counters, objects = self._drive, self.counters, Objects(storage.store, self._background.submit)
-        self.replay = ReplayWatch(storage.log, self.app_change, self.reports)
-        self._start = Start(
-            self.worker,
-            storage,
-            self._background,
-            counters,
-            self.replay,
-            self.app_change,
-            self._external_log,
-            self._fail,
-        )
+        objects = Objects(storage.store, self._background.submit)
+        self.replay = ReplayWatch(storage.log, self.app_change, self.reports, counters)
+        self._start = Start(self.worker, storage, self._background, self.app_change, self._external_log, self._fail)
         worker = WorkerHost(
-            OwnCoordinator(drive, counters),
-            EngineJournal(self.worker, drive, storage, self._external_log, self._requests, counters, self._now_us),
+            self.worker,
+            OwnCoordinator(passes, counters),
+            EngineJournal(self.worker, log, self._external_log, self._intake, counters),
             objects,
             self._start,
+            self.replay,
             self._externals,
-            drive.to_worker,
+            passes.to_worker,
         )
         coordinator = CoordinatorHost(
             self.coordinator,
-            OneMember(drive, self.app_change, self.worker.run_app, counters, self._now_us),
-            OwnLog(drive, storage.log, self._external_log, self._now_us, self.keep_log),
+            OneMember(self.worker, passes, self.app_change, log, counters),
+            OwnLog(log, self._external_log, self.keep_log),
             objects,
             NoOperator(counters, self._fail),
-            drive.to_coordinator,
+            passes.to_coordinator,
         )
-        drive.connect(coordinator, OwnWorker(self.worker, worker, storage, self.reports, self.app_change))
-        place = "" if self.data_dir is None else f" --data-dir {self.data_dir}"
-        watched = Watched(self.worker, self._drive, threading.get_ident(), place)
-        self._watchdog = Watchdog(watched)
+        passes.start(worker.step, coordinator.step)
         self._snapshot_timer: asyncio.TimerHandle | None = None
         self._awaited: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
@@ -263,9 +242,9 @@ class EmbeddedEngine:
         return self.app_change.begin(started, requests, bool(generations.markers))
 
     def _boot(self, started: Started) -> None:
-        self._drive.to_coordinator(Tick(self._loop.time()))
-        self._drive.to_coordinator(WorkerJoined(WORKER_ID))
-        self._drive.to_coordinator(started)
+        self._passes.to_coordinator(Tick(self._loop.time()))
+        self._passes.to_coordinator(WorkerJoined(WORKER_ID))
+        self._passes.to_coordinator(started)
 
     # Requests ----------------------------------------------------------------------------------------------
 
@@ -289,11 +268,11 @@ class EmbeddedEngine:
 
     # After each pass ---------------------------------------------------------------------------------------
 
-    def _after_pass(self) -> None:
+    def _after_pass(self) -> bool:
         if self._mode is Mode.STARTING:
             self._recover_further()
-            return
-        if self._requests.held:
+            return self._log.pending
+        if self._intake.held.by_id:
             self._intake.admit_held()
         if self._snapshot_timer is None and self.coordinator.unstored:
             # Only while there is something new: an idle engine sleeps, and its coordinator hears of no time.
@@ -301,6 +280,7 @@ class EmbeddedEngine:
         for condition, future in self._awaited:
             if not future.done() and condition():
                 future.set_result(None)
+        return self._log.pending
 
     def _recover_further(self) -> None:
         if self.coordinator.phase is not Phase.RUNNING or self.worker.reached is not Step.IDLE:
@@ -310,7 +290,7 @@ class EmbeddedEngine:
             arrivals = feed.take()
             if arrivals:
                 for event in arrivals:
-                    self._drive.to_worker(event)
+                    self._passes.to_worker(event, sum([len(arrival.payload) for arrival in event.arrivals]))
                 return
         if self.worker.replaying:
             raise EngineFailed("recorded epochs name requests that the log does not hold: restore the data directory")
@@ -342,8 +322,8 @@ class EmbeddedEngine:
 
     def _change_app(self, _: None) -> None:
         self.app_change.stage = Stage.SWITCHING
-        self._drive.to_coordinator(Tick(self._loop.time()))
-        self._drive.to_coordinator(DeployWanted(self.app_change.version, at_once=True))
+        self._passes.to_coordinator(Tick(self._loop.time()))
+        self._passes.to_coordinator(DeployWanted(self.app_change.version, at_once=True))
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
@@ -353,22 +333,22 @@ class EmbeddedEngine:
 
     def _tick(self) -> None:
         self._snapshot_timer = None
-        self._drive.to_coordinator(Tick(self._loop.time()))
+        self._passes.to_coordinator(Tick(self._loop.time()))
 
     async def snapshot(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
         """Takes a snapshot now, if anything is new; whether all there is was stored within `timeout` seconds."""
         failed = self.counters.snapshots_failed
         if self.coordinator.unstored:
-            self._drive.to_coordinator(Tick(self._loop.time()))
-            self._drive.to_coordinator(SnapshotWanted())
+            self._passes.to_coordinator(Tick(self._loop.time()))
+            self._passes.to_coordinator(SnapshotWanted())
         await self._until(lambda: self._stored or self.counters.snapshots_failed > failed, timeout)
         return self._stored
 
     async def settled(self, timeout: float) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
         """Waits until every request in the log is answered; whether that was so within `timeout` seconds."""
-        worker, requests = self.worker, self._requests
+        worker = self.worker
         return await self._until(
-            lambda: not (requests.taken or requests.held or worker.backlog or worker.unfinished), timeout
+            lambda: not (self.in_flight or self.held or worker.backlog or worker.unfinished), timeout
         )
 
     async def flushed(self, timeout: float = CLOSE_SECONDS_MAX) -> bool:  # noqa: ASYNC109 - gives up, does not cancel
@@ -389,10 +369,9 @@ class EmbeddedEngine:
         self._mode = Mode.CLOSING
         self._unavailable = "the engine is closing"
         try:
-            requests = self._requests
-            if not await self._until(lambda: not requests.taken and not requests.held, CLOSE_SECONDS_MAX):
-                _log.warning("%d requests are not finished; they go on at the next start", len(requests.taken))
-            if not self._drive.stopped and not await self.snapshot():
+            if not await self._until(lambda: not self.in_flight and not self.held, CLOSE_SECONDS_MAX):
+                _log.warning("%d requests are not finished; they go on at the next start", self.in_flight)
+            if not self._passes.stopped and not await self.snapshot():
                 _log.warning("no last snapshot could be taken; the next start takes longer")
         except asyncio.CancelledError:
             self.crash()
@@ -438,7 +417,7 @@ class EmbeddedEngine:
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Waits until a pass leaves `condition` true or the engine ends; whether it is true then."""
-        if not condition() and not self._drive.stopped:
+        if not condition() and not self._passes.stopped:
             awaited = (condition, self._loop.create_future())
             self._awaited.append(awaited)
             try:
@@ -455,12 +434,12 @@ class EmbeddedEngine:
             return False
         self._mode = Mode.ENDED
         self._unavailable = reason
-        self._drive.stop()
+        self._passes.stop()
         self.app_change.end()
         self._externals.stop()
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()
-        self._requests.end(lambda: OutcomeUnknown(reason), lambda: NotSent(reason))
+        self._intake.end(reason)
         for _, future in self._awaited:
             if not future.done():
                 future.set_result(None)
@@ -468,7 +447,7 @@ class EmbeddedEngine:
             self.worker.executor.end()
         except Exception:  # noqa: BLE001 - logged; the engine is ending, maybe because of this very fault
             _log.exception("functions that were waiting could not be ended")
-        self._watchdog.stop()
+        self._passes.watchdog.stop()
         return True
 
 

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from styx.embedded_engine.drive import Drive
-from styx.embedded_engine.in_flight import InFlight, Waiter, fail
-from styx.errors import FunctionTooLong, InTransactionError, NotSent, RequestRejected, StyxError
-from styx.log.base import Log, Record, Stream
+from styx.embedded_engine.engine_log import EngineLog
+from styx.errors import FunctionTooLong, InTransactionError, NotSent, OutcomeUnknown, RequestRejected, StyxError
+from styx.host.waiters import Waiter, Waiters, fail
+from styx.log.base import Record, Stream
 from styx.messages import Reply, ReplyRecord, Request
 from styx.model.app import App
 from styx.model.execution import resolve_request
@@ -59,66 +60,75 @@ class EngineRouter(AppRouter):
 
 
 class RequestIntake:
-    """Requests of one engine while it serves."""
+    """Requests of one engine while it serves: `taken` are in the engine, `held` wait for one of `taken_max` places."""
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        log: Log,
-        requests: InFlight,
-        drive: Drive,
-        now_us: Callable[[], int],
-    ) -> None:
-        self._loop = loop
-        self._log = log
-        self._requests = requests
+    def __init__(self, log: EngineLog, drive: Drive, taken_max: int) -> None:
+        loop = self._loop = asyncio.get_running_loop()
+        self.taken = Waiters[str](loop, taken_max, _no_reply, forgets=False)
+        self.held = Waiters[str](loop, math.inf, _no_place)
+        self._appended = log
+        self._log = log.log
         self._drive = drive
-        self._now_us = now_us
 
     def take_or_refuse(self, request: Placed) -> asyncio.Future[ReplyRecord]:
         """Takes it at once or raises `RequestRejected`, `overloaded` if there are too many."""
-        if request.request_id in self._requests.taken:
-            raise RequestRejected("bad_request", f"request id {request.request_id!r} is under way already")
-        if self._crowded:
-            raise RequestRejected("overloaded", f"{len(self._requests.taken)} requests are in flight; try again soon")
+        self.taken.check(request.request_id, self._log.backlog_bytes > LOG_BACKLOG_BYTES_MAX)
         future: asyncio.Future[ReplyRecord] = self._loop.create_future()
-        self._enter(request.request_id, Waiter(request.slot, request.payload, future, True, math.inf))
+        self._enter(Waiter(request.request_id, request.slot, request.payload, future, True, False, 0.0, math.inf))
         return future
 
     def take_or_hold(self, request: Placed, timeout: float) -> asyncio.Future[Reply]:
         """Takes it as soon as there is room, in the order they come; `timeout` in seconds from now on."""
-        deadline_s = self._loop.time() + timeout
+        now_s = self._loop.time()
         future: asyncio.Future[Reply] = self._loop.create_future()
-        waiter = Waiter(request.slot, request.payload, future, False, deadline_s)
-        requests = self._requests
-        if requests.held or self._crowded:
-            requests.held.append((request.request_id, waiter))
+        waiter = Waiter(request.request_id, request.slot, request.payload, future, False, False, now_s, now_s + timeout)
+        if self.held.by_id or self._crowded:
+            self.held.add(waiter)
         else:
-            self._enter(request.request_id, waiter)
-        requests.watch(deadline_s)
+            self._enter(waiter)
         return future
 
     def admit_held(self) -> None:
         """Takes what was held back, as far as there is room now."""
-        held = self._requests.held
-        while held and not self._crowded:
-            request_id, waiter = held.popleft()
-            if not waiter.future.done():
+        held = self.held
+        while held.by_id and not self._crowded:
+            waiter = next(iter(held.by_id.values()))
+            held.remove(waiter)
+            if not waiter.receiver.done():
                 try:
-                    self._enter(request_id, waiter)
+                    self._enter(waiter)
                 except NotSent as error:
-                    fail(waiter.future, error)
+                    fail(waiter.receiver, error)
+
+    def answer(self, reply: ReplyRecord) -> None:
+        """Gives a reply to the caller that waits for it, if there is one."""
+        waiter = self.taken.by_id.get(reply.request_id)
+        if waiter is not None:
+            self.taken.answer(waiter, reply)
+
+    def end(self, reason: str) -> None:
+        """Nobody is answered any more."""
+        self.taken.end(lambda: OutcomeUnknown(reason))
+        self.held.end(lambda: NotSent(reason))
 
     @property
     def _crowded(self) -> bool:
-        return self._requests.full or self._log.backlog_bytes > LOG_BACKLOG_BYTES_MAX
+        return self.taken.full or self._log.backlog_bytes > LOG_BACKLOG_BYTES_MAX
 
-    def _enter(self, request_id: str, waiter: Waiter) -> None:
+    def _enter(self, waiter: Waiter[str]) -> None:
         """Raises `NotSent` if the log takes nothing any more, whose failure the engine hears of by itself."""
-        now_us = self._now_us()
+        now_us = self._appended.now_us()
         try:
             offset = self._log.append(Stream.REQUESTS, waiter.slot, now_us, waiter.payload)
         except StyxError as error:
             raise NotSent(f"the request could not be put into the log: {error}; nothing was run") from error
-        self._requests.take(request_id, waiter)
+        self.taken.add(waiter)
         self._drive.request(waiter.slot, Record(offset, now_us, waiter.payload))
+
+
+def _no_reply() -> Exception:
+    return TimeoutError("no reply in time; the request may still commit")
+
+
+def _no_place() -> Exception:
+    return TimeoutError("too many requests were under way for too long; nothing was run")

@@ -1,17 +1,54 @@
-"""The embedded engine's metrics in Prometheus' text format, computed when they are read."""
+"""The embedded engine's counters, and its metrics in Prometheus' text format, which are computed from the counters when
+they are read.
+
+Counters are plain integers, so the hot path pays for an addition at most. They count since the process started.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from styx.log.base import Stream
 from styx.metrics import families
 from styx.sequencer.epoch_record import EPOCHS_PARTITION
+from styx.worker.events import ReportPoison
 
 if TYPE_CHECKING:
     from styx.embedded_engine.engine import EmbeddedEngine
+
+
+POISON_KEPT: Final = 100
+"""Reports of records that cannot be decoded; the oldest are forgotten first, all of them are counted."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """Transactions by outcome as their replies are given; `locked` are those that went through the lock phase."""
+
+    committed: int = 0
+    aborted: int = 0
+    rejected: int = 0
+    locked: int = 0
+    carried: int = 0
+    epochs: int = 0
+    epoch_size: int = 0
+    snapshots_failed: int = 0
+    poison: int = 0
+    recent_poison: deque[ReportPoison] = field(default_factory=lambda: deque(maxlen=POISON_KEPT))
+    load_failures: list[str] = field(default_factory=list)
+    """Why snapshots could not be used at this start."""
+    recovery_s: float = 0.0
+    recovered_from: int | None = None
+    """The epoch of the snapshot that this start began on."""
+    replayed: int | None = None
+    """Recorded epochs that it ran again; None until it has."""
+    snapshot_at_s: float | None = None
+    """When the last snapshot became complete, in seconds since 1970; None if none has since the start."""
+
 
 NOTHING_YET = "# HELP styx_ready 1 if requests are served.\n# TYPE styx_ready gauge\nstyx_ready 0\n"
 """The metrics of an engine that has not been started."""

@@ -30,6 +30,7 @@ from styx.worker.events import (
     LoadState,
     NotResumed,
     ReplyDiffers,
+    ReportEnds,
     ReportPoison,
     RunExternal,
     SendFrame,
@@ -138,6 +139,13 @@ class Recovery(Protocol):
 
     def load(self, wanted: LoadState, loaded: Callable[[StateLoaded | StateUnusable], None]) -> None:
         """Loads, then tells, then has the slots' requests arrive."""
+
+
+class Findings(Protocol):
+    """Who tells people of what a worker finds."""
+
+    def ended(self, effect: ReportEnds) -> None:
+        """Transactions have ended that left notes."""
 
     def differs(self, effect: ReplyDiffers) -> None:
         """A replay gives another reply than was given."""

@@ -1,11 +1,12 @@
-"""A worker's effects, carried out. It keeps no order of its own: each step follows from an event."""
+"""A worker's core at work: it gets events, and its effects are carried out. Each order follows from an event."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from styx.host.ports import Links, Objects, Outside, Recovery, WorkerJournal
+from styx.host.ports import Findings, Links, Objects, Outside, Recovery, WorkerJournal
+from styx.model.execution import with_own_generators
 from styx.protocol.manifest import SlotPart
 from styx.snapshot.part import store_slots
 from styx.worker.events import (
@@ -22,6 +23,7 @@ from styx.worker.events import (
     RecordDurable,
     RepliesDurable,
     ReplyDiffers,
+    ReportEnds,
     ReportPoison,
     RunExternal,
     SendFrame,
@@ -32,18 +34,30 @@ from styx.worker.events import (
 )
 
 
+class Core(Protocol):
+    """A worker's, or what stands before it."""
+
+    def step(self, event: Event) -> list[Effect]:
+        """As `Worker.step`."""
+
+
 class WorkerHost:
-    """What it began comes back through `give`, as events that are to happen soon; the core knows which are too late."""
+    """Of `core`; what it began comes back through `give`, as events that are to happen soon. The core drops those that
+    are too late.
+    """
 
     def __init__(
         self,
+        core: Core,
         links: Links,
         journal: WorkerJournal,
         objects: Objects,
         recovery: Recovery,
+        findings: Findings,
         outside: Outside,
         give: Callable[[Event], None],
     ) -> None:
+        self._core = core
         self._links = links
         self._journal = journal
         self._objects = objects
@@ -56,15 +70,22 @@ class WorkerHost:
             AppendEpochRecord: self._append,
             AppendVerdicts: self._append,
             EmitReplies: journal.emit,
-            ReplyDiffers: recovery.differs,
-            NotResumed: recovery.not_resumed,
+            ReportEnds: findings.ended,
+            ReplyDiffers: findings.differs,
+            NotResumed: findings.not_resumed,
             LoadState: self._load,
             StoreSlots: self._store_slots,
             SyncReplies: self._sync_replies,
             AppendExternal: self._append_external,
             RunExternal: self._run_external,
-            ReportPoison: recovery.skipped,
+            ReportPoison: findings.skipped,
         }
+
+    def step(self, event: Event) -> None:
+        """Gives the core an event and begins what it wants done."""
+        do = self._do
+        for effect in with_own_generators(self._core.step, event):
+            do[type(effect)](effect)
 
     def do(self, effect: Effect) -> None:
         """Begins what the core wants done."""

@@ -1,7 +1,7 @@
 """Requests that an operator has set aside, because the engine failed at them: they are refused, and never run.
 
-Each is an object in the store, which the store keeps for ever. It takes effect at the next start or recovery. The
-records of the log do not change: when such a record is read, a request that is always refused takes its place.
+Each is an object in the store, which the store keeps for ever. It takes effect at the next start or recovery
+(`styx.worker.intake`). The records of the log do not change.
 """
 
 from __future__ import annotations
@@ -10,15 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
-from msgspec.structs import replace
-
 from styx.errors import ConfigurationError
-from styx.log.base import Record
-from styx.messages import decode_request, encode_request
-from styx.model.execution import SET_ASIDE
 from styx.store.base import Store, StoreReader
-from styx.worker.events import StateLoaded
 
 PREFIX: Final = "aside/"
 _PLACE: Final = re.compile(r"(\d{1,9}+):(\d{1,18}+)")
@@ -55,32 +48,3 @@ def outcome(place: Place, words: str, dry_run: bool) -> str:
 def listing(places: Iterable[Place]) -> str:
     """One line for each."""
     return "\n".join(f"{slot}:{offset}" for slot, offset in sorted(places)) or "no request is set aside"
-
-
-def without(aside: frozenset[Place], slot: int, arrivals: list[Record]) -> list[Record]:
-    """The arrivals of a slot; those that were set aside ask for what refuses them."""
-    if not aside:
-        return arrivals
-    return [
-        arrival._replace(payload=_refused(arrival.payload)) if (slot, arrival.offset) in aside else arrival
-        for arrival in arrivals
-    ]
-
-
-def loaded_without(aside: Iterable[Place], loaded: StateLoaded) -> StateLoaded:
-    """The same of transactions that a snapshot holds."""
-    for slot, offset in aside:
-        part = loaded.slots.get(slot)
-        if part is not None:
-            part.pending = [
-                replace(pending, payload=_refused(pending.payload)) if pending.offset == offset else pending
-                for pending in part.pending
-            ]
-    return loaded
-
-
-def _refused(payload: bytes) -> bytes:
-    try:
-        return encode_request(replace(decode_request(payload), function=SET_ASIDE))
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return payload  # it is no request, and is skipped as such

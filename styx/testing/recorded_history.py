@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from styx.embedded_engine.data_directory import DataDirectory
-from styx.embedded_engine.storage import LOG_NAME
+from styx.embedded_engine.storage import LOG_NAME, DataDirectory
 from styx.errors import StyxError
 from styx.log.base import Log, Stream
 from styx.log.sqlite import SqliteLog

@@ -40,8 +40,12 @@ class Step(Enum):
 
 @dataclass(slots=True)
 class RequestsArrived:
-    """Records of a slot's requests stream, in log order; with `more`, another slot's come next, for the same epoch."""
+    """Records of a slot's requests stream, in log order; with `more`, another slot's come next, for the same epoch.
 
+    They were fetched for this generation, from where it began.
+    """
+
+    generation: int
     slot: int
     arrivals: list[Record]
     more: bool = False
@@ -75,6 +79,22 @@ class Proceed:
 
 
 @dataclass(slots=True)
+class LogLags:
+    """Too many bytes wait to be in the log, or no longer: while they do, no epoch takes new requests."""
+
+    lags: bool
+
+
+@dataclass(slots=True)
+class Halted:
+    """Another version of the app is to begin, or has begun: until then nothing unfinished goes on, and only recorded
+    epochs run.
+    """
+
+    halted: bool
+
+
+@dataclass(slots=True)
 class CheckFurther:
     """Check up to so many more entities now, beside the epochs."""
 
@@ -94,7 +114,8 @@ class LoadedSlot:
 @dataclass(slots=True)
 class StateLoaded:
     """The answer to `LoadState`; `answered` has replies already in the replies stream, or their digests, by sequence
-    TID, which reach as far as `answered_until` (epoch, phase); `outcomes` are the logged ones of outside calls, by key.
+    TID, which reach as far as `answered_until` (epoch, phase); `outcomes` are the logged ones of outside calls, by key;
+    `aside` are the places (slot, offset) of requests that an operator has set aside.
     """
 
     generation: int
@@ -105,6 +126,7 @@ class StateLoaded:
     answered: dict[int, bytes | int]
     answered_until: Reached = NOTHING
     outcomes: Mapping[bytes, bytes] = field(default_factory=dict)
+    aside: AbstractSet[tuple[int, int]] = frozenset()
 
 
 @dataclass(slots=True)
@@ -156,6 +178,8 @@ Event = (
     | CoordinatorSaid
     | RecordDurable
     | Proceed
+    | LogLags
+    | Halted
     | CheckFurther
     | StateLoaded
     | StateUnusable
@@ -207,6 +231,13 @@ class EmitReplies:
 
     slot: int
     replies: list[ReplyRecord]
+
+
+@dataclass(slots=True)
+class ReportEnds:
+    """Tell of what the worker's notes have. It comes before the replies: a transaction whose reply is in the log is
+    not told of again.
+    """
 
 
 @dataclass(slots=True)
@@ -320,6 +351,7 @@ Effect = (
     | AppendEpochRecord
     | AppendVerdicts
     | EmitReplies
+    | ReportEnds
     | ReplyDiffers
     | NotResumed
     | LoadState

@@ -64,6 +64,7 @@ class Generation:
         self.recorded_until = max(self.plans, default=-1)
         self.replies.answered = loaded.answered
         self.outside.logged = loaded.outcomes
+        self.intake.aside = loaded.aside
         for index, part in loaded.slots.items():
             state = part.state if part.state.converted else held.get(index, part.state)
             state.as_stored()

@@ -6,8 +6,15 @@ that have been sequenced and have not ended. Paper sections 5.1 and 7.2.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
+import msgspec
+from msgspec.structs import replace
+
 from styx.log.base import Record
+from styx.messages import decode_request, encode_request
 from styx.model.app import App
+from styx.model.execution import SET_ASIDE
 from styx.model.limits import Limits
 from styx.protocol.frames import ExternalDone
 from styx.protocol.manifest import PassedOver, PendingTransaction
@@ -27,11 +34,14 @@ OUTCOME_BYTES_MAX = 2 * 1024 * 1024
 
 
 class Intake:
-    """`carried` go into the next epoch; `parked`, by TID, wait for an outside function."""
+    """`carried` go into the next epoch; `parked`, by TID, wait for an outside function. Requests at the places `aside`
+    are refused, wherever they are met.
+    """
 
     def __init__(self, app: App, limits: Limits, n_slots: int, running: Running | None = None) -> None:
         self.carried: list[RootTransaction] = []
         self.parked: dict[int, RootTransaction] = {}
+        self.aside: AbstractSet[tuple[int, int]] = frozenset()
         self.pressure = Pressure(limits.epoch_result_bytes_max, limits.epoch_transactions_max)
         self._limits = limits
         self._n_slots = n_slots
@@ -54,6 +64,8 @@ class Intake:
         self._sequencers[slot] = SlotSequencer(slot, next_offset, passed_over)
         self._memories[slot] = memory
         for transaction in pending:
+            if (slot, transaction.offset) in self.aside:
+                transaction = replace(transaction, payload=_refused(transaction.payload))  # noqa: PLW2901 - the same one
             self._readmit(slot, transaction)
 
     def _readmit(self, slot: int, pending: PendingTransaction) -> None:
@@ -72,8 +84,16 @@ class Intake:
     def arrive(self, slot: int, arrivals: list[Record]) -> None:
         """Takes records of a slot's requests stream; those of another worker's slot are ignored."""
         sequencer = self._sequencers.get(slot)
-        if sequencer is not None:
-            sequencer.arrive(arrivals)
+        if sequencer is None:
+            return
+        if self.aside:
+            arrivals = [
+                Record(each.offset, each.timestamp_us, _refused(each.payload))
+                if (slot, each.offset) in self.aside
+                else each
+                for each in arrivals
+            ]
+        sequencer.arrive(arrivals)
 
     def defer(self, root: RootTransaction) -> None:
         """It leaves the epoch: to be counted exactly, or to make an outside call, both in sequential mode."""
@@ -234,3 +254,11 @@ class Intake:
         ]
         next_offset, passed_over = self._sequencers[slot].rest()
         return next_offset, pending, passed_over
+
+
+def _refused(payload: bytes) -> bytes:
+    """In place of a request: one that is always refused, and never run."""
+    try:
+        return encode_request(replace(decode_request(payload), function=SET_ASIDE))
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return payload  # it is no request, and is skipped as such

@@ -28,8 +28,8 @@ _Name = tuple[str, str]
 class Pressure:
     """`bytes_max` are the bytes of results that an epoch of at most `transactions_max` should have.
 
-    `transactions` are how many the next one may have. `congested` and `halted` are the shell's to set, before each
-    step: the log is behind; nothing unfinished goes on, and only recorded epochs run.
+    `transactions` are how many the next one may have. `congested` and `halted` are as the events `LogLags` and `Halted`
+    said last.
     """
 
     __slots__ = (

@@ -35,9 +35,12 @@ from styx.worker.events import (
     ExternalAppended,
     ExternalReturned,
     FrameArrived,
+    Halted,
+    LogLags,
     Proceed,
     RecordDurable,
     RepliesDurable,
+    ReportEnds,
     RequestsArrived,
     SendFrame,
     SlotPartsStored,
@@ -60,7 +63,7 @@ from styx.worker.state_watch import StateWatch, watch_of
 class Worker:
     """One worker; `step` is its whole interface. Reading its fields is fine, changing them is not.
 
-    What is worth telling of transactions that end goes to `notes`, from where its host takes it, if there are any.
+    What is worth telling of transactions that end goes to `notes`, if there are any, until `ReportEnds`.
     `watch` is told of each step of an epoch.
     """
 
@@ -79,6 +82,7 @@ class Worker:
         self.n_slots = n_slots
         self.limits = limits
         self._watch = Watch() if watch is None else watch
+        self._log_lags = self._halted = False
         self._generation = self._new_generation(-1, alone=False)
         self._open: Epoch | None = None
         self._between = Step.LOADING
@@ -90,7 +94,9 @@ class Worker:
         self._state_watch: StateWatch | None = None
 
     def _new_generation(self, number: int, alone: bool) -> Generation:
-        return Generation(number, self.id, self.app, self.n_slots, self.limits, self.notes, alone)
+        generation = Generation(number, self.id, self.app, self.n_slots, self.limits, self.notes, alone)
+        generation.intake.pressure.congested, generation.intake.pressure.halted = self._log_lags, self._halted
+        return generation
 
     # What it is like ---------------------------------------------------------------------------------------
 
@@ -206,8 +212,7 @@ class Worker:
             elif self._between is Step.HOLDING:
                 self._check(self.limits.slice_invocations)
         elif isinstance(event, RequestsArrived):
-            self._generation.intake.arrive(event.slot, event.arrivals)
-            if event.more:
+            if not self._arrived(event):
                 return []
         elif isinstance(event, FrameArrived):
             self._take_frame(event.frame)
@@ -215,10 +220,27 @@ class Worker:
             self._take_message(event.message)
         elif isinstance(event, CheckFurther):
             self._check(event.entities)
+        elif isinstance(event, LogLags | Halted):
+            self._press(event)
         elif event.generation == self.generation:
             self._take_answer(event)
         self._advance()
+        if self.notes is not None and not self.notes.empty:
+            effects.insert(0, ReportEnds())
         return effects.copy()
+
+    def _arrived(self, event: RequestsArrived) -> bool:
+        """Takes requests; returns whether the worker goes on now. Those of an older generation have gaps."""
+        if event.generation != self.generation:
+            return False
+        self._generation.intake.arrive(event.slot, event.arrivals)
+        return not event.more
+
+    def _press(self, event: LogLags | Halted) -> None:
+        if isinstance(event, LogLags):
+            self._log_lags = self.pressure.congested = event.lags
+        else:
+            self._halted = self.pressure.halted = event.halted
 
     def _take_answer(self, event: Event) -> None:
         if isinstance(event, RecordDurable):

@@ -15,7 +15,7 @@ import pytest
 import styx
 from styx import ConfigurationError
 from styx.client.embedded import SyncEmbeddedClient
-from styx.embedded_engine.data_directory import DataDirectory, DataDirectoryInUse
+from styx.embedded_engine.storage import DataDirectory, DataDirectoryInUse
 from tests.embedded.ledger_app import app
 from tests.forking import in_fork
 

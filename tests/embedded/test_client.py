@@ -71,7 +71,7 @@ async def test_a_timeout_ends_the_waiting_only() -> None:
     async with embedded_cluster(app) as client:
         waiting = client.submit("ledger", "a", "add", timeout=1e-6)
         # Looked at before the engine's pass: nothing has run yet.
-        client.engine._requests._expire()
+        client.engine._intake.taken._sweep()
         with pytest.raises(TimeoutError, match="may still commit"):
             await waiting
         assert await client.call("ledger", "a", "add") == 2

@@ -110,7 +110,7 @@ async def test_a_damaged_log_is_refused_and_named(tmp_path: Path) -> None:
 
 
 async def test_a_long_log_is_replayed_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.embedded_engine.feed.FEED_RECORDS", 3)
+    monkeypatch.setattr("styx.embedded_engine.recovery.FEED_RECORDS", 3)
     async with styx.embedded(app, tmp_path, limits=Limits(epoch_transactions_max=7)) as client:
         waiting = [client.submit("ledger", f"k{number % 3}", "add") for number in range(500)]
         for reply in waiting:

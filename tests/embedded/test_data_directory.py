@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from styx.embedded_engine.data_directory import DataDirectory, DataDirectoryInUse
+from styx.embedded_engine.storage import DataDirectory, DataDirectoryInUse
 
 HOLDER = """
 import sys
-from styx.embedded_engine.data_directory import DataDirectory
+from styx.embedded_engine.storage import DataDirectory
 held = DataDirectory(sys.argv[1])
 print("held", flush=True)
 sys.stdin.read()

@@ -10,7 +10,7 @@ import pytest
 
 import styx
 from styx.client.embedded import EmbeddedClient
-from styx.embedded_engine.data_directory import DataDirectoryInUse
+from styx.embedded_engine.storage import DataDirectoryInUse
 from styx.errors import ConfigurationError, NotSent, OutcomeUnknown
 from styx.log.base import Record, Stream
 from styx.messages import ReplyRecord, decode_reply
@@ -120,7 +120,7 @@ async def test_requests_in_the_log_run_although_nobody_waits(tmp_path: Path) -> 
     async with embedded_cluster(app, tmp_path) as cluster:
         waiting = [cluster.submit("ledger", "a", "add") for _ in range(10)]
         # Durable, and in no epoch yet: the engine's next pass never comes.
-        cluster.engine._drive.stop()
+        cluster.engine._passes.stop()
         cluster.engine.log.flush()
         while cluster.engine.log.backlog_records:
             await asyncio.to_thread(lambda: None)

@@ -293,7 +293,7 @@ async def test_nobody_overtakes_those_held_back(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_large_requests_are_held_back_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("styx.embedded_engine.in_flight.IN_FLIGHT_BYTES_MAX", 1_000)
+    monkeypatch.setattr("styx.host.waiters.IN_FLIGHT_BYTES_MAX", 1_000)
     async with styx.embedded(app) as client:
         waiting = [client.submit("ledger", "a", "echo", b"x" * 900) for _ in range(5)]
         assert (client.engine.in_flight, client.engine.held) == (2, 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from styx.embedded_engine.feed import Feed
+from styx.embedded_engine.recovery import Feed
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
 
@@ -24,8 +24,8 @@ def _log() -> MemoryLog:
 
 
 def test_everything_behind_the_snapshot() -> None:
-    assert _offsets(Feed(_log(), {0: 0, 1: 4})) == {0: [0, 1, 2, 3, 4, 5], 1: [4, 5]}
+    assert _offsets(Feed(_log(), 1, {0: 0, 1: 4})) == {0: [0, 1, 2, 3, 4, 5], 1: [4, 5]}
 
 
 def test_nothing_beyond_what_recorded_epochs_name() -> None:
-    assert _offsets(Feed(_log(), {0: 0, 1: 4}, {0: 3, 1: 4})) == {0: [0, 1, 2]}
+    assert _offsets(Feed(_log(), 1, {0: 0, 1: 4}, {0: 3, 1: 4})) == {0: [0, 1, 2]}

@@ -12,7 +12,7 @@ import styx
 from styx.client.embedded import EmbeddedClient
 from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import SnapshotWanted
-from styx.embedded_engine.durability import DurableWaiters
+from styx.embedded_engine.engine_log import EngineLog
 from styx.embedded_engine.storage import Storage
 from styx.log.base import Stream
 from styx.log.memory import MemoryLog
@@ -59,7 +59,7 @@ class Slow:
         """Nothing is left that could happen without a commit."""
         engine = self.client.engine
         for _ in range(3):
-            engine._drive.wake()
+            engine._passes.wake()
             for _ in range(TURNS):
                 await asyncio.sleep(0)
             idle = asyncio.get_running_loop().create_future()
@@ -90,7 +90,7 @@ async def test_a_snapshot_waits_for_the_replies_before_it(slow: Slow) -> None:
     engine = slow.client.engine
     reply = asyncio.ensure_future(slow.client.submit("ledger", "a", "add"))
     await slow.settle()
-    engine._drive.to_coordinator(SnapshotWanted())
+    engine._passes.to_coordinator(SnapshotWanted())
     # The epoch record: the reply is given and stands in the log's memory, and the snapshot has begun.
     await slow.commit()
     assert reply.done()
@@ -139,12 +139,22 @@ async def test_a_generation_waits_for_its_marker(monkeypatch: pytest.MonkeyPatch
 
 
 def test_durable_waiters_run_in_order_and_once() -> None:
-    waiters, seen = DurableWaiters(), list[int]()
-    for lsn in (3, 5, 5, 9):
-        waiters.add(lsn, lambda lsn=lsn: seen.append(lsn))  # type: ignore[misc]
-    assert not waiters.due(2)
-    waiters.release(5)
-    assert (seen, len(waiters), waiters.due(8)) == ([3, 5, 5], 1, False)
-    waiters.release(9)
-    waiters.release(9)
-    assert seen == [3, 5, 5, 9]
+    slow, seen = SlowLog(), list[int]()
+    log = EngineLog(slow)
+    for number in range(2):
+        log.append(Stream.EPOCHS, 0, b"")
+        for again in range(2):
+            log.when_durable(lambda it=2 * number + again: seen.append(it))  # type: ignore[misc]
+        slow.permits = number
+        assert log.pending
+        log.flush()
+        assert (seen, log.pending) == (([], False) if number == 0 else ([0, 1, 2, 3], False))
+    log.append(Stream.EPOCHS, 0, b"")
+    log.when_durable(lambda: seen.append(4))
+    slow.permits = 1
+    log.flush(stopped=True)
+    assert (seen, slow.permits) == ([0, 1, 2, 3], 1)
+    MemoryLog.flush(slow)
+    assert log.pending
+    log.flush(stopped=True)
+    assert seen == [0, 1, 2, 3, 4]

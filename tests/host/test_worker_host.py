@@ -25,6 +25,7 @@ from styx.worker.events import (
     RecordDurable,
     RepliesDurable,
     ReplyDiffers,
+    ReportEnds,
     ReportPoison,
     RunExternal,
     SendFrame,
@@ -51,7 +52,7 @@ def world() -> WorkerWorld:
 
 @pytest.fixture
 def host(world: WorkerWorld) -> WorkerHost:
-    return WorkerHost(world, world, Objects(world.store, world.submit), world, world, world.given.append)
+    return WorkerHost(world, world, world, Objects(world.store, world.submit), world, world, world, world.given.append)
 
 
 def test_every_effect_is_carried_out(host: WorkerHost) -> None:
@@ -62,6 +63,7 @@ def test_every_effect_is_carried_out(host: WorkerHost) -> None:
     "effect",
     [
         SendFrame(1, Frame(2, 9, 0, [])),
+        ReportEnds(),
         EmitReplies(0, [REPLY]),
         ReplyDiffers(0, REPLY, b"", None),
         NotResumed(0, 1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from styx.coordinator.events import Expel, ReleaseLog, StateFound
@@ -14,10 +14,13 @@ from styx.worker.events import (
     AppendEpochRecord,
     AppendExternal,
     AppendVerdicts,
+    Effect,
     EmitReplies,
+    Event,
     LoadState,
     NotResumed,
     ReplyDiffers,
+    ReportEnds,
     ReportPoison,
     RunExternal,
     SendFrame,
@@ -98,7 +101,9 @@ class CoordinatorWorld(World):
 
 
 class WorkerWorld(World):
-    """The worker's ports."""
+    """The worker's core, which wants `effects` at each step, and its ports."""
+
+    effects: Sequence[Effect] = ()
 
     def tell(self, message: ToCoordinator) -> None:
         self._asked(message)
@@ -123,6 +128,12 @@ class WorkerWorld(World):
 
     def load(self, wanted: LoadState, loaded: Callable[[StateLoaded | StateUnusable], None]) -> None:
         self._asked(wanted, loaded)
+
+    def step(self, event: Event) -> list[Effect]:
+        return list(self.effects)
+
+    def ended(self, effect: ReportEnds) -> None:
+        self._asked(effect)
 
     def differs(self, effect: ReplyDiffers) -> None:
         self._asked(effect)

@@ -50,6 +50,7 @@ from styx.worker.events import (
     EmitReplies,
     LoadState,
     Proceed,
+    ReportEnds,
     RequestsArrived,
     SendFrame,
     Step,
@@ -335,7 +336,7 @@ class Cluster:
             process.text = f"{name}: {text}"
         elif isinstance(effect, EmitReplies):
             process.text = f"{name}: replies " + "; ".join(map(narration.reply, effect.replies))
-        elif not isinstance(effect, SendFrame | Tell | SyncReplies):
+        elif not isinstance(effect, SendFrame | Tell | SyncReplies | ReportEnds):
             process.text = f"{name}: {narration.worker_effect(effect)}"
             if not isinstance(effect, LoadState | StoreSlots | AppendExternal):  # those can be held
                 self.trace.append(process.text)
@@ -354,7 +355,7 @@ class Cluster:
         arrivals = list(records)
         if arrivals:
             process.fed[slot] = arrivals[-1].offset + 1
-            self.to_worker(process, RequestsArrived(slot, arrivals))
+            self.to_worker(process, RequestsArrived(process.core.generation, slot, arrivals))
 
     def redeliver(self, slot: int) -> None:
         """The log delivers all it has of a slot once more."""

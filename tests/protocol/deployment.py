@@ -53,6 +53,7 @@ from styx.worker.events import (
     NotResumed,
     Proceed,
     ReplyDiffers,
+    ReportEnds,
     ReportPoison,
     RequestsArrived,
     RunExternal,
@@ -201,7 +202,8 @@ class Deployment:
         owner = self.workers[self.coordinator.owners[slot]]
         arrival = Record(offset, 0, encode_request(request))
         if self._together is None:
-            self.put(owner.id, owner.id, partial(self.to_worker, owner, RequestsArrived(slot, [arrival])))
+            event = RequestsArrived(owner.generation, slot, [arrival])
+            self.put(owner.id, owner.id, partial(self.to_worker, owner, event))
         else:
             self._together.setdefault(slot, []).append(arrival)
 
@@ -212,7 +214,8 @@ class Deployment:
         arrivals, self._together = self._together, None
         for slot, together in arrivals.items():
             owner = self.workers[self.coordinator.owners[slot]]
-            self.put(owner.id, owner.id, partial(self.to_worker, owner, RequestsArrived(slot, together)))
+            event = RequestsArrived(owner.generation, slot, together)
+            self.put(owner.id, owner.id, partial(self.to_worker, owner, event))
         self.run()
 
     def tick(self, now_s: float) -> None:
@@ -261,7 +264,7 @@ class _Place:
         self._deployment = deployment
         self._core = core
         objects = Objects(deployment.store, self._submit)
-        self.host = WorkerHost(self, self, objects, self, self, partial(deployment.to_worker, core))
+        self.host = WorkerHost(core, self, self, objects, self, self, self, partial(deployment.to_worker, core))
 
     def _soon(self, deliver: Callable[[], None]) -> None:
         self._deployment.put(self._core.id, self._core.id, deliver)
@@ -299,7 +302,10 @@ class _Place:
         loaded(state)
         for slot, part in state.slots.items():
             records = list(deployment.log.read(Stream.REQUESTS, slot, part.next_offset))
-            self._soon(partial(deployment.to_worker, self._core, RequestsArrived(slot, records)))
+            self._soon(partial(deployment.to_worker, self._core, RequestsArrived(wanted.generation, slot, records)))
+
+    def ended(self, effect: ReportEnds) -> None:
+        raise AssertionError("its workers take no notes")
 
     def differs(self, effect: ReplyDiffers) -> None:
         """A test looks at the replies."""

@@ -25,6 +25,7 @@ from styx.worker.events import (
     LoadState,
     NotResumed,
     ReplyDiffers,
+    ReportEnds,
     ReportPoison,
     RunExternal,
     SendFrame,
@@ -62,7 +63,7 @@ class Process:
         self._cluster = cluster
         self._storage = cluster.storage
         objects = Objects(cluster.storage.store, self._submit)
-        self.host = WorkerHost(self, self, objects, self, self, partial(cluster.to_worker, self))
+        self.host = WorkerHost(self.core, self, self, objects, self, self, self, partial(cluster.to_worker, self))
 
     def tell(self, message: ToCoordinator) -> None:
         link, cluster = f"{self.name} -> c", self._cluster
@@ -121,6 +122,9 @@ class Process:
                     self._cluster.feed(slot)
 
         self._cluster.put(f"{self.name} load", self.text, deliver)
+
+    def ended(self, effect: ReportEnds) -> None:
+        """A test looks at the notes."""
 
     def differs(self, effect: ReplyDiffers) -> None:
         """The transcript says so."""

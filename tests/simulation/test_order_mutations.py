@@ -23,7 +23,7 @@ from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.host import coordinator_host
 from styx.host.coordinator_host import CoordinatorHost
 from styx.sequencer.epoch_record import GenerationMarker
-from styx.worker.events import ExternalAppended, ExternalReturned
+from styx.worker.events import ExternalAppended, ExternalReturned, RequestsArrived
 from styx.worker.external_calls import OutsideCalls
 from styx.worker.worker import Worker
 from tests.plain_form import plain_form
@@ -95,6 +95,20 @@ def outcomes_are_told_before_they_are_in_the_log(patch: pytest.MonkeyPatch) -> N
     patch.setattr(Worker, "_take_answer", take_answer)
 
 
+def outside_calls_begin_although_another_version_may_follow(patch: pytest.MonkeyPatch) -> None:
+    original = OutsideCalls.want
+    patch.setattr(OutsideCalls, "want", lambda self, calls, halted: original(self, calls, halted=False))
+
+
+def requests_fetched_for_an_older_generation_count(patch: pytest.MonkeyPatch) -> None:
+    original = Worker._arrived
+
+    def arrived(self: Worker, event: RequestsArrived) -> bool:
+        return original(self, RequestsArrived(self.generation, event.slot, event.arrivals, event.more))
+
+    patch.setattr(Worker, "_arrived", arrived)
+
+
 CRASHES = tuple(Fault("crash of everything", 0.1 * i, 0.02) for i in range(1, 12))
 SNAPSHOTS = {"snapshot_interval_s": 0.01, "duration_s": 1.0, "bursts": 50}
 CRASHES_AMID_STORING = tuple(
@@ -118,6 +132,8 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     the_log_is_released_before_the_manifest_is_there: {**SNAPSHOTS, "faults": CRASHES_AMID_STORING},
     outside_calls_are_made_before_their_intent_is_in_the_log: {"outside": 0.5},
     outcomes_are_told_before_they_are_in_the_log: {"outside": 0.5, "log_delay_s": 0.05, "faults": CRASHES},
+    outside_calls_begin_although_another_version_may_follow: {"outside": 0.5, "halts": 0.5},
+    requests_fetched_for_an_older_generation_count: {},
 }
 """With what each needs to be caught often."""
 

@@ -42,10 +42,13 @@ from styx.worker.events import (
     ExternalAppended,
     ExternalReturned,
     FrameArrived,
+    Halted,
     LoadedSlot,
     LoadState,
+    LogLags,
     Proceed,
     RecordDurable,
+    ReportEnds,
     RequestsArrived,
     SlotPartsStored,
     StateLoaded,
@@ -53,6 +56,7 @@ from styx.worker.events import (
     Step,
     Tell,
 )
+from styx.worker.notes import Notes
 from styx.worker.worker import Worker
 from tests.protocol.cluster import script_request
 from tests.protocol.scripted_app import app
@@ -64,9 +68,13 @@ class Alone:
     """A worker that owns all slots, loaded and idle in generation 1."""
 
     def __init__(
-        self, n_slots: int = 1, limits: Limits | None = None, pending: Sequence[PendingTransaction] = ()
+        self,
+        n_slots: int = 1,
+        limits: Limits | None = None,
+        pending: Sequence[PendingTransaction] = (),
+        notes: Notes | None = None,
     ) -> None:
-        self.worker = Worker(0, app, n_slots, limits or Limits())
+        self.worker = Worker(0, app, n_slots, limits or Limits(), notes)
         self.told: list[object] = []
         self.records: list[EpochRecord] = []
         self.say(Recover(1, dict.fromkeys(range(n_slots), 0), None))
@@ -89,7 +97,7 @@ class Alone:
     def arrive(self, slot: int, *scripts: str, first: int = 0) -> list[Effect]:
         requests = [script_request(f"r{n}", KEYS[slot], script, "") for n, script in enumerate(scripts)]
         arrivals = [Record(first + n, 0, encode_request(request)) for n, request in enumerate(requests)]
-        return self.step(RequestsArrived(slot, arrivals))
+        return self.step(RequestsArrived(self.worker.generation, slot, arrivals))
 
     def finish_epoch(self) -> list[Effect]:
         """Runs the open epoch to its end, as a coordinator of one worker does; gives what that causes."""
@@ -173,7 +181,61 @@ def test_who_was_told_to_join_does_not_tell_that_the_epoch_has_begun() -> None:
 def test_requests_of_slots_that_it_does_not_own_are_not_its_business() -> None:
     alone = Alone()
     alone.say(Resume(1))
-    assert alone.step(RequestsArrived(2, [Record(0, 0, b"")])) == []
+    assert alone.step(RequestsArrived(alone.worker.generation, 2, [Record(0, 0, b"")])) == []
+
+
+@pytest.mark.parametrize("generation", [0, 2])
+def test_requests_of_another_generation_count_for_nothing(generation: int) -> None:
+    alone = Alone()
+    alone.say(Resume(1))
+    request = encode_request(script_request("r", KEYS[0], "get", ""))
+    assert alone.step(RequestsArrived(generation, 0, [Record(0, 0, request)])) == []
+    assert (alone.worker.backlog, alone.worker.reached) == (0, Step.IDLE)
+
+
+def test_requests_that_were_set_aside_are_refused_wherever_they_are_met() -> None:
+    """One comes with the snapshot, one with the log, and one of another slot has the same offset."""
+    held, other = (encode_request(script_request(name, KEYS[0], "get", "")) for name in ("held", "other"))
+    places = ((1, 0, held), (3, 7, other))
+    pending = [PendingTransaction(tid, offset, 0, data, False, False, None, []) for tid, offset, data in places]
+    alone = Alone()
+    alone.say(Recover(2, {0: 0, 1: 0}, None))
+    slots = {0: LoadedSlot(SlotState(), 10, pending), 1: LoadedSlot(SlotState(), 10, [])}
+    alone.step(StateLoaded(2, -1, 9, slots, [], {}, aside=frozenset({(0, 7), (1, 10)})))
+    for slot in range(2):
+        request = encode_request(script_request(f"new {slot}", KEYS[slot], "get", ""))
+        alone.step(RequestsArrived(2, slot, [Record(10, 0, request)]))
+    alone.say(Resume(2))
+    roots = alone.worker.executor.roots.values()
+    refused = {root.request_id for root in roots if root.failure is not None and root.failure.type == "RequestSetAside"}
+    assert {root.request_id for root in roots} - refused == {"held", "new 0"}
+    assert refused == {"other", "new 1"}
+
+
+def test_a_log_that_lags_and_a_halt_hold_in_the_generations_that_follow() -> None:
+    alone = Alone()
+    alone.step(LogLags(True))
+    alone.step(Halted(True))
+    alone.say(Recover(2, {0: 0}, None))
+    assert (alone.worker.pressure.congested, alone.worker.pressure.halted) == (True, True)
+    alone.step(StateLoaded(2, -1, 0, {0: LoadedSlot(SlotState(), 0, [])}, [], {}))
+    alone.say(Resume(2))
+    request = encode_request(script_request("r", KEYS[0], "get", ""))
+    alone.step(RequestsArrived(2, 0, [Record(0, 0, request)]))
+    alone.step(Halted(False))
+    assert (alone.worker.reached, alone.worker.backlog) == (Step.IDLE, 1)
+    alone.step(LogLags(False))
+    assert alone.worker.reached is Step.EXECUTING
+
+
+def test_ends_are_told_before_the_replies_that_say_them() -> None:
+    alone = Alone(notes=Notes(all_aborts=True))
+    alone.say(Resume(1))
+    alone.arrive(0, "fail why")
+    effects = alone.finish_epoch()
+    kinds = [type(effect) for effect in effects]
+    assert kinds.index(ReportEnds) < kinds.index(EmitReplies)
+    assert kinds.count(ReportEnds) == 1
 
 
 def test_nothing_begins_before_all_workers_are_loaded() -> None:
@@ -202,8 +264,8 @@ def test_requests_that_arrived_together_begin_one_epoch() -> None:
     alone = Alone(2)
     alone.say(Resume(1))
     one, other = ([Record(0, 0, encode_request(script_request("r", KEYS[slot], "get", "")))] for slot in range(2))
-    assert alone.step(RequestsArrived(0, one, more=True)) == []
-    alone.step(RequestsArrived(1, other))
+    assert alone.step(RequestsArrived(alone.worker.generation, 0, one, more=True)) == []
+    alone.step(RequestsArrived(alone.worker.generation, 1, other))
     assert [[batch.count for batch in record.batches] for record in alone.records] == [[1, 1]]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from benchmarks.driver.target import Target, TargetFactory
 from benchmarks.driver.workload import Planned
 from benchmarks.experiments.spread.operators import operators
-from styx.client.kafka.waiters import Receiver
+from styx.host.waiters import Receiver
 
 
 class SpreadTarget:

@@ -27,9 +27,9 @@ from styx.client.base import (
 from styx.client.home import Home
 from styx.client.kafka.requester import Requester
 from styx.client.kafka.routing import TableRouter, read_routing_table
-from styx.client.kafka.waiters import Receiver, fail
 from styx.client.load import Chunk, LoadTarget, chunk_bytes_max, split_pair, unfit
 from styx.errors import InTransactionError, RequestRejected, UnsupportedValue
+from styx.host.waiters import Receiver, fail
 from styx.kafka.address import parse_kafka_url
 from styx.kafka.topics import topics_of
 from styx.messages import Reply

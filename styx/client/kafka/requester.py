@@ -19,8 +19,8 @@ import msgspec
 
 from styx.client.kafka.replies import ReplyReader
 from styx.client.kafka.sender import RequestSender
-from styx.client.kafka.waiters import Receiver, Waiter, Waiters
 from styx.errors import ConfigurationError, EngineFailed, NotSent, OutcomeUnknown
+from styx.host.waiters import Receiver, Waiter, Waiters
 from styx.kafka.address import KafkaAddress
 from styx.kafka.session import KafkaSession
 from styx.kafka.topics import topics_of
@@ -93,7 +93,7 @@ class Requester:
         self._topics = topics = topics_of(app_name)
         self._loop = asyncio.get_running_loop()
         self._session = KafkaSession(address)
-        self._waiters = Waiters(self._loop, self.limits.in_flight_max, self._late)
+        self._waiters = Waiters[bytes](self._loop, self.limits.in_flight_max, self._late)
         self._sender = RequestSender(self._session, topics.requests, self._failed)
         self._replied_after = self._sender.producer.pacing.replied_after
         self._replies: ReplyReader | None = None
@@ -193,6 +193,7 @@ class Requester:
             self._check_available(now_s)
         request_id, slot, payload, repeatable = request
         waiter = Waiter(request_id.encode(), slot, payload, receiver, raw, repeatable, now_s, now_s + timeout)
+        self._waiters.check(waiter.key)
         self._waiters.add(waiter)
         self._sender.send(waiter)
         self.counters.sent += 1
@@ -238,7 +239,7 @@ class Requester:
     def _count_garbage(self) -> None:
         self.counters.garbage += 1
 
-    def _reroute(self, waiter: Waiter, tid: int, message: str) -> bool:
+    def _reroute(self, waiter: Waiter[bytes], tid: int, message: str) -> bool:
         """Sends a request that came back to its slot; False if it cannot, and the reply counts."""
         if waiter.misrouted_tid:
             return waiter.misrouted_tid == tid

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from styx.client.kafka.waiters import Waiter
+from styx.host.waiters import Waiter
 from styx.kafka.errors import name_of
 from styx.kafka.producer import Add, Lane, Producer
 from styx.kafka.session import KafkaSession
@@ -42,8 +42,8 @@ class Requests:
     __slots__ = ("sent", "waiting")
 
     def __init__(self) -> None:
-        self.waiting: list[Waiter] = []
-        self.sent: list[Waiter] = []
+        self.waiting: list[Waiter[bytes]] = []
+        self.sent: list[Waiter[bytes]] = []
 
     def fill(self, add: Add, now_ms: int) -> int:
         """As `Queue.fill`. Drops requests whose callers no longer wait, since nobody would learn their outcome."""
@@ -95,7 +95,7 @@ class RequestSender:
         self._probing = asyncio.create_task(self._probe())
         self._probing.add_done_callback(self._probing_ended)
 
-    def send(self, waiter: Waiter) -> None:
+    def send(self, waiter: Waiter[bytes]) -> None:
         """Queues a request; all those of one turn of the event loop leave together."""
         lane = self._lanes.get(waiter.slot)
         if lane is None:

@@ -44,10 +44,6 @@ class CheckPace:
         if self._timer is not None:
             self._timer.cancel()
 
-    def forget(self) -> None:
-        """A slice that was given and has not been taken never will be."""
-        self._given = False
-
     def _slice(self) -> None:
         self._timer = None
         self._given = True

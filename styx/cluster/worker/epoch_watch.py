@@ -8,17 +8,98 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from enum import IntEnum
+from typing import Final
 
-from styx.cluster.worker.epoch_spans import EpochSpans, Span
-from styx.cluster.worker.time_breakdown import EPOCHS_PER_SAMPLE, TimeBreakdown
-from styx.cluster.worker.timed_invocation import timed_invocation
+from styx.cluster.worker.time_breakdown import EPOCHS_PER_SAMPLE, TimeBreakdown, timed_invocation
 from styx.messages import ReplyRecord
-from styx.metrics.histogram import EPOCH_SIZES, REQUEST_SECONDS, ROUNDS, Histogram
+from styx.metrics.histogram import EPOCH_SIZES, REQUEST_SECONDS, ROUNDS, STEP_SECONDS, Histogram
 from styx.protocol.messages import Commit, Conflicts, Done, LockDecision, LockReport, ToCoordinator, ToWorker
 from styx.worker.epoch import Watch
+from styx.worker.events import CheckFurther, CoordinatorSaid, Effect, Event, Proceed, Step
 from styx.worker.executor import Executor
 from styx.worker.invocation import Invocation
 from styx.worker.root import RootTransaction
+from styx.worker.worker import Worker
+
+
+class Span(IntEnum):
+    """The parts of an epoch on one worker, in order."""
+
+    SEQUENCING = 0
+    """The batch is formed and its record encoded."""
+    EXECUTION = 1
+    """Until all own transactions have been run, on other workers too."""
+    BARRIER_1 = 2
+    """Until all workers are done; functions that others call run meanwhile."""
+    VALIDATION = 3
+    """Conflicts are found."""
+    RECORD = 4
+    """Nothing to do until the own epoch record is durable."""
+    BARRIER_2 = 5
+    """Until all workers have found theirs."""
+    COMMIT = 6
+    """Writes are applied, outcomes decided."""
+    LOCK_PHASE = 7
+    """Rounds, and waiting for their decisions."""
+    REPLIES = 8
+    """Replies are encoded and handed to the log's appender."""
+
+
+_SPANS: Final = len(Span)
+
+
+class EpochSpans:
+    """`clock` gives seconds. Replies leave when the next epoch has begun already: an epoch counts with `flush`."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.by_span = [Histogram(STEP_SECONDS) for _ in Span]
+        self.whole = Histogram(STEP_SECONDS)
+        self.span: Span | None = None
+        self._clock = clock
+        self._since_s = 0.0
+        self._spent = [0.0] * _SPANS
+        self._ended: list[float] | None = None
+
+    def begin(self) -> None:
+        """An epoch begins with its first span."""
+        self.span = Span.SEQUENCING
+        self._since_s = self._clock()
+
+    def enter(self, span: Span) -> None:
+        """The open epoch goes on with another span; without one, nothing happens."""
+        if self.span is not None:
+            now_s = self._clock()
+            self._spent[self.span] += now_s - self._since_s
+            self.span, self._since_s = span, now_s
+
+    def end(self) -> None:
+        """The open epoch closes."""
+        if self.span is not None:
+            self.enter(self.span)
+            self.span = None
+            self._ended, self._spent = self._spent, [0.0] * _SPANS
+
+    def replied(self, seconds: float) -> None:
+        """So long it took just now to give replies: those of the epoch that has ended, else early ones."""
+        (self._spent if self._ended is None else self._ended)[Span.REPLIES] += seconds
+        self._since_s += seconds
+
+    def flush(self) -> float | None:
+        """Counts the epoch that has ended, if there is one; returns how long it took, in seconds."""
+        ended, self._ended = self._ended, None
+        if ended is None:
+            return None
+        for histogram, seconds in zip(self.by_span, ended, strict=True):
+            histogram.observe(seconds)
+        whole_s = sum(ended)
+        self.whole.observe(whole_s)
+        return whole_s
+
+    def abandon(self) -> None:
+        """The generation is over: its open epoch counts for nothing."""
+        self.span = self._ended = None
+        self._spent = [0.0] * _SPANS
 
 
 class EpochWatch(Watch):
@@ -155,3 +236,33 @@ class EpochWatch(Watch):
     def durable(self, sent_us: list[int]) -> None:
         """The replies to requests of these times are durable."""
         self.latency.observe_since(sent_us, self._wall_clock() * 1e6)
+
+
+class TimedSteps:
+    """Of `core`, whose epochs `watch` looks at; `checked` gets how long a slice of a check of the state took, and how
+    long its processor, in seconds.
+    """
+
+    def __init__(self, core: Worker, watch: EpochWatch, checked: Callable[[float, float], None]) -> None:
+        self._core = core
+        self._watch = watch
+        self._checked = checked
+
+    def step(self, event: Event) -> list[Effect]:
+        """As `Worker.step`."""
+        core, watch = self._core, self._watch
+        if isinstance(event, CheckFurther):
+            started_s, processor_s = time.perf_counter(), time.thread_time()
+            effects = core.step(event)
+            self._checked(time.perf_counter() - started_s, time.thread_time() - processor_s)
+            return effects
+        if watch.sampling:
+            watch.breakdown.go_on(watch.clock())
+            if isinstance(event, Proceed) and core.reached is Step.EXECUTING:
+                started_s = watch.clock()
+                effects = core.step(event)
+                watch.breakdown.running_s += watch.clock() - started_s
+                return effects
+        if isinstance(event, CoordinatorSaid) and event.message.generation == core.generation:
+            watch.told(event.message)
+        return core.step(event)

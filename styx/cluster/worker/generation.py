@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from styx.cluster.wire import worker_producer
 from styx.cluster.worker.arrival_gate import ArrivalGate
-from styx.cluster.worker.loading import LoadedGeneration, load
 from styx.cluster.worker.peers import Unreachable
-from styx.cluster.worker.recovery_watch import ReplayWatch, tell_lost
+from styx.cluster.worker.recovery import LoadedGeneration, load, tell_lost
 from styx.cluster.worker.reply_log import ReplyLog
 from styx.host.outside import OutsideFunctions
 from styx.host.ports import LogEnds
@@ -26,7 +25,6 @@ from styx.kafka.tail import RequestFeed
 from styx.kafka.transaction import ProducerIdentity
 from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, encode_external
-from styx.set_aside.places import Place
 from styx.state.table import NEWEST
 from styx.worker.events import (
     AppendEpochRecord,
@@ -35,9 +33,7 @@ from styx.worker.events import (
     EmitReplies,
     Event,
     LoadState,
-    NotResumed,
-    ReplyDiffers,
-    ReportPoison,
+    SlotPartsStored,
     StateLoaded,
     StateUnusable,
     StoreSlots,
@@ -50,8 +46,6 @@ FETCHES_PER_EPOCH: Final = 2
 """What arrives while an epoch is open waits for the next one, so there is no hurry to fetch it."""
 FETCH_PAUSE_SECONDS_MAX: Final = 0.04
 """A fetch that comes late for an epoch makes its requests wait for the one after."""
-POISON_TOLD_MAX: Final = 10
-"""Undecodable request records that a process tells of: a log full of them must not fill a disk."""
 LOAD_RETRY_SECONDS: Final = 0.2
 """Before a load that could not reach log or store is tried again; it is for as long as the generation lasts."""
 
@@ -65,9 +59,8 @@ class Generation:
         self.number = recover.generation
         self.connected = False
         self._epochs_end = 0
-        self.aside: frozenset[Place] = frozenset()
         self.feed: RequestFeed | None = None
-        self.snapshot_since_s = 0.0
+        self._snapshot_since_s = 0.0
         node = session.node
         self._session = session
         self._recover = recover
@@ -85,7 +78,6 @@ class Generation:
             session.deployment.reply_partitions,
             lambda error: session.broken(self, -1, f"a reply cannot be appended: {error}"),
         )
-        self._replay = ReplayWatch(node, recover, session.deployment.reply_partitions)
         # What still runs when the generation ends is not waited for: the next one runs it again, unless its outcome was
         # logged.
         self.outside = OutsideFunctions(
@@ -94,7 +86,9 @@ class Generation:
             lambda what, error: session.broken(self, -1, f"{what} failed: {error}"),
             node.reports.outside,
         )
-        self.gate = ArrivalGate(place, len(recover.addresses), lambda arrived: session.deliver(self, arrived))
+        self.gate = ArrivalGate(
+            place, len(recover.addresses), lambda arrived: session.deliver(recover.generation, arrived)
+        )
         self._task: asyncio.Task[None] | None = None
         self._began_s = time.monotonic()
 
@@ -116,7 +110,9 @@ class Generation:
 
     def give(self, event: Event) -> None:
         """Something that was under way for it has ended."""
-        self._session.give(self, event)
+        if isinstance(event, SlotPartsStored):
+            self._session.node.counters.stored(event.parts, time.monotonic() - self._snapshot_since_s)
+        self._session.give(event)
 
     # Its log -----------------------------------------------------------------------------------------------
 
@@ -153,7 +149,6 @@ class Generation:
         """As `WorkerJournal.emit`."""
         session, replies = self._session, effect.replies
         watch, counters = session.node.watch, session.node.counters
-        session.report_ends()
         started_s = watch.clock()
         self.replies.emit(replies)
         watch.replied(replies, watch.clock() - started_s)
@@ -169,28 +164,11 @@ class Generation:
 
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """As `WorkerJournal.ends`."""
-        self.snapshot_since_s = time.monotonic()
+        self._snapshot_since_s = time.monotonic()
         ends = dict(enumerate(self.replies.ends))
         return LogEnds(self._epochs_end, dict.fromkeys((each.slot for each in wanted.slots), ends))
 
     # Its recovery ------------------------------------------------------------------------------------------
-
-    def differs(self, effect: ReplyDiffers) -> None:
-        """As `Recovery.differs`."""
-        self._replay.differs(effect)
-
-    def not_resumed(self, effect: NotResumed) -> None:
-        """As `Recovery.not_resumed`."""
-        self._replay.not_resumed(effect)
-
-    def skipped(self, effect: ReportPoison) -> None:
-        """As `Recovery.skipped`."""
-        counters = self._session.node.counters
-        counters.poison += 1
-        if counters.poison <= POISON_TOLD_MAX:
-            further = "; further ones are counted only" if counters.poison == POISON_TOLD_MAX else ""
-            where = (effect.offset, effect.slot)
-            _log.warning("requests record %d of slot %d was skipped: %s%s", *where, effect.reason, further)
 
     def load(self, wanted: LoadState, loaded: Callable[[StateLoaded | StateUnusable], None]) -> None:
         """As `Recovery.load`: when peers, appender and feed are there as well."""
@@ -217,7 +195,7 @@ class Generation:
         finally:
             connecting.cancel()
             starting.cancel()
-        self._epochs_end, self.aside = loaded.epochs_end, loaded.aside
+        self._epochs_end = loaded.epochs_end
         self.replies.ends[:] = loaded.reply_ends
         answer = loaded.answer
         if isinstance(answer, StateLoaded):

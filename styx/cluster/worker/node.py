@@ -1,4 +1,6 @@
-"""A worker process's resources for its whole life, over all its registrations: log, store and addresses of peers."""
+"""A worker process's resources for its whole life, over all its registrations: log, store, addresses of peers, and
+whether the process was told to end.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from styx.cluster.wire import WORKER, Code
-from styx.cluster.worker.counters import Counters
-from styx.cluster.worker.departure import Departure
 from styx.cluster.worker.epoch_watch import EpochWatch
+from styx.cluster.worker.metrics import Counters
 from styx.cluster.worker.peers import address_of
 from styx.deployment.package import read_header, unpack
 from styx.host.background import Background
@@ -24,6 +25,20 @@ from styx.process.runtime import FACT, RUNTIME
 from styx.reports.function_reports import FunctionReports
 from styx.store.base import Store
 from styx.transport import Hello, Security
+
+
+class Departure:
+    """`leaving`: it is to have no slots; `released` is set when it has none, and gets none any more."""
+
+    def __init__(self) -> None:
+        self.leaving = False
+        self.released = asyncio.Event()
+
+    def let_go(self) -> None:
+        """The coordinator has given its slots to others, as it was asked to by this process or by an operator."""
+        self.leaving = True
+        self.released.set()
+
 
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _STATM: Final = Path("/proc/self/statm")

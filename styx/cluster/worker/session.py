@@ -1,19 +1,21 @@
 """One registration of a worker: its core, and everything the core's effects need, until the coordinator is gone.
 
-Turns effects into frames, appends and store operations, and their ends into events. Decides nothing, but keeps the
-orders that everything rests on: a snapshot's part counts only when every reply before it is durable, and a consumer
-that was moved delivers nothing from where it was.
+Messages and frames become events of the core. The effects of each generation go to the resources of that generation.
+All of it happens in passes, signs of life included: a worker whose passes have stopped, for any reason, is silent, and
+is replaced.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sys
-import threading
+import tempfile
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -31,35 +33,23 @@ from styx.cluster.wire import (
     worker_hears,
 )
 from styx.cluster.worker.check_pace import CheckPace
+from styx.cluster.worker.epoch_watch import TimedSteps
 from styx.cluster.worker.generation import Generation
 from styx.cluster.worker.lifeline import Lifeline
 from styx.cluster.worker.node import Node
-from styx.cluster.worker.passes import Passes
 from styx.cluster.worker.peers import Peers
-from styx.cluster.worker.timed_steps import TimedSteps
+from styx.cluster.worker.recovery import ReplayWatch
+from styx.host.passes import Passes
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
+from styx.kafka.tail import RequestFeed
 from styx.log.base import Record
 from styx.model.app import App
 from styx.model.limits import peer_silence_seconds
 from styx.protocol.frames import Frame
 from styx.protocol.messages import Broken, CheckState, Join, Recover, ToCoordinator
-from styx.set_aside.places import without
 from styx.transport import Connection
-from styx.watchdog.watchdog import Watchdog
-from styx.watchdog.watched import Watched
-from styx.worker.events import (
-    CoordinatorSaid,
-    Effect,
-    Event,
-    FrameArrived,
-    Proceed,
-    RequestsArrived,
-    SendFrame,
-    SlotPartsStored,
-    Step,
-)
-from styx.worker.pressure import LOG_BYTES_MAX
+from styx.worker.events import CoordinatorSaid, Event, FrameArrived, RequestsArrived, SendFrame, Step
 from styx.worker.worker import Worker
 
 WAITING_BYTES_MAX: Final = 32 * 1024 * 1024
@@ -97,28 +87,27 @@ class WorkerSession:
         self._beat_due = False
         self._apps: dict[int, App] = {}
         self._version = 0
+        self._announced = -1
         self._generation: Generation | None = None
         self._paused: set[int] = set()
         self._loop = asyncio.get_running_loop()
         deployment = self.deployment
         self._watch = node.watch
-        self._reports = node.reports
         no_app = App(deployment.app, [])
         self.core = Worker(self._number, no_app, deployment.n_slots, deployment.limits, node.reports.notes, self._watch)
-        self._pace = CheckPace(self.core, self._give)
-        steps = TimedSteps(self.core, self._watch, self._pace.took)
-        self._passes = Passes(self.core, steps.step, self._do, self._after_pass, self._pass_failed)
         self._host: WorkerHost | None = None
         self._part = _WAITS
         self._lifeline: Lifeline | None = None
         if node.coordinator:
             self._lifeline = Lifeline(node.coordinator, node.security, node.hello(), self._number)
             self._lifeline.start()
-        place = f" --coordinator {node.coordinator}"
-        watched = Watched(self.core, self._passes, threading.get_ident(), place)
         busy = None if self._lifeline is None else self._lifeline.busy
-        self._watchdog = Watchdog(watched, busy)
-        self._watchdog.start(asyncio.get_running_loop().call_soon_threadsafe)
+        # Names are labels of the cluster's own choice: whatever is no letter or digit stays out of a file's name.
+        dump = Path(tempfile.gettempdir()) / f"styx-{re.sub(r'[^A-Za-z0-9-]', '_', node.name)}.events"
+        self._passes = Passes(self.core, self, f" --coordinator {node.coordinator}", busy, dump)
+        self._pace = CheckPace(self.core, self._passes.to_worker)
+        self._timed = TimedSteps(self.core, self._watch, self._pace.took)
+        self._passes.start(self._step)
         self._beat()
         if node.departure.leaving:
             self.leave()
@@ -146,7 +135,7 @@ class WorkerSession:
         self._link.abort("the worker's registration is over")
         # This session refers to itself in many ways, and the collector of this process comes hardly ever.
         self.core.end()
-        self._watchdog.stop()
+        self._passes.watchdog.stop()
         if self._lifeline is not None:
             self._lifeline.stop()
         self._watch.abandons()
@@ -160,7 +149,7 @@ class WorkerSession:
             self._take_code(message)
         elif isinstance(message, Recover):
             self._part = _TAKES_PART
-            self._recover(message)
+            self._generation_announced(message)
         elif isinstance(message, CheckState):
             self._check_state(message)
         elif isinstance(message, StandBy):
@@ -171,7 +160,7 @@ class WorkerSession:
             assert not isinstance(message, Welcome | TurnedAway)
             if isinstance(message, Join) and self._generation is not None:
                 self._generation.gate.open()
-            self._passes.give(CoordinatorSaid(message))
+            self._passes.to_worker(CoordinatorSaid(message))
 
     def _take_code(self, code: Code) -> None:
         try:
@@ -186,24 +175,37 @@ class WorkerSession:
             problem = ""
         self._link.send(encode(CodeTaken(code.version, problem)))
 
-    def _recover(self, message: Recover) -> None:
-        if message.generation <= self.core.generation:
+    def _generation_announced(self, message: Recover) -> None:
+        if message.generation <= self._announced:
             return
         if message.app_version not in self._apps:
             # A worker that stands by is not told which of several deployments took effect; registering anew tells it.
             self._ended(f"version {message.app_version} of the app is not here any more", None)
             return
+        self._announced, self._version = message.generation, message.app_version
+        self._passes.to_worker(CoordinatorSaid(message))
+
+    def _step(self, event: Event) -> None:
+        """Before a generation begins in the core, what the one before it has is ended: effects of events before that
+        are not done with what the new one has.
+        """
+        if isinstance(event, CoordinatorSaid) and isinstance(event.message, Recover):
+            self._begin(event.message)
+        if self._host is not None:
+            self._host.step(event)
+
+    def _begin(self, message: Recover) -> None:
+        self._passes.begin_generation()
         if self._generation is not None:
             self._generation.end()
         self._paused = set()
-        self._passes.discard()
-        self._pace.forget()
         generation = self._generation = Generation(self, message)
         objects = Objects(self.node.store, self.node.background.submit)
-        self._host = WorkerHost(self, generation, objects, generation, generation.outside, generation.give)
-        self._version = message.app_version
-        self.core.run_app(self._apps[message.app_version])
-        self._passes.give(CoordinatorSaid(message))
+        findings = ReplayWatch(self.node, message, self.deployment.reply_partitions)
+        self._host = WorkerHost(
+            self._timed, self, generation, objects, generation, findings, generation.outside, generation.give
+        )
+        self.core.run_app(self._apps[self._version])
 
     def _check_state(self, message: CheckState) -> None:
         if message.version is not None:
@@ -211,7 +213,7 @@ class WorkerSession:
                 self._ended(f"version {message.version} of the app, which is to be checked, is not here", None)
                 return
             self.core.offer_app(message.version, self._apps[message.version])
-        self._passes.give(CoordinatorSaid(message))
+        self._passes.to_worker(CoordinatorSaid(message))
 
     def _frames(self, payloads: list[bytes]) -> None:
         watch, counters = self._watch, self.node.counters
@@ -220,7 +222,7 @@ class WorkerSession:
             frame = _decode_frame(payload)
             counters.messages_received += len(frame.messages)
             counters.bytes_received += len(payload)
-            self._passes.give(FrameArrived(frame))
+            self._passes.to_worker(FrameArrived(frame), len(payload))
         counters.frames_received += len(payloads)
         if watch.sampling:
             watch.breakdown.moved(watch.clock() - started_s)
@@ -230,20 +232,17 @@ class WorkerSession:
         """What it has for the present generation; None before the first."""
         return self._generation
 
-    def deliver(self, generation: Generation, arrived: dict[int, list[Record]]) -> None:
+    def deliver(self, generation: int, arrived: dict[int, list[Record]]) -> None:
         """Requests, by slot, were fetched for a generation."""
-        if generation is self._generation:
-            left = len(arrived)
-            for slot, arrivals in arrived.items():
-                left -= 1
-                self._passes.give(RequestsArrived(slot, without(generation.aside, slot, arrivals), left > 0))
+        left = len(arrived)
+        for slot, arrivals in arrived.items():
+            left -= 1
+            n_bytes = sum([len(arrival.payload) for arrival in arrivals])
+            self._passes.to_worker(RequestsArrived(generation, slot, arrivals, left > 0), n_bytes)
 
-    def give(self, generation: Generation, event: Any) -> None:
+    def give(self, event: Event) -> None:
         """Something that was under way for a generation has ended."""
-        if generation is self._generation:
-            if isinstance(event, SlotPartsStored):
-                self.node.counters.stored(event.parts, time.monotonic() - generation.snapshot_since_s)
-            self._passes.give(event)
+        self._passes.to_worker(event)
 
     def broken(self, generation: Generation, peer: int, reason: str) -> None:
         """The generation cannot go on; the coordinator makes another one."""
@@ -258,21 +257,20 @@ class WorkerSession:
 
     # Passes ------------------------------------------------------------------------------------------------
 
-    def _do(self, effect: Effect) -> None:
-        assert self._host is not None, "nothing is wanted before the first generation"
-        self._host.do(effect)
+    def gather(self) -> None:
+        """As `Surroundings.gather`: events are given as they come."""
 
-    def _give(self, event: Event) -> None:
-        self._passes.give(event)
+    def flush(self) -> int:
+        """As `Surroundings.flush`: the appender sends by itself."""
+        return 0 if self._generation is None else self._generation.replies.waiting_bytes
 
-    def report_ends(self) -> None:
-        """Tells of what has ended, before the replies: one that is in the log is not told of again."""
-        if not self._reports.notes.empty:
-            self._reports.take()
+    def failed(self, what: str, error: BaseException) -> None:
+        """As `Surroundings.failed`."""
+        self._ended("the protocol failed", error)
 
-    def _after_pass(self) -> None:
+    def after_pass(self) -> bool:
+        """As `Surroundings.after_pass`."""
         core = self.core
-        self.report_ends()
         self._pace.go_on()
         sent_us = self._watch.pass_ended(core.executor, core.runnable)
         if sent_us and self._generation is not None:
@@ -281,27 +279,21 @@ class WorkerSession:
             self._beat_due = False
             self.beat_at_s = time.monotonic()
             self._link.send(encode(self._heartbeat()))
-        generation = self._generation
-        if generation is None or generation.feed is None:
-            return
-        self._look_at_log(generation)
-        bytes_max = sys.maxsize if core.replaying else WAITING_BYTES_MAX
-        for slot, (waiting, n_bytes) in core.waiting().items():
+        if self._generation is not None and self._generation.feed is not None:
+            self._hold_up(self._generation.feed)
+        return False
+
+    def _hold_up(self, feed: RequestFeed) -> None:
+        """Slots of which too many requests wait are fetched no further for a while."""
+        bytes_max = sys.maxsize if self.core.replaying else WAITING_BYTES_MAX
+        for slot, (waiting, n_bytes) in self.core.waiting().items():
             many = waiting > WAITING_RECORDS_MAX or n_bytes > bytes_max
             if many and slot not in self._paused:
                 self._paused.add(slot)
-                generation.feed.pause(slot)
+                feed.pause(slot)
             elif slot in self._paused and waiting < WAITING_RECORDS_MAX // 2 and n_bytes < bytes_max // 2:
                 self._paused.discard(slot)
-                generation.feed.resume(slot)
-
-    def _look_at_log(self, generation: Generation) -> None:
-        """No new requests while the log is behind; who looks next, with a sign of life at the latest, asks again."""
-        pressure, replies = self.core.pressure, generation.replies
-        congested = replies.waiting_bytes > LOG_BYTES_MAX
-        if pressure.congested and not congested:
-            self._passes.give(Proceed())
-        pressure.congested = congested
+                feed.resume(slot)
 
     def _beat(self) -> None:
         self._beat_due = True
@@ -325,9 +317,6 @@ class WorkerSession:
             self.node.strangers,
             self.node.refused(),
         )
-
-    def _pass_failed(self, error: BaseException) -> None:
-        self._ended("the protocol failed", error)
 
     # The core's world, but for what a generation has -----------------------------------------------------------
 

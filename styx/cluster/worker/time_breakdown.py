@@ -6,7 +6,11 @@ The shares are those of the paper's Table 3.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Awaitable
+from time import perf_counter
+from typing import Any, Final
+
+from styx.worker.invocation import Invocation
 
 EPOCHS_PER_SAMPLE: Final = 64
 """One epoch in so many is timed in detail."""
@@ -74,3 +78,32 @@ class TimeBreakdown:
     def abandon(self) -> None:
         """The generation is over: what has not been counted never will be."""
         self._ended = None
+
+
+def timed_invocation(breakdown: TimeBreakdown) -> type[Invocation]:
+    """A kind of invocation that adds the time spent in `get`, `put` and `delete` to `breakdown.state_s`."""
+
+    class TimedInvocation(Invocation):
+        async def get(self, default: Any = None) -> Any:
+            started_s = perf_counter()
+            try:
+                return await Invocation.get(self, default)
+            finally:
+                breakdown.state_s += perf_counter() - started_s
+
+        def put(self, value: Any) -> Awaitable[None]:
+            started_s = perf_counter()
+            try:
+                return Invocation.put(self, value)
+            finally:
+                breakdown.state_s += perf_counter() - started_s
+
+        def delete(self) -> Awaitable[None]:
+            started_s = perf_counter()
+            try:
+                return Invocation.delete(self)
+            finally:
+                breakdown.state_s += perf_counter() - started_s
+
+    TimedInvocation.__name__ = Invocation.__name__
+    return TimedInvocation

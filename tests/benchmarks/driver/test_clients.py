@@ -15,7 +15,7 @@ from benchmarks.driver.reports import Progress
 from benchmarks.driver.target import GeneratorFactory, Outcome
 from benchmarks.driver.workload import Generator, Planned
 from styx.cli.serving import run_loop
-from styx.client.kafka.waiters import Receiver
+from styx.host.waiters import Receiver
 from styx.messages import Reply
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.benchmarks.driver.counting import CountingGenerator

@@ -10,8 +10,8 @@ from benchmarks.driver.plan import LoadPlan
 from benchmarks.driver.reports import Progress, RunReport
 from benchmarks.driver.target import Outcome
 from benchmarks.driver.workload import Planned
-from styx.client.kafka.waiters import Receiver
 from styx.errors import RequestRejected
+from styx.host.waiters import Receiver
 from styx.messages import Reply, ReplyError
 from tests.benchmarks.driver.counting import CountingGenerator
 

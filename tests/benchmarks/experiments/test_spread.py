@@ -30,7 +30,7 @@ from benchmarks.experiments.spread.workload import Spread
 from benchmarks.experiments.subject import Load, subjects
 from benchmarks.ycsbt.settings import Settings
 from styx.client.base import Client
-from styx.client.kafka.waiters import Receiver
+from styx.host.waiters import Receiver
 from styx.messages import Reply
 
 CLUSTERS = 3

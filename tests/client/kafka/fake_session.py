@@ -11,7 +11,7 @@ from aiokafka.protocol.offset import OffsetRequest
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.memory_records import MemoryRecords
 
-from styx.client.kafka.waiters import Waiter
+from styx.host.waiters import Waiter
 
 
 class Exchange:
@@ -91,13 +91,13 @@ class FakeSession:
         return [exchange.values for exchange in self.exchanges]
 
 
-def future_of(waiter: Waiter) -> asyncio.Future[Any]:
+def future_of(waiter: Waiter[bytes]) -> asyncio.Future[Any]:
     """What `waiter` below, and tests of their own, have as its receiver."""
     assert isinstance(waiter.receiver, asyncio.Future)
     return waiter.receiver
 
 
-def waiter(name: bytes, slot: int = 0, repeatable: bool = False) -> Waiter:
+def waiter(name: bytes, slot: int = 0, repeatable: bool = False) -> Waiter[bytes]:
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     return Waiter(name, slot, name, future, True, repeatable, 0.0, 1e9)
 

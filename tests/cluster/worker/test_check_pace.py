@@ -93,9 +93,6 @@ def test_one_slice_at_a_time(loop: Loop) -> None:
     loop.later.pop()[1]()
     paced.pace.go_on()
     assert loop.later == [], "the one that was given has not been taken"
-    paced.pace.forget()
-    paced.pace.go_on()
-    assert len(loop.later) == 1, "a generation has ended, and what was given to it went with it"
 
 
 def test_nothing_to_check(loop: Loop) -> None:

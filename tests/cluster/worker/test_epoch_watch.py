@@ -10,10 +10,8 @@ import pytest
 
 from styx import App, Context, Operator
 from styx.cluster.worker import epoch_watch
-from styx.cluster.worker.epoch_spans import EpochSpans, Span
-from styx.cluster.worker.epoch_watch import EpochWatch
+from styx.cluster.worker.epoch_watch import EpochSpans, EpochWatch, Span, TimedSteps
 from styx.cluster.worker.time_breakdown import EPOCHS_PER_SAMPLE
-from styx.cluster.worker.timed_steps import TimedSteps
 from styx.coordinator import events as coordinator_events
 from styx.coordinator.coordinator import Coordinator
 from styx.log.base import Record
@@ -87,7 +85,7 @@ class Session:
             slot = account.partition_of(key, 2) % 2
             arrival = Record(self._offset, SENT_US, payload)
             self._offset += 1
-            self._events.append(worker_events.RequestsArrived(slot, [arrival]))
+            self._events.append(worker_events.RequestsArrived(self.worker.generation, slot, [arrival]))
         self.settle()
 
     def settle(self) -> None:
@@ -169,7 +167,8 @@ def test_conflicts_rounds_and_latency() -> None:
 def test_a_generation_that_ends_amid_an_epoch_counts_nothing() -> None:
     session = Session()
     request = encode_request(Request("r", "account", "k", "add", msgspec.msgpack.encode([1])))
-    session.worker.step(worker_events.RequestsArrived(account.partition_of("k", 2) % 2, [Record(0, 0, request)]))
+    slot = account.partition_of("k", 2) % 2
+    session.worker.step(worker_events.RequestsArrived(session.worker.generation, slot, [Record(0, 0, request)]))
     assert session.watch.spans.span is Span.EXECUTION
     session.recover()
     assert session.watch.spans.span is None
@@ -186,7 +185,7 @@ def test_a_broker_whose_clock_is_ahead() -> None:
 def test_sampled_epochs_are_accounted_for_to_the_last_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(epoch_watch, "EPOCHS_PER_SAMPLE", 1)
     session = Session()
-    monkeypatch.setattr("styx.cluster.worker.timed_invocation.perf_counter", session.clock)
+    monkeypatch.setattr("styx.cluster.worker.time_breakdown.perf_counter", session.clock)
     session.send(*(("hot", "add", [1]) for _ in range(3)), ("cold", "close", []))
     watch = session.watch
     seconds = watch.breakdown.seconds

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from styx.cluster.worker.departure import Departure
+from styx.cluster.worker.node import Departure
 from styx.cluster.worker.process import WorkerProcess
 
 pytestmark = pytest.mark.anyio

@@ -1,7 +1,6 @@
-"""Requests under way in one requester: the waiter of each reply, limits, and timeouts.
+"""Requests under way in an engine or in a client: the waiter of each reply, limits, and timeouts.
 
-Their number and bytes are bounded. A timeout ends the waiting, not the transaction. A request without a waiting caller
-is forgotten: unlike an embedded engine, Kafka may never answer it.
+Their number and bytes are bounded. A timeout ends the waiting, not the transaction.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -23,8 +22,10 @@ IN_FLIGHT_BYTES_MAX: Final = 256 * 1024 * 1024
 TIMEOUT_RESOLUTION_SECONDS: Final = 0.01
 """The largest delay of a timeout; looking more often would cost more than it gives."""
 SWEEP_SECONDS_MAX: Final = 0.5
-"""How long a cancelled request may still count as under way."""
+"""How long a cancelled request may still count as under way, where it is forgotten then."""
 
+K = TypeVar("K", bytes, str)
+"""A request's id, as replies or their log carry it."""
 _make_reply: Final[Callable[[tuple[Any, ...]], Reply]] = partial(tuple.__new__, Reply)
 
 
@@ -44,15 +45,15 @@ class Receiver(Protocol):
         """Takes the reason for the lack of a reply; not called if `done`."""
 
 
-class Waiter(msgspec.Struct, eq=False):
+class Waiter(msgspec.Struct, Generic[K], eq=False):
     """One request: `receiver` gets the `Reply`, or with `raw` the `ReplyRecord`. `payload` is the encoded request.
 
-    `key` is its id, as in replies. A `repeatable` request has an idempotency key, and may be sent twice.
+    It was sent at `since_s` of the loop's time. A `repeatable` request has an idempotency key, and may be sent twice.
     `misrouted_tid` is the TID under which another slot has sent it back, 0 for none.
     """
 
     # A Struct, since each request makes one: that takes a third of the time.
-    key: bytes
+    key: K
     slot: int
     payload: bytes
     receiver: Receiver
@@ -63,36 +64,56 @@ class Waiter(msgspec.Struct, eq=False):
     misrouted_tid: int = 0
 
 
-class Waiters:
-    """All requests of a requester that wait for their reply, by request id; times are the loop's.
+class Waiters(Generic[K]):
+    """The requests that wait for their reply, by request id, in the order they came.
 
-    `late` makes the error of a timeout.
+    `late` makes the error of a timeout. `forgets`: a request without a waiting caller counts no more, as it may never
+    be answered; otherwise it counts until it is answered.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, count_max: int, late: Callable[[], Exception]) -> None:
-        self.by_id: dict[bytes, Waiter] = {}
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, count_max: float, late: Callable[[], Exception], forgets: bool = True
+    ) -> None:
+        self.by_id: dict[K, Waiter[K]] = {}
         self._loop = loop
         self._count_max = count_max
         self._late = late
+        self._sweep_s = SWEEP_SECONDS_MAX if forgets else math.inf
         self._bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at_s = math.inf
 
-    def add(self, waiter: Waiter) -> None:
-        """Begins to wait for a reply. Raises `RequestRejected` (`bad_request`, `overloaded`)."""
-        by_id, key = self.by_id, waiter.key
-        if key in by_id:
-            raise RequestRejected("bad_request", f"request id {key.decode()!r} is under way already")
-        if len(by_id) >= self._count_max or self._bytes >= IN_FLIGHT_BYTES_MAX:
-            raise RequestRejected("overloaded", f"{len(by_id)} requests are in flight; try again soon")
-        by_id[key] = waiter
-        self._bytes += len(waiter.payload)
-        timer_at_s = self._timer_at_s
-        if waiter.deadline_s < timer_at_s or waiter.since_s + SWEEP_SECONDS_MAX < timer_at_s:
-            self._arm(min(waiter.deadline_s, waiter.since_s + SWEEP_SECONDS_MAX))
+    @property
+    def full(self) -> bool:
+        """There is no place for another one."""
+        return len(self.by_id) >= self._count_max or self._bytes >= IN_FLIGHT_BYTES_MAX
 
-    def answer(self, waiter: Waiter, reply: ReplyRecord) -> None:
-        """Gives a waiter its reply, unless it is cancelled or late."""
+    def check(self, key: K, crowded: bool = False) -> None:
+        """Raises `RequestRejected`: `bad_request` for an id under way, `overloaded` without a place or if `crowded`."""
+        by_id = self.by_id
+        if key in by_id:
+            name = key if isinstance(key, str) else key.decode()
+            raise RequestRejected("bad_request", f"request id {name!r} is under way already")
+        if crowded or len(by_id) >= self._count_max or self._bytes >= IN_FLIGHT_BYTES_MAX:
+            raise RequestRejected("overloaded", f"{len(by_id)} requests are in flight; try again soon")
+
+    def add(self, waiter: Waiter[K]) -> None:
+        """From now on its reply is waited for; `check` has found a place for it."""
+        self.by_id[waiter.key] = waiter
+        self._bytes += len(waiter.payload)
+        at_s = waiter.since_s + self._sweep_s
+        if waiter.deadline_s < at_s:
+            at_s = waiter.deadline_s
+        if at_s < self._timer_at_s:
+            self._arm(at_s)
+
+    def remove(self, waiter: Waiter[K]) -> None:
+        """It is not waited for here any more."""
+        del self.by_id[waiter.key]
+        self._bytes -= len(waiter.payload)
+
+    def answer(self, waiter: Waiter[K], reply: ReplyRecord) -> None:
+        """Gives it its reply, unless it is cancelled or late."""
         del self.by_id[waiter.key]
         self._bytes -= len(waiter.payload)
         receiver = waiter.receiver
@@ -131,17 +152,17 @@ class Waiters:
 
     def _sweep(self) -> None:
         now_s = self._loop.time()
-        next_s = now_s + SWEEP_SECONDS_MAX
+        next_s = now_s + self._sweep_s
+        forgets = self._sweep_s < math.inf
         for waiter in list(self.by_id.values()):
             if waiter.deadline_s <= now_s:
                 fail(waiter.receiver, self._late())
-            if waiter.receiver.done():
-                del self.by_id[waiter.key]
-                self._bytes -= len(waiter.payload)
             elif waiter.deadline_s < next_s:
                 next_s = waiter.deadline_s
+            if forgets and waiter.receiver.done():
+                self.remove(waiter)
         self._timer, self._timer_at_s = None, math.inf
-        if self.by_id:
+        if self.by_id and next_s < math.inf:
             self._arm(max(next_s, now_s + TIMEOUT_RESOLUTION_SECONDS))
 
 

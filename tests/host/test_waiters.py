@@ -1,44 +1,46 @@
 """Who waits for which reply: bounds, timeouts, and what is forgotten."""
 
 import asyncio
+import math
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec import structs
 
-from styx.client.kafka import waiters as waiters_module
-from styx.client.kafka.waiters import Waiter, Waiters
 from styx.errors import RequestRejected, StyxError
+from styx.host import waiters as waiters_module
+from styx.host.waiters import Waiter, Waiters
 from styx.messages import Reply, ReplyRecord
 from tests.client.kafka.fake_session import future_of
 
 pytestmark = pytest.mark.anyio
 
 
-def add(waiters: Waiters, name: str, *, raw: bool = True, timeout: float = 1e9, size: int = 1) -> Waiter:
+def add(waiters: Waiters[bytes], name: str, *, raw: bool = True, timeout: float = 1e9, size: int = 1) -> Waiter[bytes]:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     waiter = Waiter(name.encode(), 0, bytes(size), future, raw, False, loop.time(), loop.time() + timeout)
+    waiters.check(waiter.key)
     waiters.add(waiter)
     return waiter
 
 
-def refused(waiters: Waiters, name: str) -> None:
+def refused(waiters: Waiters[bytes], name: str) -> None:
     with pytest.raises(RequestRejected, match=r"overloaded: [23] requests are in flight"):
         add(waiters, name)
 
 
 @pytest.fixture
-async def three() -> Waiters:
-    return Waiters(asyncio.get_running_loop(), 3, lambda: TimeoutError("late"))
+async def three() -> Waiters[bytes]:
+    return Waiters[bytes](asyncio.get_running_loop(), 3, lambda: TimeoutError("late"))
 
 
 def reply(name: str, result: bytes = msgspec.msgpack.encode(7)) -> ReplyRecord:
     return ReplyRecord(name, 5, 5, 2, 1, result)
 
 
-async def test_replies(three: Waiters) -> None:
+async def test_replies(three: Waiters[bytes]) -> None:
     raw, public, odd = add(three, "raw"), add(three, "public", raw=False), add(three, "odd", raw=False)
     refused(three, "another")
     three.answer(raw, reply("raw"))
@@ -69,7 +71,7 @@ class Listener:
         self.heard.append(str(exception))
 
 
-async def test_a_receiver_that_is_no_future_hears_at_once_and_may_send_on(three: Waiters) -> None:
+async def test_a_receiver_that_is_no_future_hears_at_once_and_may_send_on(three: Waiters[bytes]) -> None:
     listener = Listener(lambda: add(three, "next"))
     first = structs.replace(add(three, "first", raw=False), receiver=listener)
     three.answer(first, reply("first"))
@@ -82,13 +84,13 @@ async def test_a_receiver_that_is_no_future_hears_at_once_and_may_send_on(three:
     assert not three.by_id
 
 
-async def test_an_id_is_under_way_once(three: Waiters) -> None:
+async def test_an_id_is_under_way_once(three: Waiters[bytes]) -> None:
     add(three, "once")
     with pytest.raises(RequestRejected, match=r"bad_request: request id 'once' is under way already"):
         add(three, "once")
 
 
-async def test_bytes_are_bounded_too(three: Waiters, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_bytes_are_bounded_too(three: Waiters[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiters_module, "IN_FLIGHT_BYTES_MAX", 10)
     add(three, "small", size=9)
     large = add(three, "large", size=99)
@@ -97,7 +99,7 @@ async def test_bytes_are_bounded_too(three: Waiters, monkeypatch: pytest.MonkeyP
     add(three, "another")
 
 
-async def test_the_late_and_the_cancelled_are_forgotten(three: Waiters, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_late_and_the_cancelled_are_forgotten(three: Waiters[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiters_module, "SWEEP_SECONDS_MAX", 0.001)
     monkeypatch.setattr(waiters_module, "TIMEOUT_RESOLUTION_SECONDS", 0.001)
     patient, late, cancelled = add(three, "patient"), add(three, "late", timeout=0.002), add(three, "cancelled")
@@ -112,8 +114,31 @@ async def test_the_late_and_the_cancelled_are_forgotten(three: Waiters, monkeypa
         await future_of(patient)
 
 
-async def test_a_reply_to_the_cancelled_is_no_error(three: Waiters) -> None:
+async def test_a_reply_to_the_cancelled_is_no_error(three: Waiters[bytes]) -> None:
     cancelled = add(three, "cancelled", raw=False)
     future_of(cancelled).cancel()
     three.answer(cancelled, reply("cancelled"))
     assert not three.by_id
+
+
+async def test_an_engine_forgets_none_until_it_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in its log runs, whoever has gone: it has its place until then, and only deadlines cost time."""
+    engine = Waiters[str](asyncio.get_running_loop(), 2, lambda: TimeoutError("late"), forgets=False)
+    late, gone = (asyncio.get_running_loop().create_future() for _ in range(2))
+    engine.add(Waiter("gone", 0, b"", gone, True, False, 0.0, math.inf))
+    assert engine._timer is None
+    engine.add(Waiter("late", 0, b"", late, True, False, 0.0, 0.0))
+    gone.cancel()
+    engine._sweep()
+    with pytest.raises(TimeoutError, match="late"):
+        await late
+    assert (list(engine.by_id), engine.full, engine._timer) == (["gone", "late"], True, None)
+    with pytest.raises(RequestRejected, match="overloaded: 2 requests are in flight"):
+        engine.check("another")
+    with pytest.raises(RequestRejected, match="request id 'gone' is under way"):
+        engine.check("gone")
+    for name in ("gone", "late"):
+        engine.answer(engine.by_id[name], reply(name))
+    with pytest.raises(RequestRejected, match="overloaded"):
+        engine.check("another", crowded=True)
+    engine.check("another")

@@ -1,0 +1,211 @@
+"""A cluster's worker's recovery: the state that a generation begins with, and the watch on its replay.
+
+A load blocks, on threads. If log or store is out of reach, it raises `OSError`, and the load is tried again; damage is
+part of the answer. Faults of the app's functions end no recovery: else none could ever succeed, and a better version
+can be deployed only to a running cluster. So each fault is logged as an error and counted, and the worker goes on. A
+reply in the log stays, and no client is given another one. Paper section 7.2.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from styx.cluster.worker.node import Node
+from styx.kafka.reader import KafkaReader
+from styx.log.base import LogReader, Stream
+from styx.messages import ReplyRecord, decode_reply
+from styx.model.app import App
+from styx.model.placement import Misplaced, misplaced
+from styx.protocol.messages import Recover
+from styx.sequencer.epoch_record import EPOCHS_PARTITION, decode_external
+from styx.sequencer.sequencer import slot_of
+from styx.set_aside import places as set_aside
+from styx.snapshot.load import Behind, Unusable, behind_snapshot, state_of
+from styx.snapshot.part import spans
+from styx.snapshot.prefetch import PrefetchingStore
+from styx.store.base import Store
+from styx.worker.events import LoadState, NotResumed, ReplyDiffers, ReportEnds, ReportPoison, StateLoaded, StateUnusable
+from styx.worker.given_replies import (
+    CAUSES,
+    GivenReplies,
+    Told,
+    causes,
+    contradicts,
+    difference,
+    function_of,
+    given_replies,
+    not_resumed,
+)
+
+
+class LoadedGeneration(NamedTuple):
+    """The answer to `LoadState`; the ends of the epochs stream and of each replies partition after the fence."""
+
+    answer: StateLoaded | StateUnusable
+    epochs_end: int
+    reply_ends: list[int]
+
+
+def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> LoadedGeneration:
+    """Answers `LoadState`. Raises `OSError` if log or store are out of reach.
+
+    Reading the log takes as long as decoding the state, so they run in parallel: another thread reads the log.
+    """
+
+    def reply_ends() -> list[int]:
+        return [end for _, (_, end) in sorted(reader.bounds_of(Stream.REPLIES).items())]
+
+    def behind() -> Behind:
+        ends = {slot: end for slot, (_, end) in reader.bounds_of(Stream.REQUESTS).items()}
+        return behind_snapshot(wanted, n_slots, reader, ends, scan)
+
+    def scan(wanted: LoadState, _: LogReader) -> GivenReplies:
+        replies = reader.replies_of(_reply_starts(wanted, len(reading_ends.result())))
+        own = frozenset(wanted.slots)
+        return given_replies(
+            (record for _, _, _, record in replies), lambda sequence: slot_of(sequence, n_slots) in own
+        )
+
+    answer: StateLoaded | StateUnusable
+    missing = [slot for slot in wanted.slots if slot not in wanted.held]
+    with ThreadPoolExecutor(1, thread_name_prefix="styx-load-log") as beside:
+        reading_ends = beside.submit(reply_ends)
+        reading = beside.submit(behind)
+        reading_rest = beside.submit(lambda: (reader.bounds(Stream.EPOCHS, EPOCHS_PARTITION)[1], _outcomes(reader)))
+        try:
+            with PrefetchingStore(store, spans(wanted.manifest, missing)) as objects:
+                answer = state_of(wanted, objects, reading.result)
+        except Unusable as error:
+            answer = StateUnusable(wanted.generation, str(error))
+        epochs_end, outcomes = reading_rest.result()
+        if isinstance(answer, StateLoaded):
+            answer.outcomes, answer.aside = outcomes, set_aside.read(store)
+        return LoadedGeneration(answer, epochs_end, reading_ends.result())
+
+
+def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:
+    """Which worker asks for a call is its callee's owner, and may own none of the roots: so all partitions."""
+    outcomes: dict[bytes, bytes] = {}
+    for slot, (first, end) in reader.bounds_of(Stream.EXTERNALS).items():
+        if first == end:
+            continue
+        for record in reader.read(Stream.EXTERNALS, slot, first):
+            external = decode_external(record.payload)
+            if external.outcome is not None:
+                outcomes.setdefault(external.key, external.outcome)
+    return outcomes
+
+
+def _reply_starts(wanted: LoadState, partitions: int) -> dict[int, int]:
+    """Where each replies partition must be read from for this worker's slots."""
+    if wanted.manifest is None:
+        return dict.fromkeys(range(partitions), 0)
+    parts = [slot.part.replies for slot in wanted.manifest.slots if slot.part.slot in wanted.slots]
+    return {partition: min((part.get(partition, 0) for part in parts), default=0) for partition in range(partitions)}
+
+
+KEYS_LOOKED_AT: Final = 256
+"""So many keys of each operator in each slot are looked for: a partition_key that differs by process moves most."""
+POISON_TOLD_MAX: Final = 10
+"""Undecodable request records that a process tells of: a log full of them must not fill a disk."""
+
+_log = logging.getLogger("styx.worker")
+
+
+class ReplayWatch:
+    """Tells of the findings of one generation."""
+
+    def __init__(self, node: Node, recover: Recover, partitions: int) -> None:
+        self._node = node
+        self._recover = recover
+        self._partitions = partitions
+        self._told = Told()
+
+    def ended(self, effect: ReportEnds) -> None:
+        """As `Findings.ended`."""
+        self._node.reports.take()
+
+    def skipped(self, effect: ReportPoison) -> None:
+        """As `Findings.skipped`."""
+        counters = self._node.counters
+        counters.poison += 1
+        if counters.poison <= POISON_TOLD_MAX:
+            further = "; further ones are counted only" if counters.poison == POISON_TOLD_MAX else ""
+            where = (effect.offset, effect.slot)
+            _log.warning("requests record %d of slot %d was skipped: %s%s", *where, effect.reason, further)
+
+    def differs(self, effect: ReplyDiffers) -> None:
+        """A replay gives another reply than the one that stands in the log."""
+        self._node.counters.replay_differences += 1
+        function = function_of(effect.request)
+        further = self._told.again(function)
+        if further is None:
+            self._node.reports.replay_difference(function, effect.reply.tid, effect.reply.epoch, None)
+        elif effect.answered is not None:
+            self._tell(effect, effect.answered, further)
+        else:
+            self._node.background.submit(
+                "looking for a reply in the log",
+                lambda: self._answered(effect.reply),
+                lambda answered: self._tell(effect, answered, further),
+                lambda _: self._tell(effect, None, further),
+            )
+
+    def not_resumed(self, effect: NotResumed) -> None:
+        """A replay does not make the outside call that a recorded epoch goes on behind."""
+        self._node.counters.replay_differences += 1
+        further, words = self._told.again(None), not_resumed(effect.tid, effect.slot)
+        self._node.reports.replay_difference(None, effect.tid, None, None if further is None else words)
+        if further is not None:
+            _log.error("%s: %s%s", words, CAUSES, further)
+
+    def _answered(self, reply: ReplyRecord) -> ReplyRecord | None:
+        partition, manifest = reply.reply_to % self._partitions, self._recover.manifest
+        parts = [] if manifest is None else [slot.part.replies for slot in manifest.slots]
+        first = min((part.get(partition, 0) for part in parts), default=0)
+        for _, _, tid, record in self._node.reader().replies_of({partition: first}):
+            if tid == reply.sequence:
+                return decode_reply(record)
+        return None
+
+    def _tell(self, effect: ReplyDiffers, answered: ReplyRecord | None, further: str) -> None:
+        words = difference(effect.request, answered, effect.reply)
+        function = function_of(effect.request)
+        self._node.reports.replay_difference(function, effect.reply.tid, effect.reply.epoch, words)
+        level = logging.ERROR if answered is None or contradicts(answered, effect.reply) else logging.WARNING
+        why = causes(answered, effect.reply)
+        _log.log(level, "%s; what was answered stands, and the state is the replay's: %s%s", words, why, further)
+
+
+def first_lost(app: App, slots: Mapping[int, Mapping[str, Mapping[Any, bytes]]], n_slots: int) -> list[Misplaced]:
+    """Of each operator a loaded key that would be looked for elsewhere, if one of those that are looked at would be."""
+    found: dict[str, Misplaced] = {}
+    for slot, tables in slots.items():
+        for name, table in tables.items():
+            operator = app.operators.get(name)
+            if operator is not None and name not in found:
+                lost = misplaced(operator, slot, _some(table), n_slots)
+                if lost is not None:
+                    found[name] = lost
+    return list(found.values())
+
+
+def tell_lost(app: App, slots: Mapping[int, Mapping[str, Mapping[Any, bytes]]], n_slots: int) -> int:
+    """Tells of them; how many operators that are."""
+    lost = first_lost(app, slots, n_slots)
+    for each in lost:
+        _log.error(
+            "%s. Its entities cannot be found: partition_key or n_partitions has changed, or partition_key is not the "
+            "same in every process (hash() of a str is not). Deploy a version that places them as they are stored, "
+            "before anything is written",
+            each,
+        )
+    return len(lost)
+
+
+def _some(table: Mapping[Any, bytes]) -> list[Any]:
+    return list(islice(table, 0, None, max(1, len(table) // KEYS_LOOKED_AT)))

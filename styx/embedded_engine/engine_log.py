@@ -1,0 +1,110 @@
+"""The log of an embedded engine, as its cores write it: each record with its time, who waits for it to be durable, and
+the records of outside calls.
+
+The log is one sequence: a record is durable only after every record before it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from styx.log.base import Log, Stream
+from styx.sequencer.epoch_record import ExternalRecord, decode_external, encode_external
+
+
+class EngineLog:
+    """Appends to `log`. Records reach the log's writer with `flush`, once a pass."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
+        self._flushed = 0
+        self._last_us = 0
+
+    def now_us(self) -> int:
+        """Microseconds since 1970 by the wall clock, but never less than the last time."""
+        now_us = time.time_ns() // 1000
+        if now_us > self._last_us:
+            self._last_us = now_us
+        return self._last_us
+
+    def append(self, stream: Stream, partition: int, payload: bytes) -> int:
+        """Returns the record's offset. Raises `StyxError` if the log takes nothing any more."""
+        return self.log.append(stream, partition, self.now_us(), payload)
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """`flush` calls `then` once all records so far are durable, in the order of these calls."""
+        self._waiting.append((self.log.lsn, then))
+
+    def flush(self, stopped: bool = False) -> None:
+        """Hands new records to the log's writer, unless the engine has `stopped`. Then calls those that waited for
+        records which are durable by now.
+        """
+        log, waiting = self.log, self._waiting
+        if not stopped:
+            log.flush()
+        self._flushed, durable_lsn = log.lsn, log.durable_lsn
+        while waiting and waiting[0][0] <= durable_lsn:
+            waiting.popleft()[1]()
+
+    @property
+    def pending(self) -> bool:
+        """`flush` would do something."""
+        log, waiting = self.log, self._waiting
+        return log.lsn != self._flushed or (bool(waiting) and waiting[0][0] <= log.durable_lsn)
+
+
+class ExternalLog:
+    """The externals stream: which outside calls were begun, and how those that ended did. Paper section 7.5.
+
+    One partition a slot, the slot of the transaction's root. `outcomes` are the retained ones, by key: an outcome is
+    kept until the oldest snapshot that a recovery may start from was taken after its transaction's end. `read` may run
+    on another thread, before anything else is used.
+    """
+
+    def __init__(self, log: EngineLog, n_slots: int) -> None:
+        self._appended = log
+        self._log = log.log
+        self._slots = range(n_slots)
+        self.outcomes: dict[bytes, bytes] = {}
+        self._keys: dict[int, deque[tuple[int, bytes]]] = {slot: deque() for slot in self._slots}
+        self._first_of: dict[int, dict[int, int]] = {slot: {} for slot in self._slots}
+        self._cuts: dict[int, dict[int, int]] = {}
+
+    def read(self) -> None:
+        """Takes what is in the log; raises `LogCorrupt`."""
+        for slot in self._slots:
+            first, _ = self._log.bounds(Stream.EXTERNALS, slot)
+            for record in self._log.read(Stream.EXTERNALS, slot, first):
+                self._remember(slot, record.offset, decode_external(record.payload))
+
+    def append(self, slot: int, record: ExternalRecord, durable: Callable[[], None]) -> None:
+        """Appends a record; `durable` is called once it is."""
+        offset = self._appended.append(Stream.EXTERNALS, slot, encode_external(record))
+        self._remember(slot, offset, record)
+        self._appended.when_durable(durable)
+
+    def cut(self, slot: int, epoch: int, pending: Iterable[int]) -> None:
+        """A snapshot of `epoch` begins; behind it only the `pending` transactions can ask for an outcome."""
+        first_of = self._first_of[slot]
+        self._first_of[slot] = first_of = {tid: first_of[tid] for tid in pending if tid in first_of}
+        _, end = self._log.bounds(Stream.EXTERNALS, slot)
+        self._cuts.setdefault(epoch, {})[slot] = min(first_of.values(), default=end)
+
+    def release(self, epoch: int) -> None:
+        """No recovery starts before the snapshot of `epoch` any more."""
+        # Unknown after a restart: then the next snapshots release it.
+        for slot, offset in self._cuts.get(epoch, {}).items():
+            self._log.truncate(Stream.EXTERNALS, slot, offset)
+            keys = self._keys[slot]
+            while keys and keys[0][0] < offset:
+                self.outcomes.pop(keys.popleft()[1], None)
+        self._cuts = {known: cuts for known, cuts in self._cuts.items() if known > epoch}
+
+    def _remember(self, slot: int, offset: int, record: ExternalRecord) -> None:
+        self._first_of[slot].setdefault(record.tid, offset)
+        if record.outcome is not None:
+            self.outcomes[record.key] = record.outcome
+            self._keys[slot].append((offset, record.key))

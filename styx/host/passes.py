@@ -1,0 +1,185 @@
+"""Passes: once a turn of the event loop, events go into a process's cores until none is left, and effects out.
+
+All work of the protocol happens in a pass. Each pass runs one slice of functions at most, so the event loop gets its
+turns. A pass never blocks. Its exceptions go to the host's surroundings, with a note of the event that was taken; the
+last events go to a file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from threading import get_ident
+from typing import Final, Protocol
+
+from styx.coordinator.events import Event as CoordinatorEvent
+from styx.errors import StyxError
+from styx.host.event_log import Item, Step, dump_of, write_dump
+from styx.watchdog.watchdog import Watchdog
+from styx.watchdog.watched import Watched
+from styx.worker.events import Event, LogLags, Proceed
+from styx.worker.pressure import LOG_BYTES_MAX
+from styx.worker.worker import Worker
+
+EVENT_TEXT_CHARS_MAX: Final = 2000
+"""The length of an event's text in the report of a failed pass."""
+KEPT_MAX: Final = 1_000
+"""Events that are kept for the dump of a failed pass: references, and no copies."""
+KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Bytes of requests and frames in these."""
+
+
+class Surroundings(Protocol):
+    """The process around the cores."""
+
+    def gather(self) -> None:
+        """A pass begins: gives it the events that were gathered."""
+
+    def flush(self) -> int:
+        """Hands new records to the log, and gives events for those that became durable. Returns the bytes that wait."""
+
+    def after_pass(self) -> bool:
+        """A pass has taken all events; returns whether another pass must follow at once."""
+
+    def failed(self, what: str, error: BaseException) -> None:
+        """A pass has raised this; it has taken its last event."""
+
+
+class Passes:
+    """Of one worker's core, and of the coordinator's where that is in the same process.
+
+    `turn` is odd within a pass, and another number in each. `watchdog` watches the passes' thread, which made this;
+    `place` and `busy` are as `Watched` and `Watchdog` take them. The last events go to the file `dump` if the engine
+    itself fails.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        surroundings: Surroundings,
+        place: str = "",
+        busy: Callable[[str, float], None] | None = None,
+        dump: Path | None = None,
+    ) -> None:
+        self._dump = dump
+        self._kept: deque[Item] = deque()
+        self._kept_bytes = 0
+        self.stopped = False
+        self.turn = 0
+        self._worker = worker
+        self._surroundings = surroundings
+        self._loop = asyncio.get_running_loop()
+        self._steps: tuple[Step, Step | None] | None = None
+        self._events: deque[Item] = deque()
+        self._scheduled = False
+        self._passing = False
+        self._lags = False
+        self.watchdog = Watchdog(Watched(worker, self, get_ident(), place), busy)
+
+    def start(self, worker: Step, coordinator: Step | None = None) -> None:
+        """Events go there from now on, and the watchdog watches."""
+        self._steps = (worker, coordinator)
+        self.watchdog.start(self._loop.call_soon_threadsafe)
+
+    def to_worker(self, event: Event, n_bytes: int = 0) -> None:
+        """The event happens to the worker, in this pass or the next one. `n_bytes`: of requests or a frame in it."""
+        assert self._steps is not None
+        self._events.append((self._steps[0], event, n_bytes))
+        self.wake()
+
+    def to_coordinator(self, event: CoordinatorEvent) -> None:
+        """The event happens to the coordinator, in this pass or the next one."""
+        assert self._steps is not None
+        assert self._steps[1] is not None
+        self._events.append((self._steps[1], event, 0))
+        self.wake()
+
+    def wake(self) -> None:
+        """There is something to do: another pass comes soon."""
+        if not (self._scheduled or self._passing or self.stopped):
+            self._scheduled = True
+            self._loop.call_soon(self._pass)
+
+    def stop(self) -> None:
+        """No pass begins any more."""
+        self.stopped = True
+        self._events.clear()
+        self._kept.clear()
+        self._kept_bytes = 0
+
+    def begin_generation(self) -> None:
+        """The event that is taken begins a generation of the worker's: the kept events before it, and the state in
+        them, are let go.
+        """
+        last = self._kept.pop()
+        self._kept.clear()
+        self._kept.append(last)
+        self._kept_bytes = last[2]
+
+    def _pass(self) -> None:
+        self._scheduled = False
+        if self.stopped:
+            return
+        worker, surroundings = self._worker, self._surroundings
+        self._passing = True
+        self.turn += 1
+        again = False
+        try:
+            surroundings.gather()
+            self._settle()
+            if worker.runnable:
+                surroundings.flush()  # an epoch's record is on its way while the epoch runs
+                self.to_worker(_PROCEED)
+                self._settle()
+            lags = surroundings.flush() > LOG_BYTES_MAX
+            self._settle()
+            if not self.stopped:
+                again = surroundings.after_pass()
+                if lags != self._lags:
+                    self._lags = lags
+                    self.to_worker(LogLags(lags))
+        except BaseException as error:
+            self._passing = False
+            self.turn += 1
+            if isinstance(error, Exception) and not isinstance(error, StyxError):
+                self._write_dump(error)
+            surroundings.failed("the engine's pass", error)
+            if not isinstance(error, Exception):
+                raise
+            return
+        self._passing = False
+        self.turn += 1
+        if again or self._events or worker.runnable:
+            self.wake()
+
+    def _settle(self) -> None:
+        events, kept = self._events, self._kept
+        while events:
+            item = events.popleft()
+            kept.append(item)
+            step, event, n_bytes = item
+            self._kept_bytes += n_bytes
+            while len(kept) > KEPT_MAX or (self._kept_bytes > KEPT_BYTES_MAX and len(kept) > 1):
+                self._kept_bytes -= kept.popleft()[2]
+            try:
+                step(event)
+            except BaseException as error:
+                text = repr(event)
+                note = text if len(text) <= EVENT_TEXT_CHARS_MAX else f"{text[:EVENT_TEXT_CHARS_MAX]}…"
+                error.add_note(f"while taking {note}")
+                raise
+
+    def _write_dump(self, error: Exception) -> None:
+        if self._dump is None or self._steps is None:
+            return
+        try:
+            write_dump(self._dump, dump_of(self._kept, self._worker, self._steps[0], error))
+        except Exception as another:  # noqa: BLE001 - the first error counts, whatever comes of the dump
+            error.add_note(f"its last events could not be written to {self._dump}: {another}")
+        else:
+            error.add_note(f"its last events are in {self._dump}: developers of the engine can replay them")
+
+
+_PROCEED: Final = Proceed()

@@ -1,0 +1,110 @@
+"""A failed engine's dump, replayed on a fresh core: the same failure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import styx
+from proof.replayed_events import NotReplayable, replay
+from styx import App, Context, EngineFailed, Operator
+from styx.embedded_engine.drive import DUMP_NAME
+from styx.embedded_engine.storage import OBJECTS_NAME
+from styx.errors import StyxError
+from styx.host.event_log import Dump, DumpedEvent
+from styx.state.table import NEWEST
+from styx.store.directory import DirectoryStore
+from styx.worker.executor import Executor
+from tests.plain_form import plain_form
+
+pytestmark = [pytest.mark.anyio, plain_form]
+
+entity = Operator("entity")
+
+
+@entity.register
+async def add(ctx: Context) -> int:
+    total: int = await ctx.get(0) + 1
+    await ctx.put(total)
+    return total
+
+
+@entity.register
+async def poison(ctx: Context) -> None:
+    await ctx.put(99)
+
+
+app = App("replayed", [entity])
+
+
+@pytest.fixture
+def fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine itself fails at one function, and says how many entities there are."""
+    original = Executor._start
+
+    def start(self: Executor, invocation: Any) -> None:
+        if invocation._spec.name == "poison":
+            entities = sum(len(slot.state.entities(NEWEST)) for slot in self.slots.values())
+            raise RuntimeError(f"a fault of the engine's, at {entities} entities")
+        original(self, invocation)
+
+    monkeypatch.setattr(Executor, "_start", start)
+
+
+async def failed(data_dir: Path) -> bytes:
+    """Gives the engine the poison; the dump that it leaves."""
+    async with styx.embedded(app, data_dir, n_slots=2) as client:
+        assert await client.call(entity, "a", add) == 1
+        assert await client.call(entity, "b", add) == 1
+        assert await client.engine.snapshot()
+        await client.call(entity, "a", add)
+        with pytest.raises(StyxError):
+            await client.call(entity, "c", poison)
+    return (data_dir / DUMP_NAME).read_bytes()
+
+
+def fails_again(dump: bytes, data_dir: Path) -> RuntimeError:
+    with pytest.raises(RuntimeError, match="a fault of the engine's") as raised:
+        replay(dump, app, DirectoryStore(data_dir / OBJECTS_NAME))
+    return raised.value
+
+
+async def test_the_same_failure(tmp_path: Path, fault: None) -> None:
+    """The first time, and at each start from then on, on a snapshot and what is behind it."""
+    for dump in (await failed(tmp_path), await started(tmp_path), await started(tmp_path)):
+        error = fails_again(dump, tmp_path)
+        text = f"RuntimeError: {error}"
+        assert text == "RuntimeError: a fault of the engine's, at 2 entities"
+        said = msgspec.msgpack.decode(dump, type=Dump).failure.splitlines()
+        assert said[:2] == [text, *error.__notes__]
+
+
+async def started(data_dir: Path) -> bytes:
+    """The engine fails at its next start."""
+    (data_dir / DUMP_NAME).unlink()
+    with pytest.raises(EngineFailed, match=r"a fault of the engine's.*styx set-aside"):
+        await styx.embedded(app, data_dir, n_slots=2).__aenter__()
+    return (data_dir / DUMP_NAME).read_bytes()
+
+
+async def test_without_the_fault_nothing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: None) -> None:
+    dump = await failed(tmp_path)
+    monkeypatch.undo()
+    worker = replay(dump, app, DirectoryStore(tmp_path / OBJECTS_NAME))
+    assert len(worker.executor.roots) == 1
+
+
+async def test_one_that_is_not_whole_or_of_another_app_is_refused(tmp_path: Path, fault: None) -> None:
+    dump = msgspec.msgpack.decode(await failed(tmp_path), type=Dump)
+    store = DirectoryStore(tmp_path / OBJECTS_NAME)
+    changed: dict[str, dict[str, Any]] = {
+        "first events were dropped": {"whole": False},
+        "it is of app 'other', and this is 'replayed'": {"app": "other"},
+        "event 0 could not be encoded: what": {"events": [DumpedEvent("Halted", "what", None)]},
+    }
+    for why, fields in changed.items():
+        with pytest.raises(NotReplayable, match=why):
+            replay(msgspec.msgpack.encode(msgspec.structs.replace(dump, **fields)), app, store)
