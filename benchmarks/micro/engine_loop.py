@@ -14,7 +14,7 @@ from styx.coordinator.events import Expel, ReleaseLog, Started, StateFound, Work
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, LogEnds, Objects
 from styx.host.worker_host import WorkerHost
-from styx.log.base import Record
+from styx.log.base import Arrival
 from styx.messages import ReplyRecord, encode_reply
 from styx.model.app import App
 from styx.model.limits import Limits
@@ -68,9 +68,9 @@ class EngineLoop:
     def run(self, requests: list[tuple[int, bytes]]) -> list[bytes]:
         """The encoded replies to (slot, encoded request) pairs, in the order in which they are given."""
         self.replies = []
-        arrivals: list[list[Record]] = [[] for _ in range(self.n_slots)]
+        arrivals: list[list[Arrival]] = [[] for _ in range(self.n_slots)]
         for slot, payload in requests:
-            arrivals[slot].append(Record(self._offsets[slot], 0, payload))
+            arrivals[slot].append((self._offsets[slot], 0, payload))
             self._offsets[slot] += 1
         for slot, records in enumerate(arrivals):
             self._events.append(RequestsArrived(self.worker.generation, slot, records))

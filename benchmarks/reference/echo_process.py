@@ -16,7 +16,7 @@ from styx.cluster.worker.reply_log import QUEUED_BYTES_MAX, ReplyLog
 from styx.kafka.appender import Appender
 from styx.kafka.tail import RequestFeed
 from styx.kafka.topics import topics_of
-from styx.log.base import Record
+from styx.log.base import Arrival
 from styx.messages import ReplyRecord, decode_request
 
 READY: Final = "echoing"
@@ -55,14 +55,14 @@ class Echo:
         if not self._failed.done():
             self._failed.set_exception(error)
 
-    def _deliver(self, arrived: dict[int, list[Record]]) -> None:
+    def _deliver(self, arrived: dict[int, list[Arrival]]) -> None:
         turn, tid = self._turn, self._tid
         if not turn:
             # What one answer of the broker has of all slots leaves together, as it does from a worker's pass.
             self._loop.call_soon(self._emit)
         for arrivals in arrived.values():
-            for arrival in arrivals:
-                request = decode_request(arrival.payload)
+            for _, _, payload in arrivals:
+                request = decode_request(payload)
                 tid += 1
                 turn.append(ReplyRecord(request.request_id, tid, tid, 0, 1, request.params, None, request.reply_to))
         self._tid = tid

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from styx.embedded_engine.engine_log import EngineLog
 from styx.host.passes import Passes
-from styx.log.base import Record
+from styx.log.base import Arrival
 from styx.worker.events import RequestsArrived
 from styx.worker.worker import Worker
 
@@ -40,7 +40,7 @@ class Drive:
         self._loop = asyncio.get_running_loop()
         self._log = log
         self._worker = worker
-        self._arrivals: list[list[Record]] = [[] for _ in range(worker.n_slots)]
+        self._arrivals: list[list[Arrival]] = [[] for _ in range(worker.n_slots)]
         self._arrived_bytes = [0] * worker.n_slots
         self._woken = False
         self._thread = get_ident()
@@ -48,10 +48,10 @@ class Drive:
         self.passes = Passes(worker, self, place, dump=dump)
         log.log.on_durable(self._became_durable)
 
-    def request(self, slot: int, arrival: Record) -> None:
+    def request(self, slot: int, arrival: Arrival) -> None:
         """A record was appended to the slot's requests."""
         self._arrivals[slot].append(arrival)
-        self._arrived_bytes[slot] += len(arrival.payload)
+        self._arrived_bytes[slot] += len(arrival[2])
         self.passes.wake()
 
     def on_loop(self, callback: Callable[..., None], *args: Any) -> None:

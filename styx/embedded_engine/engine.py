@@ -290,7 +290,7 @@ class EmbeddedEngine:
             arrivals = feed.take()
             if arrivals:
                 for event in arrivals:
-                    self._passes.to_worker(event, sum([len(arrival.payload) for arrival in event.arrivals]))
+                    self._passes.to_worker(event, sum([len(payload) for _, _, payload in event.arrivals]))
                 return
         if self.worker.replaying:
             raise EngineFailed("recorded epochs name requests that the log does not hold: restore the data directory")

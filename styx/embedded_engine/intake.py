@@ -14,7 +14,7 @@ from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.engine_log import EngineLog
 from styx.errors import FunctionTooLong, InTransactionError, NotSent, OutcomeUnknown, RequestRejected, StyxError
 from styx.host.waiters import Waiter, Waiters, fail
-from styx.log.base import Record, Stream
+from styx.log.base import Stream
 from styx.messages import Reply, ReplyRecord, Request
 from styx.model.app import App
 from styx.model.execution import resolve_request
@@ -123,7 +123,7 @@ class RequestIntake:
         except StyxError as error:
             raise NotSent(f"the request could not be put into the log: {error}; nothing was run") from error
         self.taken.add(waiter)
-        self._drive.request(waiter.slot, Record(offset, now_us, waiter.payload))
+        self._drive.request(waiter.slot, (offset, now_us, waiter.payload))
 
 
 def _no_reply() -> Exception:

@@ -21,7 +21,7 @@ from styx.kafka.errors import OFFSET_OUT_OF_RANGE
 from styx.kafka.offsets import END, FIRST, check, list_offsets
 from styx.kafka.session import RETRY_SECONDS, KafkaSession
 from styx.kafka.wire import Chunk, Damaged, chunks_of, fetch_request
-from styx.log.base import LogCorrupt, LogTruncated, Record, Stream
+from styx.log.base import Arrival, LogCorrupt, LogTruncated, Stream
 
 FETCH_BYTES_MAX: Final = 1024 * 1024
 """One answer, unless a single record is larger, so that decoding it holds up the loop for milliseconds."""
@@ -36,7 +36,7 @@ PAUSE_SECONDS_MIN: Final = 0.001
 AWAY_SECONDS_MAX: Final = 1.0
 """Between two attempts to reach a broker that is away, at most."""
 
-Deliver = Callable[[dict[int, list[Record]]], None]
+Deliver = Callable[[dict[int, list[Arrival]]], None]
 
 _NOBODY: Final = -1
 """The leader of partitions without a leader."""
@@ -268,12 +268,11 @@ class RequestFeed(Tail):
         if arrived:
             self._deliver(arrived)
 
-    def _arrivals(self, slot: int, chunk: Chunk) -> list[Record]:
+    def _arrivals(self, slot: int, chunk: Chunk) -> list[Arrival]:
         position = self._positions[slot]
         try:
             arrivals = [
-                Record(record.offset, record.timestamp * 1000, record.value or b"")
-                for record in chunk.records(position)
+                (record.offset, record.timestamp * 1000, record.value or b"") for record in chunk.records(position)
             ]
         except Damaged as damage:
             raise self._corrupt(slot, str(damage)) from None

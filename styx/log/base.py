@@ -36,6 +36,12 @@ class Record(NamedTuple):
     payload: bytes
 
 
+Arrival = tuple[int, int, bytes]
+"""The fields of a request's `Record`, on its way to the sequencer. Hosts make a plain tuple of each request: that takes
+a fifth of a `Record`'s time, and the garbage collector soon forgets it.
+"""
+
+
 _REMEDY_DIRECTORY: Final = (
     "Restore the whole data directory from a copy, or check the disk and start on an empty data directory; removing "
     "single files of it would lose acknowledged requests unnoticed."

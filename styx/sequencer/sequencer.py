@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from styx.log.base import Record
 from styx.messages import Entity, requested_entity
 from styx.model.limits import TID_MAX
 from styx.protocol.manifest import PassedOver
@@ -32,7 +31,7 @@ def slot_of(tid: int, n_slots: int) -> int:
 
 
 Recorded = tuple[Any, ...]
-"""A `Record` that was taken: compiled code reaches items of a tuple quicker than names."""
+"""An `Arrival` that was taken, in the type that compiled code does not take apart and put together again."""
 PASSED_MAX: Final = 5_000
 """While so many of a slot's requests are passed over, no other is looked at. Few beside what may wait in a worker."""
 LOOKS_MAX: Final = 64
@@ -70,11 +69,10 @@ class SlotSequencer:
         self.waiting_bytes = 0
         self.ready: dict[int, dict[bytes, bytes]] = {}
 
-    def arrive(self, arrivals: Iterable[Record]) -> None:
+    def arrive(self, arrivals: Iterable[Recorded]) -> None:
         """Takes records in log order; those taken before are ignored, gaps (log control records) are fine."""
         append, n_bytes = self.waiting.append, 0
-        for arrival in arrivals:
-            recorded: Recorded = arrival
+        for recorded in arrivals:
             offset: int = recorded[0]
             if offset >= self.expected:
                 self.expected = offset + 1

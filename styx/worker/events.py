@@ -6,13 +6,13 @@ and effects into I/O. Events and effects never leave the process, so they are ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from styx.log.base import Record
+from styx.log.base import Arrival
 from styx.messages import ReplyRecord
 from styx.model.app import App
 from styx.model.limits import Limits
@@ -47,7 +47,7 @@ class RequestsArrived:
 
     generation: int
     slot: int
-    arrivals: list[Record]
+    arrivals: Sequence[Arrival]
     more: bool = False
 
 

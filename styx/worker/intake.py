@@ -6,12 +6,12 @@ that have been sequenced and have not ended. Paper sections 5.1 and 7.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 import msgspec
 from msgspec.structs import replace
 
-from styx.log.base import Record
 from styx.messages import decode_request, encode_request
 from styx.model.app import App
 from styx.model.execution import SET_ASIDE
@@ -81,17 +81,14 @@ class Intake:
 
     # Arrivals ----------------------------------------------------------------------------------------------
 
-    def arrive(self, slot: int, arrivals: list[Record]) -> None:
+    def arrive(self, slot: int, arrivals: Sequence[Recorded]) -> None:
         """Takes records of a slot's requests stream; those of another worker's slot are ignored."""
         sequencer = self._sequencers.get(slot)
         if sequencer is None:
             return
         if self.aside:
             arrivals = [
-                Record(each.offset, each.timestamp_us, _refused(each.payload))
-                if (slot, each.offset) in self.aside
-                else each
-                for each in arrivals
+                (each[0], each[1], _refused(each[2])) if (slot, each[0]) in self.aside else each for each in arrivals
             ]
         sequencer.arrive(arrivals)
 

@@ -11,7 +11,7 @@ def _offsets(feed: Feed) -> dict[int, list[int]]:
     given: dict[int, list[int]] = {}
     while not feed.exhausted:
         for arrived in feed.take():
-            given.setdefault(arrived.slot, []).extend(arrival.offset for arrival in arrived.arrivals)
+            given.setdefault(arrived.slot, []).extend(offset for offset, _, _ in arrived.arrivals)
     return given
 
 

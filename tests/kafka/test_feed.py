@@ -11,7 +11,7 @@ from styx.kafka.appender import Appender
 from styx.kafka.offsets import LogEnds
 from styx.kafka.tail import RequestFeed
 from styx.kafka.topics import Topics
-from styx.log.base import LogCorrupt, LogTruncated, Record
+from styx.log.base import Arrival, LogCorrupt, LogTruncated
 from tests.kafka.blocking import record, records
 from tests.kafka.conftest import N_SLOTS
 from tests.real_services import RealKafka
@@ -23,17 +23,17 @@ class Delivered:
     """What a feed delivered; `on_delivery` may be replaced by a test."""
 
     def __init__(self) -> None:
-        self.arrivals: list[tuple[int, Record]] = []
+        self.arrivals: list[tuple[int, Arrival]] = []
         self.on_delivery: Callable[[], None] = lambda: None
         self._news = asyncio.Event()
 
-    def __call__(self, arrived: dict[int, list[Record]]) -> None:
+    def __call__(self, arrived: dict[int, list[Arrival]]) -> None:
         self.arrivals += [(slot, arrival) for slot, arrivals in arrived.items() for arrival in arrivals]
         self._news.set()
         self.on_delivery()
 
     def of(self, slot: int) -> list[int]:
-        return [int(arrival.payload) for each, arrival in self.arrivals if each == slot]
+        return [int(arrival[2]) for each, arrival in self.arrivals if each == slot]
 
     async def until(self, done: Callable[[], bool]) -> None:
         while not done():
@@ -73,8 +73,8 @@ async def test_slots_are_delivered_from_their_offsets_on(
     await delivered.until(lambda: len(delivered.arrivals) >= 111)
     assert delivered.of(0) == list(range(100))
     assert delivered.of(2) == list(range(90, 101))
-    assert [arrival.offset for slot, arrival in delivered.arrivals if slot == 2] == list(range(90, 101))
-    assert all(arrival.timestamp_us > 1_700_000_000_000_000 for _, arrival in delivered.arrivals)
+    assert [arrival[0] for slot, arrival in delivered.arrivals if slot == 2] == list(range(90, 101))
+    assert all(arrival[1] > 1_700_000_000_000_000 for _, arrival in delivered.arrivals)
 
 
 async def test_nothing_of_an_old_assignment_comes_after_a_new_one(
@@ -89,7 +89,7 @@ async def test_nothing_of_an_old_assignment_comes_after_a_new_one(
 
     def assign_again() -> None:
         nonlocal begin
-        seen.extend(arrival.offset >= begin for _, arrival in delivered.arrivals)
+        seen.extend(arrival[0] >= begin for _, arrival in delivered.arrivals)
         if begin < 50:
             begin += 1
             delivered.arrivals.clear()
@@ -178,7 +178,7 @@ async def test_control_records_are_passed_over(
         await owner.append(topics.requests, 0, [record(number)])
     await delivered.until(lambda: len(delivered.arrivals) >= 30)
     assert delivered.of(0) == list(range(30))
-    assert delivered.arrivals[-1][1].offset > 30
+    assert delivered.arrivals[-1][1][0] > 30
 
 
 async def test_lag_counts_what_is_not_delivered(

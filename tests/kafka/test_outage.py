@@ -13,7 +13,7 @@ from styx.kafka.reader import KafkaReader
 from styx.kafka.tail import RequestFeed
 from styx.kafka.topics import Topics
 from styx.kafka.transaction import fence
-from styx.log.base import Record, Stream
+from styx.log.base import Arrival, Stream
 from styx.testing.patience import PATIENCE_SECONDS
 from tests.kafka.blocking import in_thread, numbers, read_all, record
 from tests.kafka.conftest import N_SLOTS
@@ -100,8 +100,8 @@ async def test_a_feed_goes_on_and_says_so_once(
     arrived: list[int] = []
     second = asyncio.Event()
 
-    def deliver(fetched: dict[int, list[Record]]) -> None:
-        arrived.extend(int(arrival.payload) for arrivals in fetched.values() for arrival in arrivals)
+    def deliver(fetched: dict[int, list[Arrival]]) -> None:
+        arrived.extend(int(payload) for arrivals in fetched.values() for _, _, payload in arrivals)
         if len(arrived) >= 2:
             second.set()
 

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from styx.log.base import Record
+from styx.log.base import Arrival
 
 INTERVAL_SECONDS_PER_PEER: Final = 0.004
 """Between the beginnings of two epochs, for each other worker: so that an epoch's cost stays in proportion."""
@@ -30,12 +30,12 @@ FETCH_AHEAD_SECONDS: Final = 0.002
 class ArrivalGate:
     """One generation's. `deliver` gets requests by slot; `place` is the worker's among `members`."""
 
-    def __init__(self, place: int, members: int, deliver: Callable[[dict[int, list[Record]]], None]) -> None:
+    def __init__(self, place: int, members: int, deliver: Callable[[dict[int, list[Arrival]]], None]) -> None:
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
         self._interval_s = min(INTERVAL_SECONDS_MAX, INTERVAL_SECONDS_PER_PEER * (members - 1))
         self._turn_s = TURN_SECONDS if place else 0.0
-        self._held: dict[int, list[Record]] = {}
+        self._held: dict[int, list[Arrival]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._began_s = -RATE_SECONDS
         self._arrived = 0
@@ -45,7 +45,7 @@ class ArrivalGate:
     def _holds(self) -> bool:
         return self._rate * self._interval_s >= EXPECTED_MIN
 
-    def arrive(self, fetched: dict[int, list[Record]]) -> None:
+    def arrive(self, fetched: dict[int, list[Arrival]]) -> None:
         """Requests were fetched, by slot."""
         for slot, arrivals in fetched.items():
             self._arrived += len(arrivals)

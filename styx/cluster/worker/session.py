@@ -43,7 +43,7 @@ from styx.host.passes import Passes
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
 from styx.kafka.tail import RequestFeed
-from styx.log.base import Record
+from styx.log.base import Arrival
 from styx.model.app import App
 from styx.model.limits import peer_silence_seconds
 from styx.protocol.frames import Frame
@@ -232,12 +232,12 @@ class WorkerSession:
         """What it has for the present generation; None before the first."""
         return self._generation
 
-    def deliver(self, generation: int, arrived: dict[int, list[Record]]) -> None:
+    def deliver(self, generation: int, arrived: dict[int, list[Arrival]]) -> None:
         """Requests, by slot, were fetched for a generation."""
         left = len(arrived)
         for slot, arrivals in arrived.items():
             left -= 1
-            n_bytes = sum([len(arrival.payload) for arrival in arrivals])
+            n_bytes = sum([len(payload) for _, _, payload in arrivals])
             self._passes.to_worker(RequestsArrived(generation, slot, arrivals, left > 0), n_bytes)
 
     def give(self, event: Event) -> None:

@@ -14,7 +14,7 @@ from styx.cluster.worker.arrival_gate import (
     TURN_SECONDS,
     ArrivalGate,
 )
-from styx.log.base import Record
+from styx.log.base import Arrival
 
 WORKERS = 4
 INTERVAL = INTERVAL_SECONDS_PER_PEER * (WORKERS - 1)
@@ -64,12 +64,12 @@ class Gate:
         self.gate = ArrivalGate(place, workers, self._deliver)
         self._next = 0
 
-    def _deliver(self, arrived: dict[int, list[Record]]) -> None:
-        self.delivered.append({slot: [arrival.offset for arrival in each] for slot, each in arrived.items()})
+    def _deliver(self, arrived: dict[int, list[Arrival]]) -> None:
+        self.delivered.append({slot: [offset for offset, _, _ in each] for slot, each in arrived.items()})
 
     def arrive(self, count: int = 1, slot: int = 0) -> None:
         first, self._next = self._next, self._next + count
-        self.gate.arrive({slot: [Record(offset, 0, b"") for offset in range(first, first + count)]})
+        self.gate.arrive({slot: [(offset, 0, b"") for offset in range(first, first + count)]})
 
     def load(self, rate: float) -> None:
         """So many requests a second for a while, and an epoch that has just begun."""
