@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from proof.simulation.plan import Fault
 from styx.coordinator import barrier, coordinator
@@ -182,7 +182,7 @@ def a_snapshot_does_not_wait_for_its_replies(patch: pytest.MonkeyPatch) -> None:
 
 
 def deliveries_count_twice(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sequencer.SlotSequencer, "arrive", lambda self, arrivals: self.waiting.extend(map(astuple, arrivals)))
+    patch.setattr(sequencer.SlotSequencer, "arrive", lambda self, arrivals: self.waiting.extend(arrivals))
 
 
 def a_changed_synchronous_result_goes_unnoticed(patch: pytest.MonkeyPatch) -> None:
