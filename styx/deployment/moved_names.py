@@ -16,12 +16,12 @@ _ROOMS: Final = {
     ),
     "styx.values": "codec custom_types declared_types reading round_trip settled_types steady_text",
     "styx.process": "extras fsync ports runtime",
-    "styx.embedded_engine": "data_directory",
 }
 """Modules that release 0.1.0 had directly in `styx`, by their present folder."""
 _OTHERWISE: Final = {
     "styx.client.base": "client.entity_handle",
     "styx.client.embedded": "client.embedded_sync",
+    "styx.embedded_engine.storage": "data_directory",
     "styx.model.execution": "own_generators",
     "styx.model.function_spec": "made_call",
     "styx.model.limits": "patience",

@@ -65,7 +65,7 @@ class RequestIntake:
     def __init__(self, log: EngineLog, drive: Drive, taken_max: int) -> None:
         loop = self._loop = asyncio.get_running_loop()
         self.taken = Waiters[str](loop, taken_max, _no_reply, forgets=False)
-        self.held = Waiters[str](loop, math.inf, _no_place)
+        self.held = Waiters[str](loop, math.inf, _no_place, forgets=False, queued=True)
         self._appended = log
         self._log = log.log
         self._drive = drive
@@ -92,8 +92,7 @@ class RequestIntake:
         """Takes what was held back, as far as there is room now."""
         held = self.held
         while held.by_id and not self._crowded:
-            waiter = next(iter(held.by_id.values()))
-            held.remove(waiter)
+            waiter = held.pop_oldest()
             if not waiter.receiver.done():
                 try:
                     self._enter(waiter)

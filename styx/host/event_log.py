@@ -8,6 +8,7 @@ again at each recovery is of this kind. Loaded state is not in a dump: the store
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -72,9 +73,15 @@ def dump_of(items: Iterable[Item], worker: Worker, step: Step, error: BaseExcept
 
 
 def write_dump(path: Path, dump: bytes) -> None:
-    """Only its owner may read it, as it holds requests. Raises `OSError`."""
-    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
-        file.write(dump)
+    """Only its owner may read it, as it holds requests; what stood there before is replaced. Raises `OSError`."""
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
+    try:
+        with open(number, "wb") as file:
+            file.write(dump)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 def _begins(event: Event) -> bool:

@@ -19,7 +19,7 @@ from styx.errors import StyxError
 from styx.host.event_log import Item, Step, dump_of, write_dump
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
-from styx.worker.events import Event, LogLags, Proceed
+from styx.worker.events import Event, ExternalAppended, ExternalReturned, LogLags, Proceed
 from styx.worker.pressure import LOG_BYTES_MAX
 from styx.worker.worker import Worker
 
@@ -28,7 +28,7 @@ EVENT_TEXT_CHARS_MAX: Final = 2000
 KEPT_MAX: Final = 1_000
 """Events that are kept for the dump of a failed pass: references, and no copies."""
 KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Bytes of requests and frames in these."""
+"""Bytes of requests, frames and outcomes of outside calls in these."""
 
 
 class Surroundings(Protocol):
@@ -86,6 +86,8 @@ class Passes:
     def to_worker(self, event: Event, n_bytes: int = 0) -> None:
         """The event happens to the worker, in this pass or the next one. `n_bytes`: of requests or a frame in it."""
         assert self._steps is not None
+        if isinstance(event, ExternalReturned | ExternalAppended):
+            n_bytes = len(event.outcome or b"")
         self._events.append((self._steps[0], event, n_bytes))
         self.wake()
 
@@ -143,9 +145,12 @@ class Passes:
         except BaseException as error:
             self._passing = False
             self.turn += 1
-            if isinstance(error, Exception) and not isinstance(error, StyxError):
-                self._write_dump(error)
-            surroundings.failed("the engine's pass", error)
+            self.stopped = True
+            try:
+                if isinstance(error, Exception) and not isinstance(error, StyxError):
+                    self._write_dump(error)
+            finally:
+                surroundings.failed("the engine's pass", error)
             if not isinstance(error, Exception):
                 raise
             return

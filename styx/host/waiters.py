@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -68,13 +69,19 @@ class Waiters(Generic[K]):
     """The requests that wait for their reply, by request id, in the order they came.
 
     `late` makes the error of a timeout. `forgets`: a request without a waiting caller counts no more, as it may never
-    be answered; otherwise it counts until it is answered.
+    be answered; otherwise it counts until it is answered. `queued`: they leave in the order they came.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, count_max: float, late: Callable[[], Exception], forgets: bool = True
+        self,
+        loop: asyncio.AbstractEventLoop,
+        count_max: float,
+        late: Callable[[], Exception],
+        *,
+        forgets: bool = True,
+        queued: bool = False,
     ) -> None:
-        self.by_id: dict[K, Waiter[K]] = {}
+        self.by_id: dict[K, Waiter[K]] = OrderedDict() if queued else {}
         self._loop = loop
         self._count_max = count_max
         self._late = late
@@ -134,6 +141,13 @@ class Waiters(Generic[K]):
             fail(receiver, StyxError(f"the request committed, but its result cannot be read: {error}"))
         else:
             receiver.set_result(public)
+
+    def pop_oldest(self) -> Waiter[K]:
+        """Removes the one that has waited longest; only of those that are `queued`."""
+        assert isinstance(self.by_id, OrderedDict), "a plain dictionary looks at all that were removed before"
+        waiter: Waiter[K] = self.by_id.popitem(last=False)[1]
+        self._bytes -= len(waiter.payload)
+        return waiter
 
     def end(self, error: Callable[[], Exception]) -> None:
         """Fails all waiters, each with a new exception."""

@@ -74,6 +74,7 @@ MERGED = {
     "styx.call_spec": "CallSpec",
     "styx.client.embedded_sync": "SyncEmbeddedClient embedded_sync",
     "styx.client.entity_handle": "EntityOfClient",
+    "styx.data_directory": "DataDirectory DataDirectoryInUse",
     "styx.garbage": "OLD_COLLECTIONS YOUNG_COLLECTIONS YOUNG_OBJECTS_MAX tune_collector",
     "styx.key_space": "KeySpace",
     "styx.made_call": "MadeCall",

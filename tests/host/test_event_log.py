@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,19 @@ def test_others_cannot_read_a_dump_nor_have_it_written_elsewhere(tmp_path: Path)
     write_dump(path, b"one")
     write_dump(path, b"2")
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"2", 0o600)
-    link = tmp_path / "link"
-    link.symlink_to(path)
-    with pytest.raises(OSError, match="symbolic"):
-        write_dump(link, b"three")
+    for make in (lambda name: name.symlink_to(path), lambda name: name.hardlink_to(path), os.mkfifo, _open_to_all):
+        other = tmp_path / "other"
+        make(other)
+        write_dump(other, b"three")
+        assert (other.read_bytes(), stat.S_IMODE(other.lstat().st_mode)) == (b"three", 0o600)
+        assert path.read_bytes() == b"2"
+        other.unlink()
+    (tmp_path / "folder" / "full").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        write_dump(tmp_path / "folder", b"four")
+    assert {each.name for each in tmp_path.iterdir()} == {"failure.events", "folder"}, "nothing half is left"
+
+
+def _open_to_all(path: Path) -> None:
+    path.write_bytes(b"old")
+    path.chmod(0o666)

@@ -16,7 +16,7 @@ from styx.host import passes as passes_module
 from styx.host.event_log import Dump
 from styx.host.passes import EVENT_TEXT_CHARS_MAX, Passes
 from styx.model.limits import Limits
-from styx.worker.events import CheckFurther, Event, Halted, LogLags, Proceed
+from styx.worker.events import CheckFurther, Event, ExternalAppended, ExternalReturned, Halted, LogLags, Proceed
 from styx.worker.pressure import LOG_BYTES_MAX
 from styx.worker.worker import Worker
 from tests.protocol.scripted_app import app
@@ -146,7 +146,9 @@ async def test_a_failure_names_its_event_and_nothing_follows(world: World) -> No
     await turns(3)
     (error,) = world.broken
     assert error.__notes__ == ["while taking CheckFurther(entities=0)"]
-    assert world.seen == [A]
+    world.passes.to_worker(C)
+    await turns(3)
+    assert world.seen == [A], "a core that stopped amid a step takes nothing more"
 
 
 async def test_a_failure_of_the_engine_s_leaves_its_last_events(world: World, tmp_path: Path) -> None:
@@ -214,7 +216,7 @@ async def test_the_text_of_a_large_event_is_cut(world: World) -> None:
 
 
 async def test_an_interruption_is_told_and_goes_on() -> None:
-    """Ctrl-C amid a pass reaches whoever runs the loop."""
+    """Ctrl-C amid a pass reaches whoever runs the loop, and the surroundings, also while a dump is written."""
     world = World()
     world.then = {0: _interrupt}
     world.passes.to_worker(A)
@@ -226,3 +228,30 @@ async def test_an_interruption_is_told_and_goes_on() -> None:
 
 def _interrupt() -> None:
     raise KeyboardInterrupt
+
+
+async def test_an_interruption_amid_a_dump_is_told_too(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(passes_module, "dump_of", interrupted)
+    world.passes._dump = tmp_path / "failure.events"
+    world.then = {0: lambda: 1 // 0}
+    world.passes._loop = cast(Any, SimpleNamespace(call_soon=lambda *_: None))
+    world.passes.to_worker(A)
+    with pytest.raises(KeyboardInterrupt):
+        world.passes._pass()
+    assert [type(error) for error in world.broken] == [ZeroDivisionError]
+
+
+async def test_outcomes_of_outside_calls_count_among_the_bytes_that_are_kept(world: World) -> None:
+    for event in (
+        ExternalReturned(0, b"call", b"12345"),
+        ExternalAppended(0, b"call", b"123"),
+        ExternalAppended(0, b"", None),
+    ):
+        world.passes.to_worker(event)
+    await turns(2)
+    assert [n_bytes for _, _, n_bytes in world.passes._kept] == [5, 3, 0]

@@ -142,3 +142,21 @@ async def test_an_engine_forgets_none_until_it_is_answered(monkeypatch: pytest.M
     with pytest.raises(RequestRejected, match="overloaded"):
         engine.check("another", crowded=True)
     engine.check("another")
+
+
+async def test_those_that_are_queued_leave_in_the_order_they_came_at_the_same_cost_however_many_there_were() -> None:
+    queue = Waiters[bytes](asyncio.get_running_loop(), 1_000_000, lambda: TimeoutError("late"), queued=True)
+    names = [str(number) for number in range(2_000)]
+    for name in names:
+        add(queue, name)
+    assert [queue.pop_oldest().key.decode() for _ in names] == names
+    assert not queue.by_id
+    add(queue, "last", size=5)
+    assert queue.pop_oldest().key == b"last"
+    assert not queue.full
+
+
+async def test_only_a_queue_says_which_is_its_oldest(three: Waiters[bytes]) -> None:
+    add(three, "one")
+    with pytest.raises(AssertionError, match="a plain dictionary looks at all"):
+        three.pop_oldest()

@@ -66,6 +66,7 @@ _STANDS_BY: Final = "it stands by"
 
 _decode_frame = msgspec.msgpack.Decoder(Frame).decode
 _log = logging.getLogger("styx.worker")
+_UNFIT_FOR_A_FILE: Final = re.compile(r"[^A-Za-z0-9-]")
 
 
 class WorkerSession:
@@ -102,9 +103,7 @@ class WorkerSession:
             self._lifeline = Lifeline(node.coordinator, node.security, node.hello(), self._number)
             self._lifeline.start()
         busy = None if self._lifeline is None else self._lifeline.busy
-        # Names are labels of the cluster's own choice: whatever is no letter or digit stays out of a file's name.
-        dump = Path(tempfile.gettempdir()) / f"styx-{re.sub(r'[^A-Za-z0-9-]', '_', node.name)}.events"
-        self._passes = Passes(self.core, self, f" --coordinator {node.coordinator}", busy, dump)
+        self._passes = Passes(self.core, self, f" --coordinator {node.coordinator}", busy, _dump_of(deployment.app))
         self._pace = CheckPace(self.core, self._passes.to_worker)
         self._timed = TimedSteps(self.core, self._watch, self._pace.took)
         self._passes.start(self._step)
@@ -336,3 +335,11 @@ class WorkerSession:
         counters.bytes_sent += len(payload)
         if watch.sampling:
             watch.breakdown.moved(watch.clock() - started_s)
+
+
+def _dump_of(app: str) -> Path | None:
+    """The file of a failed pass: one for all workers of the app on this machine, so that restarts do not add up."""
+    try:
+        return Path(tempfile.gettempdir()) / f"styx-{_UNFIT_FOR_A_FILE.sub('_', app)}.events"
+    except FileNotFoundError:  # no folder can be written to
+        return None
