@@ -209,6 +209,9 @@ class ControlPlane:
         elif not 1 <= event.workers <= n_slots:
             reason = f"{n_slots} slots can be shared by 1 to {n_slots} workers, not by {event.workers}"
             self._answer(event.by, False, reason)
+        elif self.core.ended:
+            reason = "the coordinator has stopped: scale again once there is another one"
+            self._answer(event.by, False, reason)
         else:
             self._core(WorkersWanted(event.workers))
             self._answer(event.by, True, f"workers wanted: {event.workers}; slots move once they are there")

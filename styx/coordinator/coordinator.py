@@ -117,6 +117,11 @@ class Coordinator:
         return self._course.completed
 
     @property
+    def ended(self) -> bool:
+        """Nothing happens to it any more: it has stopped, or has refused to go on."""
+        return self.phase in (Phase.REFUSED, Phase.STOPPED)
+
+    @property
     def unstored(self) -> bool:
         """Epochs have closed that are in no snapshot, nor in the one under way: some `Tick` will begin one."""
         return self.epoch > self.clock.epoch
@@ -129,7 +134,7 @@ class Coordinator:
     def step(self, event: Event) -> list[Effect]:
         """Takes one event; returns what is to be done, in order."""
         self._effects = []
-        if self.phase in (Phase.REFUSED, Phase.STOPPED):
+        if self.ended:
             return []
         if isinstance(event, WorkerSaid):
             self.membership.hear(event.worker)

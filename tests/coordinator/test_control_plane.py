@@ -23,8 +23,10 @@ from styx.coordinator.control_events import (
     WorkerBeat,
     WorkerBusy,
 )
-from styx.coordinator.events import Expel, ReleaseWorker, Started, Tick, WorkerLost
+from styx.coordinator.control_plane import ControlPlane
+from styx.coordinator.events import Expel, ReleaseWorker, Started, StopWanted, Tick, WorkerLost
 from tests.coordinator.control_office import OPERATOR, ControlOffice, package
+from tests.coordinator.office import Office, snapshot
 
 PLACE = "3:17"
 
@@ -115,6 +117,15 @@ def test_a_number_of_workers_that_cannot_be_is_refused(wanted: int | None, worke
     (answer,) = office.step(ScaleAsked(OPERATOR, workers))
     assert isinstance(answer, Answer)
     assert (answer.done, answer.text.startswith(text), office.core.membership.wanted) == (False, True, wanted)
+
+
+def test_a_coordinator_that_has_stopped_does_not_promise_to_scale() -> None:
+    office = Office().running()
+    office.step(StopWanted())
+    snapshot(office, 0)
+    text = "the coordinator has stopped: scale again once there is another one"
+    assert ControlPlane(office.core, "shop").step(ScaleAsked(OPERATOR, 1)) == [Answer(OPERATOR, False, text)]
+    assert office.core.membership.wanted == 2
 
 
 def test_a_request_set_aside_ends_the_registration_of_whom_it_holds_up() -> None:

@@ -30,6 +30,7 @@ REGRESSIONS = {
     139: "a snapshot taken amid a replay pointed behind the epochs that were still to be replayed",
     12177: "an exception in the lock phase was final although more calls stood before it than the limit allows",
     171: "a coordinator that had slept took its workers' silence for theirs",
+    1713: "a coordinator that had stopped told an operator that it would scale",
 }
 
 
