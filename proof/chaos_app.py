@@ -232,7 +232,7 @@ async def _uuid(program: Program) -> None:
 
 
 def outside(n: int, register: int) -> int:
-    """The outside function; it fails for some arguments."""
+    """The external function; it fails for some arguments."""
     if (n + register) % 11 == 0:
         raise Chaos(f"outside {n} {register}")
     return (register * 3 + n) % MODULUS

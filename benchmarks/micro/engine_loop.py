@@ -136,10 +136,10 @@ class _WorkerWorld:
         raise AssertionError(f"a request cannot be decoded: {effect.reason}")
 
     def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> NoReturn:
-        raise AssertionError("there are no outside functions")
+        raise AssertionError("there are no external functions")
 
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> NoReturn:
-        raise AssertionError("there are no outside functions")
+        raise AssertionError("there are no external functions")
 
 
 class _CoordinatorWorld:

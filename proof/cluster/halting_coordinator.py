@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from styx.cli import main
 from styx.cluster.coordinator import process
-from styx.cluster.coordinator.metrics import Counters, Moment
+from styx.cluster.coordinator.metrics import CoordinatorCounters, Moment
 from styx.coordinator.control_events import Effect, Event, ScaleAsked
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
@@ -55,7 +55,7 @@ class Told(NamedTuple):
     halted: bool
 
 
-class TellingCounters(Counters):
+class TellingCounters(CoordinatorCounters):
     """Looks at the core as counters do, and says what it sees."""
 
     _last: str | None = None
@@ -141,5 +141,5 @@ def told_in(logs: Iterable[Path]) -> list[Told]:
 
 
 if __name__ == "__main__":
-    vars(process)[Counters.__name__] = TellingCounters
+    vars(process)[CoordinatorCounters.__name__] = TellingCounters
     sys.exit(main())

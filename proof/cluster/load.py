@@ -45,7 +45,7 @@ STEADY: Final = Profile(keys=300, calls_max=6, transfers=0.4, poisoned=0.02)
 
 
 OUTSIDE: Final = 0.02
-"""Share of programs that call an outside function."""
+"""Share of programs that call an external function."""
 
 
 class LoadOptions(NamedTuple):

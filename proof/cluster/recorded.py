@@ -1,4 +1,4 @@
-"""What a cluster's topics and store hold, read as a whole: requests, replies, outcomes of outside calls, the state.
+"""What a cluster's topics and store hold, read as a whole: requests, replies, outcomes of external calls, the state.
 
 Also, of each generation, on which snapshot it began, and how many recorded epochs it had to run again.
 

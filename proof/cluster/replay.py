@@ -1,6 +1,6 @@
 """The same requests and epoch records on another number of workers: the replies and the state must be the same.
 
-Copies a cluster's topics, outcomes of outside calls among them, under another name, and lets a cluster recover from
+Copies a cluster's topics, outcomes of external calls among them, under another name, and lets a cluster recover from
 them with an empty store. Never touches what it copies from.
 
     python -m proof.cluster.replay --seconds 20 --workers 1,2,4

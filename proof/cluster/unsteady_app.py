@@ -114,7 +114,7 @@ async def other_entity(ctx: Context) -> None:
 
 @ticket.register
 async def sometimes_outside(ctx: Context) -> int:
-    """Makes an outside call in its first process only, with a global variable."""
+    """Makes an external call in its first process only, with a global variable."""
     if os.environ.get(VARIABLE) == "first":
         number: int = await ctx.call_external(outside, 5)
         return number
@@ -153,5 +153,5 @@ async def read(ctx: Context) -> Any:
 
 
 async def outside(number: int) -> int:
-    """An outside function."""
+    """An external function."""
     return number + 1

@@ -73,7 +73,7 @@ async def write(ctx: Context, puts: int) -> int:
 
 
 def echo(text: str) -> str:
-    """An outside function."""
+    """An external function."""
     return text
 
 

@@ -31,7 +31,7 @@ class Clients:
         self.end_s = 0.0
         self._world = world
         self._plan = plan
-        self._outside = Random(f"outside calls {plan.seed}")
+        self._externals = Random(f"outside calls {plan.seed}")
         self._hidden = Random(f"hidden errors {plan.seed}")
         self._spins = Random(f"spins of {plan.seed}")
         rng = Random(f"clients {plan.seed}")
@@ -39,8 +39,8 @@ class Clients:
         idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
         for number in range(plan.requests):
             request = random_request(rng, plan.profile, f"r{number}")
-            if self._outside.random() < plan.outside:
-                request = _with_step(request, self._outside, _outside_step)
+            if self._externals.random() < plan.externals:
+                request = _with_step(request, self._externals, _external_step)
             if self._hidden.random() < plan.hidden_errors:
                 request = _with_step(request, self._hidden, _hidden_error_step)
             if self._spins.random() < plan.spins:
@@ -94,7 +94,7 @@ class Clients:
         world.time.after(world.rng.random() * 0.002, world.feed, slot)
 
 
-def _outside_step(rng: Random) -> list[Any]:
+def _external_step(rng: Random) -> list[Any]:
     return ["outside", rng.randrange(100)]
 
 

@@ -77,7 +77,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
-    `outside`: share of requests that call an outside function; `hidden_errors`: share that hide an error of the
+    `externals`: share of requests that call an external function; `hidden_errors`: share that hide an error of the
     engine's now and then; `spins`: share that run too long now and then; `loads`, `reads`: chunks of bulk loads and
     reads of one entity beside the requests, as a share of them; `halts`: share of the time in which a worker takes up
     nothing. `call_bytes`: so many bytes of arguments or of a result count as another call (0: more than there are).
@@ -99,7 +99,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     bursts: int
     profile: Profile
     repeats: float
-    outside: float
+    externals: float
     hidden_errors: float
     loads: float
     spins: float
@@ -174,7 +174,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         profile=rng.choice(PROFILES),
         repeats=rng.choice([0.0, 0.05, 0.3]),
         # From a generator of its own, so that older seeds keep what else they drew.
-        outside=Random(f"outside {seed}").choice([0.0, 0.0, 0.1, 0.5]),
+        externals=Random(f"outside {seed}").choice([0.0, 0.0, 0.1, 0.5]),
         hidden_errors=Random(f"hidden {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
         spins=Random(f"spins {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
         loads=Random(f"loads {seed}").choice([0.0, 0.0, 0.1, 0.4]),

@@ -62,7 +62,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     epochs: int
     snapshots: int
     messages: int
-    outside_calls: int
+    external_calls: int
     cuts: int
     cut_replies: int
     unlocked: int
@@ -247,10 +247,10 @@ class Simulation:
         return "; ".join(lines)
 
     def _externals(self) -> dict[bytes, ExternalResult]:
-        """What outside calls gave; nothing may have been run again after a success was logged."""
+        """What external calls gave; nothing may have been run again after a success was logged."""
         if not self.plan.faults:
-            again = [key.hex() for key, runs in self.world.outside_runs.items() if runs > 1]
-            assert not again, f"outside calls ran more than once although nothing had failed: {again}"
+            again = [key.hex() for key, runs in self.world.external_runs.items() if runs > 1]
+            assert not again, f"external calls ran more than once although nothing had failed: {again}"
         return {key: external_result(data) for key, data in self.world.outcomes.items()}
 
     def _report(self, state: dict[tuple[str, Any], bytes], check: bool) -> SimulationReport:
@@ -294,7 +294,7 @@ class Simulation:
             epochs=world.coordinator.core.epoch + 1,
             snapshots=world.snapshots,
             messages=world.network.messages,
-            outside_calls=len(world.outcomes),
+            external_calls=len(world.outcomes),
             cuts=world.cuts,
             cut_replies=sum(r.error is not None and r.error[1] == FunctionTooLong.__name__ for r in replies),
             unlocked=sum(len(v.unlocked) for v in map(decode, epochs) if isinstance(v, Verdicts)),

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from proof import spinning
+from proof.simulation.external_calls import append_external, run_external
 from proof.simulation.network import NOTICE_S
-from proof.simulation.outside_calls import append_external, run_external
 from proof.simulation.shared_log import Identity
 from proof.simulation.versions import number_of, runs_on, version_of_chaos
 from styx.coordinator.control_events import CodeTaken, WorkerBeat
@@ -449,7 +449,7 @@ class WorkerProcess:
         append_external(self, effect, durable)
 
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
-        """As `Outside.run`."""
+        """As `External.run`."""
         run_external(self, wanted, ended)
 
     def ends(self, wanted: StoreSlots) -> LogEnds:

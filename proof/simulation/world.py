@@ -35,7 +35,7 @@ class World:
     """`workers` are the living ones by process; `zombies` are coordinators that live although there is a newer
     one. `keep_log`: nothing is released, so that everything can be replayed.
 
-    `intents` are the logged ones to make outside calls, `outcomes` those of their ends, `outside_runs` how often each
+    `intents` are the logged ones to make external calls, `outcomes` those of their ends, `external_runs` how often each
     was run; `cuts` counts functions that
     the watchdog ended, `passed_over` requests that waited for an epoch with room.
     """
@@ -57,7 +57,7 @@ class World:
         self.passed_over = 0
         self.intents: set[bytes] = set()
         self.outcomes: dict[bytes, bytes] = {}
-        self.outside_runs: dict[bytes, int] = {}
+        self.external_runs: dict[bytes, int] = {}
         self.versions = Versions(self.store.objects if plan.managed else None)
         self.operators = Operators(self)
         self.links = PeerLinks(self.time, self.rng, self.network)

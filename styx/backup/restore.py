@@ -9,8 +9,8 @@ at 0. Epochs, generation, version of the app and unfinished transactions stay, s
 generation on the snapshot as after any restart: `beginning` finds no marker, and takes both numbers from the manifest.
 
 The TID counters go up, beyond every TID that the old cluster can have given since: TIDs determine `ctx.uuid()` and the
-idempotency keys of outside calls, so no TID may be given to two transactions. Unfinished transactions keep their TIDs.
-An outside call that one of them waits for is made again, with its old key, because its outcome may stand only in the
+idempotency keys of external calls, so no TID may be given to two transactions. Unfinished transactions keep their TIDs.
+An external call that one of them waits for is made again, with its old key, because its outcome may stand only in the
 old log.
 """
 

@@ -45,7 +45,7 @@ def errors(
 ) -> int:
     """Show the last mistakes of the app's functions, with the lines of its code.
 
-    A mistake is an abort that the app did not mean, what an outside function
+    A mistake is an abort that the app did not mean, what an external function
     raised, or a warning. Each place in the code is shown once, with how often it
     was seen. A process remembers the last 1,000 since it started.
     """

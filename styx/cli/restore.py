@@ -66,7 +66,7 @@ def restore(
     unfinished requests are finished, idempotency keys are remembered, and
     transaction ids go on above all earlier ones.
 
-    What was acknowledged after that snapshot is lost. Outside calls that were
+    What was acknowledged after that snapshot is lost. External calls that were
     under way are made again, with the same idempotency key. The app's name stays.
     """
     import asyncio

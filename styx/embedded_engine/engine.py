@@ -24,7 +24,7 @@ from styx.embedded_engine.app_change import AppChange, Stage
 from styx.embedded_engine.drive import Drive
 from styx.embedded_engine.engine_log import EngineLog, ExternalLog
 from styx.embedded_engine.intake import EngineRouter, RequestIntake
-from styx.embedded_engine.metrics import NOTHING_YET, Counters, render
+from styx.embedded_engine.metrics import NOTHING_YET, EngineCounters, render
 from styx.embedded_engine.options import N_SLOTS_DEFAULT, SNAPSHOT_SECONDS_DEFAULT, check_options
 from styx.embedded_engine.ports import WORKER_ID, EngineJournal, NoOperator, OneMember, OwnCoordinator, OwnLog
 from styx.embedded_engine.recovery import ReplayWatch, Start
@@ -32,7 +32,7 @@ from styx.embedded_engine.storage import Storage
 from styx.errors import ConfigurationError, EngineFailed, NotSent, StyxError
 from styx.host.background import Background
 from styx.host.coordinator_host import CoordinatorHost
-from styx.host.outside import OutsideFunctions
+from styx.host.external_functions import ExternalFunctions
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream
@@ -97,7 +97,7 @@ class EmbeddedEngine:
         self.snapshot_interval = snapshot_interval
         self.keep_log = keep_log
         self.accept_changed_replay = accept_changed_replay
-        self.counters = Counters()
+        self.counters = EngineCounters()
         self.reports = FunctionReports(self._later)
         self.watch = Watch()  # who looks on may give another one before the start
         self._mode = Mode.CREATED
@@ -205,7 +205,7 @@ class EmbeddedEngine:
         router = EngineRouter(self.app, self.n_slots, self.limits, lambda: self.worker.executor.running)
         self.maker = RequestMaker(router, self.limits.request_bytes_max)
         self._external_log = ExternalLog(log, self.n_slots)
-        self._externals = OutsideFunctions(loop, self.limits, self._fail, self.reports.outside)
+        self._externals = ExternalFunctions(loop, self.limits, self._fail, self.reports.external)
         objects = Objects(storage.store, self._background.submit)
         self.replay = ReplayWatch(storage.log, self.app_change, self.reports, counters)
         self._start = Start(self.worker, storage, self._background, self.app_change, self._external_log, self._fail)

@@ -1,5 +1,5 @@
 """The log of an embedded engine, as its cores write it: each record with its time, who waits for it to be durable, and
-the records of outside calls.
+the records of external calls.
 
 The log is one sequence: a record is durable only after every record before it.
 """
@@ -57,7 +57,7 @@ class EngineLog:
 
 
 class ExternalLog:
-    """The externals stream: which outside calls were begun, and how those that ended did. Paper section 7.5.
+    """The externals stream: which external calls were begun, and how those that ended did. Paper section 7.5.
 
     One partition a slot, the slot of the transaction's root. `outcomes` are the retained ones, by key: an outcome is
     kept until the oldest snapshot that a recovery may start from was taken after its transaction's end. `read` may run

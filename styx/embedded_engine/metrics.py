@@ -1,7 +1,7 @@
 """The embedded engine's counters, and its metrics in Prometheus' text format, which are computed from the counters when
 they are read.
 
-Counters are plain integers, so the hot path pays for an addition at most. They count since the process started.
+EngineCounters are plain integers, so the hot path pays for an addition at most. They count since the process started.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ POISON_KEPT: Final = 100
 
 
 @dataclass(slots=True)
-class Counters:
+class EngineCounters:
     """Transactions by outcome as their replies are given; `locked` are those that went through the lock phase."""
 
     committed: int = 0

@@ -12,7 +12,7 @@ from styx.coordinator.events import Expel, ReleaseLog, StateFound, WorkerSaid
 from styx.embedded_engine.app_change import AppChange
 from styx.embedded_engine.engine_log import EngineLog, ExternalLog
 from styx.embedded_engine.intake import RequestIntake
-from styx.embedded_engine.metrics import Counters
+from styx.embedded_engine.metrics import EngineCounters
 from styx.errors import EngineFailed
 from styx.host.passes import Passes
 from styx.host.ports import Identity, LogEnds
@@ -48,7 +48,7 @@ WORKER_ID = 0
 class OwnCoordinator:
     """It is the only one that a worker without peers talks to."""
 
-    def __init__(self, passes: Passes, counters: Counters) -> None:
+    def __init__(self, passes: Passes, counters: EngineCounters) -> None:
         self._passes = passes
         self._counters = counters
 
@@ -67,7 +67,7 @@ class EngineJournal:
     """The log is one sequence: a record is durable only after every request that it names."""
 
     def __init__(
-        self, core: Worker, log: EngineLog, external_log: ExternalLog, intake: RequestIntake, counters: Counters
+        self, core: Worker, log: EngineLog, external_log: ExternalLog, intake: RequestIntake, counters: EngineCounters
     ) -> None:
         self._core = core
         self._log = log
@@ -116,7 +116,9 @@ class EngineJournal:
 class OneMember:
     """The worker of the same process; what it is told is counted."""
 
-    def __init__(self, core: Worker, passes: Passes, change: AppChange, log: EngineLog, counters: Counters) -> None:
+    def __init__(
+        self, core: Worker, passes: Passes, change: AppChange, log: EngineLog, counters: EngineCounters
+    ) -> None:
         self._core = core
         self._passes = passes
         self._change = change
@@ -198,7 +200,7 @@ class OwnLog:
 class NoOperator:
     """Nobody but whoever starts the engine; the change of its app is checked there."""
 
-    def __init__(self, counters: Counters, failed: Callable[[str, BaseException], None]) -> None:
+    def __init__(self, counters: EngineCounters, failed: Callable[[str, BaseException], None]) -> None:
         self._counters = counters
         self._failed = failed
 

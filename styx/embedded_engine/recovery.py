@@ -14,7 +14,7 @@ from typing import Final
 
 from styx.embedded_engine.app_change import ACCEPT, AppChange, Stage
 from styx.embedded_engine.engine_log import ExternalLog
-from styx.embedded_engine.metrics import Counters
+from styx.embedded_engine.metrics import EngineCounters
 from styx.embedded_engine.storage import Storage
 from styx.host.background import Background
 from styx.log.base import Log, LogReader, Record, Stream
@@ -141,7 +141,7 @@ class Start:
 class ReplayWatch:
     """Tells of a worker's findings. `found` counts the replies that are other ones."""
 
-    def __init__(self, log: LogReader, change: AppChange, reports: FunctionReports, counters: Counters) -> None:
+    def __init__(self, log: LogReader, change: AppChange, reports: FunctionReports, counters: EngineCounters) -> None:
         self.found = 0
         self._counters = counters
         self._log = log

@@ -28,7 +28,7 @@ EVENT_TEXT_CHARS_MAX: Final = 2000
 KEPT_MAX: Final = 1_000
 """Events that are kept for the dump of a failed pass: references, and no copies."""
 KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Bytes of requests, frames and outcomes of outside calls in these."""
+"""Bytes of requests, frames and outcomes of external calls in these."""
 
 
 class Surroundings(Protocol):

@@ -151,14 +151,14 @@ class Findings(Protocol):
         """A replay gives another reply than was given."""
 
     def not_resumed(self, effect: NotResumed) -> None:
-        """A replay cannot go on with a transaction behind an outside call."""
+        """A replay cannot go on with a transaction behind an external call."""
 
     def skipped(self, effect: ReportPoison) -> None:
         """A request cannot be decoded."""
 
 
-class Outside(Protocol):
-    """Who runs outside functions."""
+class External(Protocol):
+    """Who runs external functions."""
 
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
         """Runs it, then gives its encoded `ExternalOutcome`."""

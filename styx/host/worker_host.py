@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from styx.host.ports import Findings, Links, Objects, Outside, Recovery, WorkerJournal
+from styx.host.ports import External, Findings, Links, Objects, Recovery, WorkerJournal
 from styx.model.execution import with_own_generators
 from styx.protocol.manifest import SlotPart
 from styx.snapshot.part import store_slots
@@ -54,7 +54,7 @@ class WorkerHost:
         objects: Objects,
         recovery: Recovery,
         findings: Findings,
-        outside: Outside,
+        external: External,
         give: Callable[[Event], None],
     ) -> None:
         self._core = core
@@ -62,7 +62,7 @@ class WorkerHost:
         self._journal = journal
         self._objects = objects
         self._recovery = recovery
-        self._outside = outside
+        self._external = external
         self._give = give
         self._do: dict[type, Callable[[Any], None]] = {
             SendFrame: links.send,
@@ -108,7 +108,7 @@ class WorkerHost:
 
     def _run_external(self, wanted: RunExternal) -> None:
         generation, key = wanted.generation, wanted.key
-        self._outside.run(wanted, lambda outcome: self._give(ExternalReturned(generation, key, outcome)))
+        self._external.run(wanted, lambda outcome: self._give(ExternalReturned(generation, key, outcome)))
 
     def _load(self, wanted: LoadState) -> None:
         self._recovery.load(wanted, self._give)

@@ -1,6 +1,6 @@
 """The replayable log: the engine's interface to it, for every kind of storage (§7).
 
-Requests, epoch records, replies and results of outside calls are appended to partitions of four streams, and read in
+Requests, epoch records, replies and results of external calls are appended to partitions of four streams, and read in
 order at a recovery. Payloads are opaque. A durable record survives any crash.
 """
 

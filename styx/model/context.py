@@ -355,10 +355,10 @@ class Context(msgspec.Struct, eq=False):
             ) from None
 
     def call_external(self, function: Callable[..., Any], *args: Any) -> Coroutine[Any, Any, Any]:
-        """Runs `function(*args)`, which may have outside effects, once per success; replays use the logged result.
+        """Runs `function(*args)`, which may have external effects, once per success; replays use the logged result.
 
         `function` may be a plain function (run on a thread) or an `async def`. If it has a parameter named
-        `idempotency_key`, it gets the logged key there, to pass on to the outside service. The transaction leaves its
+        `idempotency_key`, it gets the logged key there, to pass on to the external service. The transaction leaves its
         epoch while it waits, and runs again with the result. State that it read before may have changed by then: a call
         whose arguments changed is another call. An exception is logged as well, and aborts the transaction; for another
         attempt send another request. The result must be awaited, as with `call`.

@@ -66,7 +66,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     in_flight_max: int = 10_000
     """Requests a client or gateway has under way at once."""
     external_calls_max: int = 100
-    """Outside calls one transaction may make, including those of attempts whose arguments changed."""
+    """External calls one transaction may make, including those of attempts whose arguments changed."""
     parked_max: int = 1_000
     """Transactions per slot that wait for an external call at once."""
     function_seconds_max: float = FUNCTION_SECONDS_DEFAULT

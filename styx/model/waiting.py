@@ -29,7 +29,7 @@ class SyncCall(NamedTuple):
 
 
 class ExternalCall(NamedTuple):
-    """Yielded to the executor: resume me with this outside function's encoded result."""
+    """Yielded to the executor: resume me with this external function's encoded result."""
 
     context: Context
     key: bytes
@@ -77,11 +77,11 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
         called = f"{_name(operator)}.{_name(begun['function'])}"
         return f"made a call to {called} and did not await it: write `await ctx.call(…)`, or ctx.call_async"
     called = function_text(begun["function"])
-    return f"made an outside call to {called} and did not await it: write `await ctx.call_external(…)`"
+    return f"made an external call to {called} and did not await it: write `await ctx.call_external(…)`"
 
 
 def function_text(function: Any) -> str:
-    """An outside function's name, with its module's."""
+    """An external function's name, with its module's."""
     return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(type(function)))}"
 
 

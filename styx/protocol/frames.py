@@ -116,7 +116,7 @@ class Drop(msgspec.Struct, array_like=True, tag=4, gc=False):
 
 
 class ExternalDone(msgspec.Struct, array_like=True, tag=5, gc=False):
-    """An outside function that a transaction waits for has ended; `outcome` is an encoded `ExternalOutcome`."""
+    """An external function that a transaction waits for has ended; `outcome` is an encoded `ExternalOutcome`."""
 
     tid: int
     root_slot: int
@@ -125,7 +125,7 @@ class ExternalDone(msgspec.Struct, array_like=True, tag=5, gc=False):
 
 
 class ExternalOutcome(msgspec.Struct, array_like=True, gc=False):
-    """What an outside function gave: an encoded value, or the (type, message) of its exception."""
+    """What an external function gave: an encoded value, or the (type, message) of its exception."""
 
     value: bytes | None
     error: tuple[str, str] | None = None

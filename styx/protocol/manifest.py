@@ -20,7 +20,7 @@ class ObjectRef(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class PendingTransaction(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A transaction that a snapshot finds sequenced but not ended: the input offset has moved past it.
 
-    `parked`: it waits for an outside function, and takes part in no epoch until a record resumes it.
+    `parked`: it waits for an external function, and takes part in no epoch until a record resumes it.
     """
 
     tid: int

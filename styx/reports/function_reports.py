@@ -62,8 +62,8 @@ class FunctionReports:
         if lines_left_out:
             _functions_log.warning("%d lines of ctx.log were left out: too many at once", lines_left_out)
 
-    def outside(self, wanted: RunExternal, error: BaseException) -> None:
-        """An outside function has raised."""
+    def external(self, wanted: RunExternal, error: BaseException) -> None:
+        """An external function has raised."""
         if self._frames.raised_on_purpose(error):
             return
         kind, message = describe(error)

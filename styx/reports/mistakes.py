@@ -1,6 +1,6 @@
 """The last mistakes of an app's functions, in memory: each place in the code once, with how often it was seen.
 
-A mistake is an abort that the app did not mean, an outside function's exception, or a warning. Only texts are kept.
+A mistake is an abort that the app did not mean, an external function's exception, or a warning. Only texts are kept.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Place(msgspec.Struct, frozen=True):
 class Mistake(msgspec.Struct, kw_only=True):
     """Seen `times`, the last time at `time` (ISO 8601, UTC), by the transaction `tid` on `key`.
 
-    `kind`: `abort`, `outside` (an outside function raised), `warning`, `difference` (run again, it ended otherwise).
+    `kind`: `abort`, `outside` (an external function raised), `warning`, `difference` (run again, it ended otherwise).
     What is not known is None. `replayed`: the last one was seen while recorded epochs were run again.
     """
 

@@ -1,5 +1,5 @@
 """Records of a worker in the log. The epoch record says what a worker brought into an epoch, so that a replay forms the
-same epoch with the same TIDs; a record of the externals stream says which outside call was begun, and how it ended.
+same epoch with the same TIDs; a record of the externals stream says which external call was begun, and how it ended.
 
 One epoch record a worker and epoch, appended while the epoch executes; no reply leaves before every record of the
 epoch is durable. An epoch is complete when its records cover every slot; records of an older generation behind a
@@ -17,7 +17,7 @@ EPOCHS_PARTITION = 0
 
 
 class Resumed(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A transaction that had waited for an outside function, with the outcomes it now has, by key."""
+    """A transaction that had waited for an external function, with the outcomes it now has, by key."""
 
     tid: int
     outcomes: dict[bytes, bytes]

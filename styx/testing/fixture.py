@@ -85,7 +85,7 @@ class EmbeddedCluster(EmbeddedClient):
         engine = self.engine
         if not await engine.settled(SETTLE_SECONDS_MAX):
             raise TimeoutError(
-                f"{engine.in_flight} requests are not answered after {SETTLE_SECONDS_MAX:g} s: does an outside "
+                f"{engine.in_flight} requests are not answered after {SETTLE_SECONDS_MAX:g} s: does an external "
                 "function not end?"
             )
         await engine.flushed()

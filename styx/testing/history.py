@@ -44,7 +44,7 @@ class SerializabilityViolation(AssertionError):
 class HistoryReport(msgspec.Struct, frozen=True, kw_only=True):
     """The counts of a checked history.
 
-    `unverified` aborts needed an outside function's result that was not given; `unanswered` requests had no
+    `unverified` aborts needed an external function's result that was not given; `unanswered` requests had no
     reply. `state` is the replay's final state and `state_hash` its hash.
     """
 
@@ -90,7 +90,7 @@ def check_history(
     each request.
 
     `final_state` None: the state is not compared. `limits` and `n_slots` are the deployment's. `externals` are the
-    logged results of outside functions by key; an abort that needs one that is missing is counted as
+    logged results of external functions by key; an abort that needs one that is missing is counted as
     unverified. `versions` are those of the app by the first epoch that ran on them, where it was replaced. `around` is
     entered for each transaction that runs, and told whether its reply says that it ran too long: for an app of tests
     that asks whether it does.
@@ -153,7 +153,7 @@ class _History:
             try:
                 expected = self._run(reference, reply)
             except MissingExternal:
-                # The outside function raised: only its engine saw that. Such a transaction changed nothing.
+                # The external function raised: only its engine saw that. Such a transaction changed nothing.
                 if reply.error is None or reply.error[0] != "aborted":
                     raise
                 unverified += 1

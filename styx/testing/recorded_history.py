@@ -23,7 +23,7 @@ from styx.testing.serial import ExternalResult, external_result
 
 class RecordedHistory(NamedTuple):
     """Requests by id with the time they entered the log (microseconds since 1970), replies in stream order by slot, and
-    the results of outside functions by log key. `undecodable` counts request records that are none.
+    the results of external functions by log key. `undecodable` counts request records that are none.
     """
 
     requests: dict[str, tuple[Request, int]]

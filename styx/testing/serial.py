@@ -44,20 +44,20 @@ Entity = tuple[str, Key]
 State = dict[Entity, bytes]
 """Every entity that exists, with its encoded state."""
 ExternalResult = bytes | tuple[str, str]
-"""The outcome of an outside function: its encoded result, or the (type, message) of its exception."""
+"""The outcome of an external function: its encoded result, or the (type, message) of its exception."""
 
 _UNWRITTEN: Final = object()
 _NO_EXTERNALS: Mapping[bytes, ExternalResult] = {}
 
 
 def external_result(outcome: bytes) -> ExternalResult:
-    """From the outcome of an outside call, as the log has it."""
+    """From the outcome of an external call, as the log has it."""
     decoded = decode_outcome(outcome)
     return decoded.error if decoded.error is not None else decoded.value or b""
 
 
 class MissingExternal(LookupError):
-    """The reference needs an outside function's result that `externals` does not hold; `key` is its log
+    """The reference needs an external function's result that `externals` does not hold; `key` is its log
     key.
     """
 

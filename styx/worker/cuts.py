@@ -4,7 +4,7 @@ which branches of the transaction run no more in this epoch.
 Where a function is interrupted depends on time. So its transaction's outcome is recorded before anything depends on it,
 and a replay takes the recorded outcome instead of running the transaction. In the execution step a cut ends the
 transaction, with the failure that comes first in serial order. If that failure is unknown, because branches may have
-collided, or calls must be counted, or an outside function is due, the transaction leaves the epoch and comes back in
+collided, or calls must be counted, or an external function is due, the transaction leaves the epoch and comes back in
 sequential mode. In the lock phase the transaction is carried: the epoch's lock phase begins anew without it.
 """
 

@@ -101,7 +101,7 @@ class Epoch:
             self._executor.deliver(message)
 
     def outcome(self, done: ExternalDone) -> None:
-        """An outside call has ended."""
+        """An external call has ended."""
         if done.tid in self._executor.roots:
             # It has ended on another worker before this one learned of barrier 2, or amid the lock phase.
             self._outcomes.append(done)
@@ -171,10 +171,10 @@ class Epoch:
         assert self.step is Step.VALIDATING, self.step
         assert barrier is not None
         assert decision.epoch == self.number
-        # Outside effects begin only now, when the epoch that leads to them can no longer be lost.
+        # External effects begin only now, when the epoch that leads to them can no longer be lost.
         if barrier.deferred:
             calls = due_calls(generation.number, slots.values(), set(barrier.deferred))
-            self._effects.extend(generation.outside.want(calls, generation.intake.pressure.halted))
+            self._effects.extend(generation.externals.want(calls, generation.intake.pressure.halted))
         locked = self._locked = frozenset(decision.locked)
         gone = {*barrier.aborted, *barrier.deferred}
         left = locked | gone

@@ -114,7 +114,7 @@ class LoadedSlot:
 @dataclass(slots=True)
 class StateLoaded:
     """The answer to `LoadState`; `answered` has replies already in the replies stream, or their digests, by sequence
-    TID, which reach as far as `answered_until` (epoch, phase); `outcomes` are the logged ones of outside calls, by key;
+    TID, which reach as far as `answered_until` (epoch, phase); `outcomes` are those of external calls, by key;
     `aside` are the places (slot, offset) of requests that an operator has set aside.
     """
 
@@ -255,7 +255,7 @@ class ReplyDiffers:
 
 @dataclass(slots=True)
 class NotResumed:
-    """A recorded epoch goes on with this transaction behind an outside call, and in the replay it does not wait."""
+    """A recorded epoch goes on with this transaction behind an external call, and in the replay it does not wait."""
 
     slot: int
     tid: int
@@ -326,7 +326,7 @@ class AppendExternal:
 
 @dataclass(slots=True)
 class RunExternal:
-    """Run an outside function, and answer `ExternalReturned`."""
+    """Run an external function, and answer `ExternalReturned`."""
 
     generation: int
     tid: int

@@ -352,7 +352,7 @@ class Executor(Endings):
             self._waiting[footprint.tid, footprint.slot, invocation._path] = invocation
 
     def _resume(self, invocation: Invocation, result: Result | bytes | None) -> None:
-        """With a synchronous callee's result, or an outside function's, encoded."""
+        """With a synchronous callee's result, or an external function's, encoded."""
         coroutine = invocation._coroutine
         if coroutine is None or invocation._footprint.dead:
             return

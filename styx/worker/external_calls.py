@@ -1,4 +1,4 @@
-"""A function's outside call. In the execution step the call returns its logged outcome, or, without an outcome, ends
+"""A function's external call. In the execution step the call returns its logged outcome, or, without an outcome, ends
 the chain. When the epoch is certain, the intent is logged, then the call is made, then its outcome is logged. Paper
 section 7.5.
 """
@@ -20,7 +20,7 @@ from styx.worker.slot import Slot
 
 EXTERNAL_CODE: Final = "external"
 _PENDING: Final = Failure(b"", b"", True, EXTERNAL_CODE, "", "")
-"""Ends a chain that needs an outside function first; never reaches a reply."""
+"""Ends a chain that needs an external function first; never reaches a reply."""
 
 
 def known_outcome(footprint: Footprint, request: ExternalCall) -> ExternalOutcome | None:
@@ -44,7 +44,7 @@ def pending(invocation: Invocation, request: ExternalCall, limits: TransactionLi
 
 
 def due_calls(generation: int, slots: Iterable[Slot], deferred: set[int]) -> list[RunExternal]:
-    """The outside calls that the transactions which leave the epoch wait for, as far as they were made on `slots`."""
+    """The external calls that the transactions which leave the epoch wait for, as far as they were made on `slots`."""
     due = []
     for slot in slots:
         for tid in sorted(deferred & slot.footprints.keys()):
@@ -55,7 +55,7 @@ def due_calls(generation: int, slots: Iterable[Slot], deferred: set[int]) -> lis
     return due
 
 
-class OutsideCalls:
+class ExternalCalls:
     """The calls of one generation that have begun and not ended. `logged` has the outcomes in the log, by key.
 
     A crash between intent and outcome makes the call again, so a success counts once and an attempt may happen more

@@ -124,7 +124,7 @@ class Footprint(msgspec.Struct, Environment, eq=False):
 
     `invocations` is the cached call graph of this slot. `dead`: the transaction left the epoch, whatever still arrives
     for it is void. `sent` counts the calls that left from here and, with `Limits.call_bytes`, the results of those
-    that ran here. `pending_external`: the outside call it has to wait for. `accesses` are those to many entities at
+    that ran here. `pending_external`: the external call it has to wait for. `accesses` are those to many entities at
     once, which have no cells. Of the last run here: `raised` is its first exception in serial order, `lines` what its
     functions have said.
     """

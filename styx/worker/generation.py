@@ -15,7 +15,7 @@ from styx.sequencer.epoch_record import EpochPlan
 from styx.state.slot_state import SlotState
 from styx.worker.events import Converting, LoadState, SlotPartsStored, StateLoaded
 from styx.worker.executor import Executor
-from styx.worker.external_calls import OutsideCalls
+from styx.worker.external_calls import ExternalCalls
 from styx.worker.intake import Intake
 from styx.worker.notes import Notes
 from styx.worker.replies import Replies
@@ -29,7 +29,7 @@ class Generation:
     is how far the replies in the log reach. `joined` is the last epoch that the coordinator wants begun. `early` are
     peers' messages to epochs that are not open here yet. `ended` counts the transactions that have ended. `alone`:
     there is no other worker. Of a snapshot: `stored` are the parts that the store has, and `replies_durable` the epoch
-    behind which every reply is durable. `outside` are the outside calls under way.
+    behind which every reply is durable. `externals` are the external calls under way.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Generation:
         self.ended = 0
         self.stored: SlotPartsStored | None = None
         self.replies_durable = -1
-        self.outside = OutsideCalls(number)
+        self.externals = ExternalCalls(number)
 
     def load(self, loaded: StateLoaded, held: Mapping[int, SlotState]) -> None:
         """Takes its state; that of slots which the worker has kept is in `held`."""
@@ -63,7 +63,7 @@ class Generation:
         self.plans = {plan.epoch: plan for plan in loaded.plans}
         self.recorded_until = max(self.plans, default=-1)
         self.replies.answered = loaded.answered
-        self.outside.logged = loaded.outcomes
+        self.externals.logged = loaded.outcomes
         self.intake.aside = loaded.aside
         for index, part in loaded.slots.items():
             state = part.state if part.state.converted else held.get(index, part.state)

@@ -150,8 +150,8 @@ def function_of(request: bytes) -> tuple[str, Any, str] | None:
 
 
 def not_resumed(tid: int, slot: int) -> str:
-    """The words for a transaction that waited for an outside call when it ran first, and does not now."""
-    return f"the replay of transaction {tid} of slot {slot} does not wait for the outside call that it went on behind"
+    """The words for a transaction that waited for an external call when it ran first, and does not now."""
+    return f"the replay of transaction {tid} of slot {slot} does not wait for the external call that it went on behind"
 
 
 def difference(request: bytes, answered: ReplyRecord | None, replayed: ReplyRecord) -> str:

@@ -1,4 +1,4 @@
-"""The intake of an epoch: carried transactions, transactions resumed after an outside call, and new requests.
+"""The intake of an epoch: carried transactions, transactions resumed after an external call, and new requests.
 
 Forms an epoch's batches in normal work, and forms them again from the record in a replay. It keeps the transactions
 that have been sequenced and have not ended. Paper sections 5.1 and 7.2.
@@ -29,12 +29,12 @@ from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 
 OUTCOME_BYTES_MAX = 2 * 1024 * 1024
-"""Outcomes of outside functions in one epoch record, unless two values may be larger: a log takes records of some MiB.
+"""Outcomes of external functions in one epoch record, unless two values may be larger: a log takes records of some MiB.
 """
 
 
 class Intake:
-    """`carried` go into the next epoch; `parked`, by TID, wait for an outside function. Requests at the places `aside`
+    """`carried` go into the next epoch; `parked`, by TID, wait for an external function. Requests at the places `aside`
     are refused, wherever they are met.
     """
 
@@ -93,7 +93,7 @@ class Intake:
         sequencer.arrive(arrivals)
 
     def defer(self, root: RootTransaction) -> None:
-        """It leaves the epoch: to be counted exactly, or to make an outside call, both in sequential mode."""
+        """It leaves the epoch: to be counted exactly, or to make an external call, both in sequential mode."""
         if root.external and not root.overflow and root.sequential:
             self.parked[root.tid] = root
         else:
@@ -101,7 +101,7 @@ class Intake:
             self.carried.append(root)
 
     def outcome(self, done: ExternalDone) -> None:
-        """An outside function that a parked transaction waits for has ended; any other outcome is known already."""
+        """An external function that a parked transaction waits for has ended; any other outcome is known already."""
         root = self.parked.get(done.tid)
         if root is not None and done.key not in (root.externals or {}):
             self._sequencers[done.root_slot].ready.setdefault(done.tid, {})[done.key] = done.outcome
@@ -128,7 +128,7 @@ class Intake:
         return any(s.ready or (takes and s.count and s.slot not in full) for s in self._sequencers.values())
 
     def _full_slots(self) -> frozenset[int]:
-        """Slots that take no new requests, because too many of theirs wait for outside functions."""
+        """Slots that take no new requests, because too many of theirs wait for external functions."""
         counts: dict[int, int] = {}
         for root in self.parked.values():
             counts[root.slot] = counts.get(root.slot, 0) + 1
@@ -141,7 +141,7 @@ class Intake:
         if self.pressure.halted:
             return [], [sequencer.nothing() for _, sequencer in sorted(self._sequencers.items())]
         for parked in self._unstarted:
-            # Its outside call was under way when the snapshot was taken; no other worker starts it again.
+            # Its external call was under way when the snapshot was taken; no other worker starts it again.
             self._sequencers[slot_of(parked, self._n_slots)].ready.setdefault(parked, {})
         self._unstarted = set()
         full = self._full_slots() if self.parked else frozenset()

@@ -159,5 +159,5 @@ def cut_failure(invocation: Invocation, error: FunctionTooLong) -> Failure:
 
 
 def external_failure(invocation: Invocation, error: tuple[str, str]) -> Failure:
-    """An outside function's exception ends its transaction where it was called."""
+    """An external function's exception ends its transaction where it was called."""
     return failure_at(invocation, ("aborted", *error))

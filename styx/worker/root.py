@@ -36,8 +36,8 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
 
     `payload` is the request as it stands in the log, at `offset` of its slot's stream; `function`, `key` and `params`
     are what it asks to run, no function if it is refused. `sequential` is set once its branches collided or it needs
-    an exact count or an outside call, and makes its calls run one after the other in call-path order.
-    `externals` are the encoded outcomes of outside calls by key, attached when an epoch record resumes it.
+    an exact count or an external call, and makes its calls run one after the other in call-path order.
+    `externals` are the encoded outcomes of external calls by key, attached when an epoch record resumes it.
     `cut`: a function of it was ended by the watchdog in this epoch.
     `repeats` are requests with the same idempotency key that wait for this one's reply: (request id, their own
     TID, where they are answered). `remembered` is the reply it repeats itself. `refused`: why it cannot run at all, as

@@ -257,10 +257,10 @@ class Worker:
             self._generation.replies_durable = event.epoch
             self._tell_stored()
         elif isinstance(event, ExternalAppended):
-            self._effects.extend(self._generation.outside.appended(event.key, event.outcome))
+            self._effects.extend(self._generation.externals.appended(event.key, event.outcome))
             self._tell_ended_calls()
         elif isinstance(event, ExternalReturned):
-            self._effects.append(self._generation.outside.returned(event.key, event.outcome))
+            self._effects.append(self._generation.externals.returned(event.key, event.outcome))
 
     def _tell(self, message: ToCoordinator) -> None:
         self._effects.append(Tell(message))
@@ -279,8 +279,8 @@ class Worker:
                 generation.early.setdefault(epoch, []).append(message)
 
     def _tell_ended_calls(self) -> None:
-        """Tells of outside calls that have ended to the workers that decide their transactions."""
-        for done in self._generation.outside.ended():
+        """Tells of external calls that have ended to the workers that decide their transactions."""
+        for done in self._generation.externals.ended():
             owner = self.executor.owners[done.root_slot]
             if owner == self.id:
                 self._external_done(done)
@@ -365,8 +365,8 @@ class Worker:
 
     def _begin_epoch(self) -> None:
         generation = self._generation
-        if generation.outside.waiting and not generation.intake.pressure.halted:
-            self._effects.extend(generation.outside.go_on())
+        if generation.externals.waiting and not generation.intake.pressure.halted:
+            self._effects.extend(generation.externals.go_on())
             self._tell_ended_calls()
         epoch = generation.epoch + 1
         plan = generation.plans.get(epoch)

@@ -19,7 +19,7 @@ app = App("charging", [*chaos_app.app.operators.values(), till])
 
 
 def charge(amount: int, idempotency_key: str) -> int:
-    """The outside function."""
+    """The external function."""
     charges = Path(os.environ[CHARGES_VARIABLE])
     with charges.open("a") as file:
         file.write(f"{idempotency_key}\n")

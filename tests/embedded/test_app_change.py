@@ -39,7 +39,7 @@ WITH_LOCK = TIMES.replace("{factor}", "{{factor}} + (lock.locked() and 0)").form
 
 @pytest.fixture
 def end(tmp_path: Path) -> Iterator[Path]:
-    """Ends an outside call when it is there: this process would wait for the call's thread."""
+    """Ends an external call when it is there: this process would wait for the call's thread."""
     path = tmp_path / "end"
     yield path
     path.touch()

@@ -1,4 +1,4 @@
-"""Random programs on a durable engine that crashes again and again, outside calls and poison among them."""
+"""Random programs on a durable engine that crashes again and again, external calls and poison among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside functions: once per success, whatever crashes around them."""
+"""External functions: once per success, whatever crashes around them."""
 
 from __future__ import annotations
 

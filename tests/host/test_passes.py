@@ -246,7 +246,7 @@ async def test_an_interruption_amid_a_dump_is_told_too(
     assert [type(error) for error in world.broken] == [ZeroDivisionError]
 
 
-async def test_outcomes_of_outside_calls_count_among_the_bytes_that_are_kept(world: World) -> None:
+async def test_outcomes_of_external_calls_count_among_the_bytes_that_are_kept(world: World) -> None:
     for event in (
         ExternalReturned(0, b"call", b"12345"),
         ExternalAppended(0, b"call", b"123"),

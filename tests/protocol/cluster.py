@@ -342,7 +342,7 @@ class Cluster:
                 self.trace.append(process.text)
         process.host.do(effect)
 
-    # Input and outside calls -------------------------------------------------------------------------------
+    # Input and external calls -------------------------------------------------------------------------------
 
     def feed(self, slot: int) -> None:
         """Whoever owns the slot gets its new requests, all that are there by then in one piece."""
@@ -365,7 +365,7 @@ class Cluster:
         self.feed(slot)
 
     def external_ended(self, tid: int, outcome: ExternalOutcome) -> None:
-        """The outside function of a transaction has ended."""
+        """The external function of a transaction has ended."""
         key, ended = self.externals.pop(tid)
         self.outcomes[key] = outcome.value if outcome.value is not None else outcome.error or ("", "")
         ended(_encode(outcome))

@@ -24,7 +24,7 @@ tick S                                               the coordinator's clock sho
 snapshot / quiet snapshot                            an operator wants one; quiet: taken, prints nothing
 store works / store is down / store loses answers
 damage PREFIX / remove PREFIX                        the newest stored object whose name starts so
-outcome TID = N / outcome TID raises TYPE MESSAGE    the outside function ends
+outcome TID = N / outcome TID raises TYPE MESSAGE    the external function ends
 operator deploy WORD [on all but W …] [below B | from B | without]
 operator check WORD … / operator rollback / operator drain W / operator scale N / operator N goes
                                                      in a cluster with `control`, where code is handed out: a command

@@ -77,7 +77,7 @@ _to_coordinator: msgspec.msgpack.Decoder[ToCoordinator] = msgspec.msgpack.Decode
 class Deployment:
     """`held` are links, (sender, receiver), whose messages wait; -1 is the coordinator.
 
-    `externals` are outside calls that were asked for and have not ended; `outcomes` those that have, by key.
+    `externals` are external calls that were asked for and have not ended; `outcomes` those that have, by key.
     """
 
     def __init__(self, app: App, workers: int, slots: int, limits: Limits | None = None) -> None:
@@ -180,10 +180,10 @@ class Deployment:
         self.to_worker(worker, Proceed())
 
     def external_asked(self, worker: Worker, effect: RunExternal) -> None:
-        """What a test may replace: an outside call is asked for."""
+        """What a test may replace: an external call is asked for."""
 
     def end_external(self, worker: Worker, effect: RunExternal, value: Any) -> None:
-        """An outside call has ended."""
+        """An external call has ended."""
         data: bytes = _encode(value)
         self.outcomes[effect.key] = data
         self._ended.pop(effect.key)(_encode(ExternalOutcome(data)))

@@ -277,10 +277,10 @@ def worker_effect(effect: worker_events.Effect) -> str:
     if isinstance(effect, worker_events.StoreSlots):
         return "stores " + " / ".join(map(_content, effect.slots))
     if isinstance(effect, worker_events.AppendExternal):
-        what = "intent to run the outside function" if effect.record.outcome is None else "outside function's outcome"
+        what = "intent to run the external function" if effect.record.outcome is None else "external function's outcome"
         return f"appends t{effect.record.tid}'s {what}"
     if isinstance(effect, worker_events.RunExternal):
-        return f"runs the outside function of t{effect.tid}: {' '.join(map(str, effect.args))}"
+        return f"runs the external function of t{effect.tid}: {' '.join(map(str, effect.args))}"
     assert isinstance(effect, worker_events.ReportPoison)
     return f"reports poison in slot {effect.slot} at offset {effect.offset}: {effect.reason}"
 

@@ -10,7 +10,7 @@ An entity is a number. A script is steps separated by `;`, and runs on the entit
     if N (script) (script)          the first script if `it` is at least N, else the second
     forever KEY                     sends itself to KEY
     spin                            never ends: the watchdog ends it
-    outside WORD                    an outside function; `it` becomes its result
+    outside WORD                    an external function; `it` becomes its result
 
 N is a number or `it`. The function's result is `it`. Never part of the engine; knows nothing of workers or epochs.
 """
@@ -129,7 +129,7 @@ def _operand(operand: str | Script) -> str:
 
 
 async def outside(word: str) -> int:
-    """The outside function; nothing ever runs it, the transcript says what it gives."""
+    """The external function; nothing ever runs it, the transcript says what it gives."""
     raise NotImplementedError(word)
 
 

@@ -51,7 +51,7 @@ class Storage:
         return True
 
     def outcomes(self) -> dict[bytes, bytes]:
-        """Of outside calls, by key."""
+        """Of external calls, by key."""
         streams = [self.log.read(Stream.EXTERNALS, slot, 0) for slot in range(self.n_slots)]
         records = [decode_external(record.payload) for stream in streams for record in stream]
         return {record.key: record.outcome for record in records if record.outcome is not None}

@@ -1,4 +1,4 @@
-"""Transactions that wait for outside functions: nothing is lost, and nothing spins, while they do."""
+"""Transactions that wait for external functions: nothing is lost, and nothing spins, while they do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ entity = Operator("entity")
 
 
 def outside() -> int:
-    raise AssertionError("the tests end outside calls themselves")
+    raise AssertionError("the tests end external calls themselves")
 
 
 @entity.register

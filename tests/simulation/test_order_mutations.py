@@ -24,7 +24,7 @@ from styx.host import coordinator_host
 from styx.host.coordinator_host import CoordinatorHost
 from styx.sequencer.epoch_record import GenerationMarker
 from styx.worker.events import ExternalAppended, ExternalReturned, RequestsArrived
-from styx.worker.external_calls import OutsideCalls
+from styx.worker.external_calls import ExternalCalls
 from styx.worker.worker import Worker
 from tests.plain_form import plain_form
 from tests.simulation.mutation import Mutation, assert_caught
@@ -67,15 +67,15 @@ def the_log_is_released_before_the_manifest_is_there(patch: pytest.MonkeyPatch) 
     patch.setattr(SnapshotCourse, "go_on", go_on)
 
 
-def outside_calls_are_made_before_their_intent_is_in_the_log(patch: pytest.MonkeyPatch) -> None:
-    original = OutsideCalls.want
+def external_calls_are_made_before_their_intent_is_in_the_log(patch: pytest.MonkeyPatch) -> None:
+    original = ExternalCalls.want
 
-    def want(self: OutsideCalls, calls: Any, halted: bool) -> list[Any]:
+    def want(self: ExternalCalls, calls: Any, halted: bool) -> list[Any]:
         intents = original(self, calls, halted)
         return [*intents, *(self._begun[intent.record.key] for intent in intents)]
 
-    patch.setattr(OutsideCalls, "want", want)
-    patch.setattr(OutsideCalls, "appended", _outcomes_only(OutsideCalls.appended))
+    patch.setattr(ExternalCalls, "want", want)
+    patch.setattr(ExternalCalls, "appended", _outcomes_only(ExternalCalls.appended))
 
 
 def _outcomes_only(original: Any) -> Any:
@@ -95,9 +95,9 @@ def outcomes_are_told_before_they_are_in_the_log(patch: pytest.MonkeyPatch) -> N
     patch.setattr(Worker, "_take_answer", take_answer)
 
 
-def outside_calls_begin_although_another_version_may_follow(patch: pytest.MonkeyPatch) -> None:
-    original = OutsideCalls.want
-    patch.setattr(OutsideCalls, "want", lambda self, calls, halted: original(self, calls, halted=False))
+def external_calls_begin_although_another_version_may_follow(patch: pytest.MonkeyPatch) -> None:
+    original = ExternalCalls.want
+    patch.setattr(ExternalCalls, "want", lambda self, calls, halted: original(self, calls, halted=False))
 
 
 def requests_fetched_for_an_older_generation_count(patch: pytest.MonkeyPatch) -> None:
@@ -130,9 +130,9 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_manifest_does_not_wait_for_all_its_parts: {**SNAPSHOTS, "workers": 3, "slots": 4, "faults": CRASHES},
     a_manifest_is_stored_without_a_look_at_its_parts: ELSEWHERE,
     the_log_is_released_before_the_manifest_is_there: {**SNAPSHOTS, "faults": CRASHES_AMID_STORING},
-    outside_calls_are_made_before_their_intent_is_in_the_log: {"outside": 0.5},
+    external_calls_are_made_before_their_intent_is_in_the_log: {"outside": 0.5},
     outcomes_are_told_before_they_are_in_the_log: {"outside": 0.5, "log_delay_s": 0.05, "faults": CRASHES},
-    outside_calls_begin_although_another_version_may_follow: {"outside": 0.5, "halts": 0.5},
+    external_calls_begin_although_another_version_may_follow: {"outside": 0.5, "halts": 0.5},
     requests_fetched_for_an_older_generation_count: {},
 }
 """With what each needs to be caught often."""

@@ -271,7 +271,7 @@ def test_an_idempotent_request_that_ran_twice_is_found(script: Script) -> None:
     assert "r3" in message
 
 
-# Outside functions ---------------------------------------------------------------------------------------------
+# External functions ---------------------------------------------------------------------------------------------
 
 
 def outside_reply(script: Script, outcome: Outcome) -> None:

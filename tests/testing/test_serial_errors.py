@@ -312,7 +312,7 @@ def test_a_mutated_argument_is_invisible_elsewhere(reference: SerialReference) -
         assert reference.value("node", "copy") == [1, 2]
 
 
-# Outside functions -------------------------------------------------------------------------------------------
+# External functions -------------------------------------------------------------------------------------------
 
 
 def test_a_missing_external_result_is_the_checkers_error(reference: SerialReference) -> None:

@@ -287,7 +287,7 @@ def test_an_epoch_must_be_over_before_the_next_begins() -> None:
         executor.begin(0, [])
 
 
-# Outside functions ---------------------------------------------------------------------------------------------
+# External functions ---------------------------------------------------------------------------------------------
 
 
 def test_an_outside_call_ends_its_chain_until_there_is_an_outcome() -> None:

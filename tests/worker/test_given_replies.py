@@ -130,4 +130,4 @@ def test_each_function_is_told_of() -> None:
 
 
 def test_an_outside_call_that_is_not_made_now() -> None:
-    assert "transaction 41 of slot 2 does not wait for the outside call" in not_resumed(41, 2)
+    assert "transaction 41 of slot 2 does not wait for the external call" in not_resumed(41, 2)

@@ -102,7 +102,7 @@ def test_carried_transactions_take_room() -> None:
 def test_a_slot_with_too_many_parked_transactions_takes_no_more_and_is_no_reason_for_an_epoch() -> None:
     two = intake(2, Limits(parked_max=1), [carried(1, parked=True)])
     [root], _ = two.form(0)
-    two.parked[root.tid] = root  # it has come upon another outside call
+    two.parked[root.tid] = root  # it has come upon another external call
     two.arrive(0, arrivals(0, 1))
     assert not two.has_work
     two.arrive(1, arrivals(1, 1))
@@ -187,7 +187,7 @@ def test_slots_with_large_results_take_turns_even_if_the_log_is_behind_now_and_t
 
 
 def test_each_slot_has_its_turn_although_what_is_carried_leaves_no_room_in_every_second_epoch() -> None:
-    """As with functions that make an outside call first, and then give much."""
+    """As with functions that make an external call first, and then give much."""
     two = large(Limits(epoch_result_bytes_max=1000), n_slots=2)
     for slot in range(2):
         two.arrive(slot, arrivals(slot, 20))
@@ -200,7 +200,7 @@ def test_each_slot_has_its_turn_although_what_is_carried_leaves_no_room_in_every
 
 
 def test_one_that_gives_more_than_is_ever_left_has_its_turn() -> None:
-    """Others of 200 bytes are carried once each, as behind an outside call, and always leave less than its 900."""
+    """Others of 200 bytes are carried once each, as behind an external call, and always leave less than its 900."""
     one = large(Limits(epoch_result_bytes_max=1000), size=900)
     other = intake(1)
     other.arrive(0, [small(0)])
@@ -384,7 +384,7 @@ def test_garbage_costs_its_tid_only() -> None:
 
 
 def test_a_replay_goes_on_without_what_waits_for_nothing_now() -> None:
-    """A function made an outside call when it ran first, and does not now: no recovery must end of it."""
+    """A function made an external call when it ran first, and does not now: no recovery must end of it."""
     one = intake(1, pending=[carried(1)])
     batches = {0: SlotBatch(0, 0, 0, 0, [Resumed(1, {b"call": b"\x01"}), Resumed(2, {})])}
     roots, _ = one.replay(EpochPlan(5, 3, batches))

@@ -5,7 +5,7 @@ python -m styx.cli.check.checker
 
 Each transaction is run twice, one run after the other, so that a function that changes global state it later reads is
 found. Differences are reported once an epoch. Then the engine's state is taken over, so that one difference causes no
-others. Outside functions are not run: their logged outcomes are used.
+others. External functions are not run: their logged outcomes are used.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Checker:
             try:
                 outcome = reference.run(ended.tid, ended.timestamp_us, request)
             except MissingExternal as missing:
-                text = text or f"it called an outside function as it does not when it is run again: {missing}"
+                text = text or f"it called an external function as it does not when it is run again: {missing}"
                 continue
             if text is None and outcome != told:
                 text = f"{_said(told)}, and when it was run again, alone, {_said(outcome)}"

@@ -43,7 +43,7 @@ class State(msgspec.Struct, tag=2, array_like=True):
 class Ended(msgspec.Struct, array_like=True):
     """A transaction that has ended: its request as it stands in the log, and its reply's result or error.
 
-    `externals` are the encoded outcomes of its outside calls by key.
+    `externals` are the encoded outcomes of its external calls by key.
     """
 
     tid: int

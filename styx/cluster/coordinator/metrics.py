@@ -143,7 +143,7 @@ def moment(core: Coordinator) -> Moment:
     return Moment(core.phase, core.generation, core.epoch, core.snapshots_completed, storing, core.replayed)
 
 
-class Counters:
+class CoordinatorCounters:
     """`clock` gives seconds. `recovery_s` is how long the last recovery took, from its cause until epochs ran again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 from styx.cluster.coordinator.journal import ClusterJournal
 from styx.cluster.coordinator.log_reach import check_begun, check_reach
-from styx.cluster.coordinator.metrics import Counters, exposition
+from styx.cluster.coordinator.metrics import CoordinatorCounters, exposition
 from styx.cluster.coordinator.session import CoordinatorSession
 from styx.cluster.options import (
     FUNCTION_SECONDS_MAX,
@@ -58,7 +58,7 @@ class CoordinatorProcess:
         self.session: CoordinatorSession | None = None
         self.address = ""
         self.away: str | None = "it begins"
-        self.counters = Counters()
+        self.counters = CoordinatorCounters()
         self.metrics: Callable[[], str] = exposition(self).text
         """Gives Prometheus' text for `/metrics`."""
         self.app_name = coordinator.app

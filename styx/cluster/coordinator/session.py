@@ -20,7 +20,7 @@ import msgspec
 from styx.cluster.asides import put_aside
 from styx.cluster.coordinator.journal import ClusterJournal
 from styx.cluster.coordinator.links import Links, WorkerLink
-from styx.cluster.coordinator.metrics import Counters, moment
+from styx.cluster.coordinator.metrics import CoordinatorCounters, moment
 from styx.cluster.coordinator.status import Rates, SnapshotWatch
 from styx.cluster.options import CoordinatorOptions
 from styx.cluster.wire import (
@@ -98,7 +98,7 @@ class CoordinatorSession:
         background: Background,
         journal: ClusterJournal,
         announce: Callable[[AppDescription], None],
-        counters: Counters,
+        counters: CoordinatorCounters,
         failed: Callable[[BaseException], None],
         recorded_runtime: str = "",
     ) -> None:

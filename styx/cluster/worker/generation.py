@@ -17,7 +17,7 @@ from styx.cluster.worker.arrival_gate import ArrivalGate
 from styx.cluster.worker.peers import Unreachable
 from styx.cluster.worker.recovery import LoadedGeneration, load, tell_lost
 from styx.cluster.worker.reply_log import ReplyLog
-from styx.host.outside import OutsideFunctions
+from styx.host.external_functions import ExternalFunctions
 from styx.host.ports import LogEnds
 from styx.kafka.appender import Appender
 from styx.kafka.errors import Fenced
@@ -80,11 +80,11 @@ class Generation:
         )
         # What still runs when the generation ends is not waited for: the next one runs it again, unless its outcome was
         # logged.
-        self.outside = OutsideFunctions(
+        self.externals = ExternalFunctions(
             asyncio.get_running_loop(),
             session.deployment.limits,
             lambda what, error: session.broken(self, -1, f"{what} failed: {error}"),
-            node.reports.outside,
+            node.reports.external,
         )
         self.gate = ArrivalGate(
             place, len(recover.addresses), lambda arrived: session.deliver(recover.generation, arrived)
@@ -102,7 +102,7 @@ class Generation:
             self._task.cancel()
         self.appender.abort()
         self.replies.end()
-        self.outside.stop()
+        self.externals.stop()
         self.gate.stop()
         if self.feed is not None:
             self.feed.assign({})

@@ -1,6 +1,6 @@
 """A worker's counters, and its metrics, which are computed from the counters when they are read.
 
-Counters are plain integers, so the hot path pays for an addition at most. They count since the process started, over
+They are plain integers, so the hot path pays for an addition at most. They count since the process started, over
 all registrations, and the protocol never reads them. docs/metrics.md describes the metrics.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Counters:
+class WorkerCounters:
     """Replies given by outcome; frames to and from peers with the messages in them; parts of snapshots.
 
     `replay_differences` are replies that a replay gave otherwise than they stand in the log, `operators_lost` operators

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from styx.cluster.wire import WORKER, Code
 from styx.cluster.worker.epoch_watch import EpochWatch
-from styx.cluster.worker.metrics import Counters
+from styx.cluster.worker.metrics import WorkerCounters
 from styx.cluster.worker.peers import address_of
 from styx.deployment.package import read_header, unpack
 from styx.host.background import Background
@@ -63,7 +63,7 @@ class Node:
         self.store = store
         self.background = background
         self.incarnation = secrets.token_hex(8)
-        self.counters = Counters()
+        self.counters = WorkerCounters()
         self.watch = EpochWatch()
         self.reports = FunctionReports(asyncio.get_running_loop().call_later)
         self.departure = Departure()

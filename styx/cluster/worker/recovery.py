@@ -156,7 +156,7 @@ class ReplayWatch:
             )
 
     def not_resumed(self, effect: NotResumed) -> None:
-        """A replay does not make the outside call that a recorded epoch goes on behind."""
+        """A replay does not make the external call that a recorded epoch goes on behind."""
         self._node.counters.replay_differences += 1
         further, words = self._told.again(None), not_resumed(effect.tid, effect.slot)
         self._node.reports.replay_difference(None, effect.tid, None, None if further is None else words)

@@ -202,7 +202,7 @@ class WorkerSession:
         objects = Objects(self.node.store, self.node.background.submit)
         findings = ReplayWatch(self.node, message, self.deployment.reply_partitions)
         self._host = WorkerHost(
-            self._timed, self, generation, objects, generation, findings, generation.outside, generation.give
+            self._timed, self, generation, objects, generation, findings, generation.externals, generation.give
         )
         self.core.run_app(self._apps[self._version])
 

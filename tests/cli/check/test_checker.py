@@ -182,7 +182,7 @@ async def everything_again(client: EmbeddedClient) -> None:
         ("counts", "and when it was run again, alone, it gave"),
         ("keeps", "in account['a'], and when it was run again, alone,"),
         ("clocks", "it raised ValueError: "),
-        ("asks_differently", "an outside function as it does not when it is run again"),
+        ("asks_differently", "an external function as it does not when it is run again"),
     ],
 )
 async def test_what_depends_on_something_else(function: str, words: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from styx.cluster.coordinator.metrics import CAUSES, Counters, moment, whole_bytes
+from styx.cluster.coordinator.metrics import CAUSES, CoordinatorCounters, moment, whole_bytes
 from styx.coordinator.coordinator import Coordinator, Phase
 from styx.coordinator.events import (
     Effect,
@@ -31,7 +31,7 @@ class Observed:
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.counters = Counters(lambda: self.now_s)
+        self.counters = CoordinatorCounters(lambda: self.now_s)
         self.core = Coordinator(2, 2, silence_max_s=1.0)
         self.step(Started(0, []))
         for worker in (0, 1):
@@ -167,7 +167,7 @@ def test_a_snapshot_that_cannot_be_used() -> None:
 
 
 def test_deployments() -> None:
-    counters = Counters()
+    counters = CoordinatorCounters()
     for done in (True, False, True):
         counters.deployment_ended(done)
     assert (counters.deployed, counters.refused) == (2, 1)

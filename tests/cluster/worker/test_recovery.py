@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from styx import App, Operator
-from styx.cluster.worker.metrics import Counters
+from styx.cluster.worker.metrics import WorkerCounters
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.recovery import LoadedGeneration, ReplayWatch, first_lost, load, tell_lost
 from styx.kafka.reader import KafkaReader
@@ -129,7 +129,7 @@ class FakeNode:
     """The log's replies, and background work that is done at once."""
 
     def __init__(self, *replies: ReplyRecord, away: bool = False) -> None:
-        self.counters = Counters()
+        self.counters = WorkerCounters()
         self.reports = FunctionReports(lambda seconds, callback: None)
         self.background = self
         self.asked: list[Mapping[int, int]] = []
@@ -224,7 +224,7 @@ def test_an_outside_call_that_is_not_made_now(caplog: pytest.LogCaptureFixture) 
         watch.not_resumed(NotResumed(2, 41))
     assert node.counters.replay_differences == node.reports.mistakes.total == 20
     assert len(caplog.records) == 10
-    assert "the replay of transaction 41 of slot 2 does not wait for the outside call" in caplog.text
+    assert "the replay of transaction 41 of slot 2 does not wait for the external call" in caplog.text
 
 
 def test_entities_that_are_looked_for_elsewhere_are_told_of(caplog: pytest.LogCaptureFixture) -> None:

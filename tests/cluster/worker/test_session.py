@@ -44,7 +44,7 @@ class FakeGeneration:
         self.emitted: list[ReplyRecord] = []
         self.replies = self
         self.gate = self
-        self.outside = self
+        self.externals = self
         self.waiting_bytes = 0
         self.opened = 0
 

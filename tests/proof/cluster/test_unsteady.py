@@ -129,7 +129,7 @@ def test_each_is_named(options: ClusterOptions, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_a_replay_does_elsewhere_or_not_at_all(options: ClusterOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other conflicts, lock phases, outside calls and ends than those that were recorded end no worker."""
+    """Other conflicts, lock phases, external calls and ends than those that were recorded end no worker."""
     monkeypatch.setenv(VARIABLE, "first")
 
     async def main() -> None:
@@ -147,7 +147,7 @@ def test_what_a_replay_does_elsewhere_or_not_at_all(options: ClusterOptions, mon
                 cluster.check()
                 said = logs(cluster)
                 assert "function sometimes_outside) gives 0 but 6 was answered" in said
-                assert "does not wait for the outside call that it went on behind" in said
+                assert "does not wait for the external call that it went on behind" in said
                 assert "function sometimes_fails) gives 'ValueError: not the first' but 1 was answered" in said
                 assert "the protocol failed" not in said
 

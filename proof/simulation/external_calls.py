@@ -1,4 +1,4 @@
-"""A simulated worker's outside calls: the records of the externals stream, and the functions themselves."""
+"""A simulated worker's external calls: the records of the externals stream, and the functions themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from proof.simulation.worker_process import WorkerProcess
 
 RUN_S = 0.02
-"""How long an outside function runs at most."""
+"""How long an external function runs at most."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -27,7 +27,7 @@ def append_external(host: WorkerProcess, effect: AppendExternal, durable: Callab
     """As `WorkerJournal.external`."""
     world, record = host.world, effect.record
     halted = host.core.pressure.halted and record.outcome is None
-    assert not halted, "an outside call begins on a worker whose app may change"
+    assert not halted, "an external call begins on a worker whose app may change"
 
     def arrived() -> None:
         outcome = record.outcome
@@ -47,13 +47,13 @@ def append_external(host: WorkerProcess, effect: AppendExternal, durable: Callab
 
 
 def run_external(host: WorkerProcess, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
-    """As `Outside.run`."""
+    """As `External.run`."""
     world = host.world
 
     def run() -> None:
         if host.alive:
-            assert wanted.key in world.intents, "an outside function is run although the log does not say so"
-            world.outside_runs[wanted.key] = world.outside_runs.get(wanted.key, 0) + 1
+            assert wanted.key in world.intents, "an external function is run although the log does not say so"
+            world.external_runs[wanted.key] = world.external_runs.get(wanted.key, 0) + 1
             ended(_encode(_outcome_of(wanted)))
 
     world.time.after(world.rng.random() * RUN_S, run)
@@ -62,5 +62,5 @@ def run_external(host: WorkerProcess, wanted: RunExternal, ended: Callable[[byte
 def _outcome_of(wanted: RunExternal) -> ExternalOutcome:
     try:
         return ExternalOutcome(encode_any(wanted.function(*wanted.args), "the outcome"))
-    except Exception as error:  # noqa: BLE001 - an outside function can raise anything
+    except Exception as error:  # noqa: BLE001 - an external function can raise anything
         return ExternalOutcome(None, describe(error))

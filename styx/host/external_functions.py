@@ -1,4 +1,4 @@
-"""Runs outside functions: coroutine functions as tasks on the engine's loop, all others on one of a few threads."""
+"""Runs external functions: coroutine functions as tasks on the engine's loop, all others on one of a few threads."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from styx.values.codec import encode_any
 from styx.worker.events import RunExternal
 
 THREADS_MAX: Final = 16
-"""Plain outside functions that run at once; further ones wait."""
+"""Plain external functions that run at once; further ones wait."""
 KEY_PARAMETER: Final = "idempotency_key"
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class OutsideFunctions:
+class ExternalFunctions:
     """Runs what `RunExternal` asks for; `Limits.parked_max` bounds how many.
 
-    `failed` gets what went wrong here rather than in an outside function, and `raised` what such a function has raised.
+    `failed` gets what went wrong here rather than in an external function, `raised` what the function raised.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class OutsideFunctions:
         self._variables = copy_context()
 
     def run(self, wanted: RunExternal, ended: Callable[[bytes], None]) -> None:
-        """As `Outside.run`; `ended` is called on the loop."""
+        """As `External.run`; `ended` is called on the loop."""
         if self._stopped:
             return
-        # Whatever called this may have gone on from another outside function's end, and see the variables it has set.
+        # Whatever called this may have gone on from another external function's end, and see the variables it has set.
         task = self._loop.create_task(
             self._attempt(wanted, ended), name=f"styx-external-{wanted.key.hex()}", context=self._variables.copy()
         )
@@ -74,7 +74,7 @@ class OutsideFunctions:
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - the engine's own fault: the function's are in the outcome
-            self._failed("taking an outside function's outcome", error)
+            self._failed("taking an external function's outcome", error)
 
     async def _outcome(self, wanted: RunExternal) -> ExternalOutcome:
         try:
