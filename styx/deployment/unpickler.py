@@ -18,7 +18,7 @@ from typing import Any
 import cloudpickle
 
 from styx.deployment.classes import set_attributes
-from styx.deployment.moved_names import present_name, with_moved
+from styx.deployment.moved_names import present_name, present_place, with_moved
 from styx.deployment.package_format import PackageRefused
 from styx.deployment.rebuilding import Declaration, LateDecoder, declare
 from styx.deployment.user_code import is_user_code
@@ -81,7 +81,7 @@ class AppUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str, /) -> Any:
         """The installed object of a name; raises `UnpicklingError` for the app's own, which only this process has."""
-        module = present_name(module)
+        module, name = present_place(module, name)
         self.named_modules.add(module)
         loaded = sys.modules.get(module)
         if loaded is not None and is_user_code(loaded):
@@ -115,7 +115,7 @@ class AppUnpickler(pickle.Unpickler):
 
 def _import_module(name: str) -> types.ModuleType:
     """The installed module that an object refers to: cloudpickle's `subimport`, for names of earlier releases too."""
-    return with_moved(cloudpickle.subimport(present_name(name)))
+    return with_moved(name, cloudpickle.subimport(present_name(name)))
 
 
 class _Importer:
@@ -137,4 +137,5 @@ class _Importer:
         module = self._shipped.get(absolute)
         if module is not None:
             return module if fromlist else self._shipped[absolute.partition(".")[0]]
-        return with_moved(builtins.__import__(present_name(name), globals, locals, fromlist or (), level))
+        imported = builtins.__import__(present_name(name), globals, locals, fromlist or (), level)
+        return with_moved(absolute if fromlist else absolute.partition(".")[0], imported)

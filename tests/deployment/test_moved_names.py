@@ -12,9 +12,10 @@ import pytest
 import styx
 from styx import App, errors
 from styx.deployment import moved_names
-from styx.deployment.moved_names import MOVED, present_name, with_moved
+from styx.deployment.moved_names import MOVED, MOVED_ATTRIBUTES, present_name, present_place, with_moved
 from styx.deployment.package import pack, unpack
 from styx.deployment.package_format import PackageRefused, seal, unseal
+from styx.deployment.unpickler import AppUnpickler
 from tests.deployment.conftest import Load
 from tests.deployment.earlier_release import as_before, names_in
 
@@ -67,16 +68,49 @@ async def inside(ctx):
     from styx.partitioning import KeyType
     return [styx.placement.__name__, key_space.__name__, signature.__name__, KeyType.__module__]
 
+@thing.register
+async def names_inside(ctx):
+    import styx.log
+    import styx.client.loop_thread as thread
+    import styx.user_frames as frames
+    from styx.client import embedded_sync
+    from styx.entity_handle import EntityOfContext, EntityOfClient, EntityOfSyncClient
+    from styx.log import MemoryLog
+    from styx.placement import Placing, misplaced
+    return [
+        styx.log.Record.__name__, thread.LoopThread.__name__, frames.DECORATOR_LINES_MAX,
+        embedded_sync.SyncEmbeddedClient.__name__, EntityOfContext.__name__, EntityOfClient.__name__, EntityOfSyncClient.__name__,
+        MemoryLog.__name__, Placing.__name__, misplaced.__name__,
+    ]
+
 app = App("older", [thing])
 """
+NAMES = [
+    *[
+        "Record",
+        "LoopThread",
+        50,
+        "SyncEmbeddedClient",
+        "EntityOfContext",
+        "EntityOfClient",
+        "EntityOfSyncClient",
+        "MemoryLog",
+    ],
+    *["Operator", "misplaced"],
+]
 MERGED = {
     "styx.allocator": "HEAP_END_BYTES LARGE_BYTES OWN_SETTINGS return_large_blocks",
     "styx.call_spec": "CallSpec",
     "styx.client.embedded_sync": "SyncEmbeddedClient embedded_sync",
     "styx.client.entity_handle": "EntityOfClient",
+    "styx.client.http_load": "ATTEMPTS_MAX MESSAGE_PAIRS_MAX REQUEST_TIMEOUT_STATUS Post",
+    "styx.client.kafka_load": "LOAD_ATTEMPTS_MAX KafkaLoadTarget",
+    "styx.client.loop_thread": "LoopThread",
+    "styx.client.typed_results": "typed_result",
     "styx.data_directory": "DataDirectory DataDirectoryInUse",
     "styx.garbage": "OLD_COLLECTIONS YOUNG_COLLECTIONS YOUNG_OBJECTS_MAX tune_collector",
     "styx.key_space": "KeySpace",
+    "styx.log.writer": "COMMIT_RECORDS_MAX CHECKPOINT_BYTES Release Writer",
     "styx.made_call": "MadeCall",
     "styx.migration": "Migration",
     "styx.own_generators": "with_own_generators",
@@ -114,9 +148,24 @@ def test_what_a_merged_module_had_is_where_the_table_says(earlier: str) -> None:
     assert [name for name in MERGED[earlier].split() if not hasattr(module, name)] == []
 
 
+@pytest.mark.parametrize("earlier", MOVED_ATTRIBUTES)
+def test_a_name_that_has_left_its_module_is_found_in_it(earlier: str) -> None:
+    module, _, name = earlier.rpartition(".")
+    present = import_module(present_name(module))
+    assert not hasattr(present, name)
+    found = AppUnpickler(b"").find_class(module, name)
+    assert found is getattr(with_moved(module, present), name)
+    assert f"{present_place(module, name)[0]}.{getattr(found, '__name__', name)}" == MOVED_ATTRIBUTES[earlier]
+
+
+def test_a_name_inside_of_a_class_that_has_moved() -> None:
+    assert present_place("styx.log", "MemoryLog.bounds") == ("styx.log.memory", "MemoryLog.bounds")
+
+
 def test_names_that_nothing_has_moved_from_stay() -> None:
     assert present_name("styx.errors") == "styx.errors"
-    assert with_moved(errors) is errors
+    assert present_place("styx.errors", "StyxError") == ("styx.errors", "StyxError")
+    assert with_moved("styx.errors", errors) is errors
 
 
 def test_a_package_of_an_earlier_release_runs(load: Load) -> None:
@@ -139,3 +188,8 @@ def test_imports_that_its_functions_make(load: Load, name: str) -> None:
     app = load({"user.py": USER, "older.py": OLDER}, name).app
     assert answers(unpack(pack(app, SECRET), SECRET), "inside") == EXPECTED[2:]
     assert answers(unpack(earlier_package(app), SECRET), "inside") == EXPECTED[2:]
+
+
+def test_names_that_its_functions_import(load: Load) -> None:
+    app = load({"older.py": OLDER}, "older").app
+    assert answers(unpack(pack(app, SECRET), SECRET), "names_inside") == [NAMES]
