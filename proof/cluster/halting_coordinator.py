@@ -19,13 +19,14 @@ from styx.cli import main
 from styx.cluster.coordinator import process
 from styx.cluster.coordinator.metrics import CoordinatorCounters, Moment
 from styx.coordinator.control_events import Effect, Event, ScaleAsked
-from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     FenceMembers,
     NoteAppended,
     StoreManifest,
     TellWorker,
 )
+from styx.coordinator.generation import Phase
 from styx.protocol.messages import Commit, LockDecision, Recover, Resume, SnapshotEnded
 
 MODULE: Final = "proof.cluster.halting_coordinator"

@@ -28,7 +28,7 @@ from styx.coordinator.control_events import (
     TurnAway,
 )
 from styx.coordinator.control_plane import ControlPlane
-from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     Expel,
     NoteAppended,
@@ -39,6 +39,7 @@ from styx.coordinator.events import (
     WorkerLeaving,
     WorkerSaid,
 )
+from styx.coordinator.generation import Phase
 from styx.deployment.versions import load_version
 from styx.host.control_host import ControlBeginning, ControlHost, read_control_beginning
 from styx.host.coordinator_host import CoordinatorHost

@@ -15,8 +15,8 @@ from styx.coordinator.control_events import (
     SetAsideAsked,
     WorkerBusy,
 )
-from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import DeployWanted, StopWanted, WorkersWanted
+from styx.coordinator.generation import Phase
 from styx.coordinator.rollout import Stage
 from styx.log.base import Stream
 from styx.store import MemoryStore

@@ -24,7 +24,7 @@ from proof.simulation.faults import Faults
 from proof.simulation.plan import SimulationPlan
 from proof.simulation.worker_process import WorkerProcess
 from proof.simulation.world import World
-from styx.coordinator.coordinator import Phase
+from styx.coordinator.generation import Phase
 from styx.errors import FunctionTooLong, StyxError
 from styx.log.base import Stream
 from styx.messages import ReplyRecord, decode_reply
@@ -62,12 +62,10 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     epochs: int
     snapshots: int
     messages: int
-    external_calls: int
     cuts: int
     cut_replies: int
     unlocked: int
     passed_over: int
-    virtual_s: float
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -294,12 +292,10 @@ class Simulation:
             epochs=world.coordinator.core.epoch + 1,
             snapshots=world.snapshots,
             messages=world.network.messages,
-            external_calls=len(world.outcomes),
             cuts=world.cuts,
             cut_replies=sum(r.error is not None and r.error[1] == FunctionTooLong.__name__ for r in replies),
             unlocked=sum(len(v.unlocked) for v in map(decode, epochs) if isinstance(v, Verdicts)),
             passed_over=world.passed_over,
-            virtual_s=world.time.now_s,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,

@@ -36,8 +36,7 @@ from styx.coordinator.events import (
     WorkerSaid,
     WorkersWanted,
 )
-from styx.coordinator.generation import Generation
-from styx.coordinator.generation import Phase as Phase  # noqa: PLC0414 - others know it from here
+from styx.coordinator.generation import Generation, Phase
 from styx.coordinator.membership import SETTLE_S, Membership, place
 from styx.coordinator.snapshot_course import SnapshotCourse
 from styx.coordinator.snapshot_ledger import NO_COMMON_VERSION

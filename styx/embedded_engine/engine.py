@@ -16,8 +16,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
-from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick, WorkerJoined
+from styx.coordinator.generation import Phase
 from styx.deployment.claim import Claim
 from styx.embedded_engine import committed_state
 from styx.embedded_engine.app_change import AppChange, Stage

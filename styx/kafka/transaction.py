@@ -26,7 +26,6 @@ CONCURRENT_RETRY_SECONDS: Final = 0.005
 """Between two questions while the end of a transaction is being written, which takes milliseconds."""
 
 _NO_TIMEOUT: Final = 2**31 - 1
-_NO_TRANSACTIONAL_ID: Final[str | None] = None
 
 
 class ProducerIdentity(NamedTuple):

@@ -143,15 +143,6 @@ def refusal_to_go_back(new: AppDescription, old: AppDescription, operators_with_
     return None
 
 
-def removed_functions(old: AppDescription, new: AppDescription) -> list[str]:
-    """Functions, as `operator.function`, that `new` lacks: requests for them will be rejected from then on."""
-    found = []
-    for name, operator in sorted(old.operators.items()):
-        kept = new.operators[name].functions if name in new.operators else {}
-        found += [f"{name}.{function}" for function in sorted(operator.functions) if function not in kept]
-    return found
-
-
 def _moved(old: OperatorDescription, new: OperatorDescription) -> str | None:
     """Why entities of an operator would no longer be found, if so."""
     if new.key_type != old.key_type:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     AppendNote,
     Effect,
@@ -17,6 +17,7 @@ from styx.coordinator.events import (
     WorkerJoined,
     WorkerSaid,
 )
+from styx.coordinator.generation import Phase
 from styx.protocol.manifest import Manifest, SlotManifest, SlotPart
 from styx.protocol.messages import Conflicts, Done, Loaded, SlotsStored, StateChecked, ToCoordinator
 from styx.schema.state_findings import StateFindings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     AppendMarker,
     Started,
@@ -11,6 +11,7 @@ from styx.coordinator.events import (
     WorkerJoined,
     WorkerLost,
 )
+from styx.coordinator.generation import Phase
 from styx.coordinator.membership import SETTLE_S
 from styx.protocol.messages import Join, Loaded
 from tests.coordinator.office import Office

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from styx.coordinator.coordinator import BREAKS_MAX, Coordinator, Phase
+from styx.coordinator.coordinator import BREAKS_MAX, Coordinator
 from styx.coordinator.events import (
     AppendMarker,
     DeleteManifest,
@@ -29,6 +29,7 @@ from styx.coordinator.events import (
     WorkerLost,
     WorkerSaid,
 )
+from styx.coordinator.generation import Phase
 from styx.coordinator.membership import SHUNNED_S
 from styx.coordinator.snapshot_course import CHANGE_RETRY_S
 from styx.protocol.messages import (

@@ -8,9 +8,10 @@ import pytest
 
 from styx.coordinator import departures
 from styx.coordinator.control_events import Answer, DrainAsked, Said, StandBy
-from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.departures import Departures
 from styx.coordinator.events import ReleaseWorker, WorkerLeaving
+from styx.coordinator.generation import Phase
 from styx.coordinator.roster import Registration, Roster
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import (
     AppendMarker,
     ReleaseWorker,
@@ -12,6 +11,7 @@ from styx.coordinator.events import (
     WorkerLeaving,
     WorkerLost,
 )
+from styx.coordinator.generation import Phase
 from styx.coordinator.membership import SETTLE_S
 from styx.protocol.messages import Join, Loaded
 from tests.coordinator.office import Office, released, snapshot

@@ -25,8 +25,8 @@ from styx.coordinator.control_events import (
     VersionFound,
     VersionRead,
 )
-from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import Started, StateFound, TellWorker, WorkerLost
+from styx.coordinator.generation import Phase
 from styx.deployment.versions import newest_that_ran, note_running, store_version
 from styx.protocol.messages import CheckState
 from styx.schema.state_findings import StateFindings

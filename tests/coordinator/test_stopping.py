@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import (
     AppendMarker,
     DeployWanted,
@@ -14,6 +13,7 @@ from styx.coordinator.events import (
     WorkerLeaving,
     WorkerLost,
 )
+from styx.coordinator.generation import Phase
 from styx.coordinator.snapshot_course import CHANGE_RETRY_S
 from styx.protocol.messages import Join, SnapshotUnusable
 from tests.coordinator.office import Office, released, snapshot, snapshot_fails

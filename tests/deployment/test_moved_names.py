@@ -78,25 +78,16 @@ async def names_inside(ctx):
     from styx.log import MemoryLog
     from styx.placement import Placing, misplaced
     return [
-        styx.log.Record.__name__, thread.LoopThread.__name__, frames.DECORATOR_LINES_MAX,
-        embedded_sync.SyncEmbeddedClient.__name__, EntityOfContext.__name__, EntityOfClient.__name__, EntityOfSyncClient.__name__,
-        MemoryLog.__name__, Placing.__name__, misplaced.__name__,
+        styx.log.Record.__name__, thread.LoopThread.__name__, embedded_sync.SyncEmbeddedClient.__name__,
+        EntityOfContext.__name__, EntityOfClient.__name__, EntityOfSyncClient.__name__,
+        MemoryLog.__name__, Placing.__name__, misplaced.__name__, frames.DECORATOR_LINES_MAX,
     ]
 
 app = App("older", [thing])
 """
 NAMES = [
-    *[
-        "Record",
-        "LoopThread",
-        50,
-        "SyncEmbeddedClient",
-        "EntityOfContext",
-        "EntityOfClient",
-        "EntityOfSyncClient",
-        "MemoryLog",
-    ],
-    *["Operator", "misplaced"],
+    *["Record", "LoopThread", "SyncEmbeddedClient", "EntityOfContext", "EntityOfClient", "EntityOfSyncClient"],
+    *["MemoryLog", "Operator", "misplaced", 50],
 ]
 MERGED = {
     "styx.allocator": "HEAP_END_BYTES LARGE_BYTES OWN_SETTINGS return_large_blocks",

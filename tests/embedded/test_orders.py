@@ -10,8 +10,8 @@ import pytest
 
 import styx
 from styx.client.embedded import EmbeddedClient
-from styx.coordinator.coordinator import Phase
 from styx.coordinator.events import SnapshotWanted
+from styx.coordinator.generation import Phase
 from styx.embedded_engine.engine_log import EngineLog
 from styx.embedded_engine.storage import Storage
 from styx.log.base import Stream

@@ -14,6 +14,7 @@ from proof.simulation import shared_log, worker_process
 from proof.simulation.plan import Fault
 from styx.coordinator import coordinator, membership, state_checks
 from styx.coordinator.events import AppendNote, DeployWanted, NoteAppended, SweepObjects, WorkerLeaving
+from styx.coordinator.generation import Phase
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.worker_host import WorkerHost
 from styx.protocol.manifest import SlotPart
@@ -148,7 +149,7 @@ def a_worker_that_leaves_is_taken_for_a_lost_one(patch: pytest.MonkeyPatch) -> N
 
     def take(self: coordinator.Coordinator, event: Any) -> None:
         original(self, event)
-        if isinstance(event, WorkerLeaving) and self.phase is coordinator.Phase.RUNNING:
+        if isinstance(event, WorkerLeaving) and self.phase is Phase.RUNNING:
             self._new_generation()
 
     patch.setattr(coordinator.Coordinator, "_take_change", take)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from prometheus_client.core import Metric
 
 from styx.coordinator.control_events import Effect, Event
-from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     Expel,
     NoteAppended,
@@ -21,6 +21,7 @@ from styx.coordinator.events import (
     WorkerLost,
     WorkerSaid,
 )
+from styx.coordinator.generation import Phase
 from styx.metrics import families
 from styx.metrics.exposition import Exposition, counter, counters, gauge, gauges, histogram
 from styx.metrics.histogram import STORE_SECONDS, Histogram

@@ -54,7 +54,7 @@ from styx.cluster.wire import (
 from styx.coordinator import control_events as control
 from styx.coordinator.control_events import A_WORKER, ITSELF, Event, Package
 from styx.coordinator.control_plane import ControlPlane
-from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     Expel,
     StateFound,
@@ -63,6 +63,7 @@ from styx.coordinator.events import (
     WorkerLost,
     WorkerSaid,
 )
+from styx.coordinator.generation import Phase
 from styx.deployment.package import read_header
 from styx.deployment.package_format import PackageRefused
 from styx.errors import EngineFailed

@@ -29,7 +29,6 @@ PREFIX: Final = "styx_"
 KEYS_MAX: Final = 10_000
 NAME_CHARS_MAX: Final = 64
 KEY_CHARS_MAX: Final = 200
-SECRET_CHARS_MIN: Final = 32
 
 _ID_BYTES: Final = 4
 _SECRET_BYTES: Final = 20

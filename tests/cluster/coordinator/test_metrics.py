@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from styx.cluster.coordinator.metrics import CAUSES, CoordinatorCounters, moment, whole_bytes
-from styx.coordinator.coordinator import Coordinator, Phase
+from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     Effect,
     Event,
@@ -22,6 +22,7 @@ from styx.coordinator.events import (
     WorkerSaid,
     WorkersWanted,
 )
+from styx.coordinator.generation import Phase
 from styx.protocol.manifest import ObjectRef, SlotPart
 from styx.protocol.messages import Broken, Conflicts, Done, Loaded, SlotsStored, SnapshotUnusable
 
