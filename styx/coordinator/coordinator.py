@@ -133,7 +133,7 @@ class Coordinator:
     def step(self, event: Event) -> list[Effect]:
         """Takes one event; returns what is to be done, in order."""
         self._effects = []
-        if self.ended:
+        if self.phase in (Phase.REFUSED, Phase.STOPPED):
             return []
         if isinstance(event, WorkerSaid):
             self.membership.hear(event.worker)
