@@ -15,7 +15,8 @@ from typing import Final, get_args
 import msgspec
 
 from styx.cli.app_target import load_app
-from styx.host.event_log import Dump, DumpedLoad
+from styx.host.event_dump import Dump
+from styx.host.event_log import KeptLoad
 from styx.model.app import App
 from styx.model.execution import with_own_generators
 from styx.snapshot.load import Behind, state_of
@@ -26,7 +27,7 @@ from styx.worker.given_replies import GivenReplies
 from styx.worker.notes import Notes
 from styx.worker.worker import Worker
 
-_TYPES: Final = {each.__name__: each for each in get_args(Event)}
+_TYPES: Final = {each.__name__: each for each in (*get_args(Event), KeptLoad)}
 _decode: Final = msgspec.msgpack.Decoder(Dump).decode
 
 
@@ -46,22 +47,19 @@ def replay(data: bytes, app: App, store: Store) -> Worker:
     for number, dumped in enumerate(dump.events):
         if dumped.encoded is None:
             raise NotReplayable(f"event {number} could not be encoded: {dumped.text}")
-        kind = _TYPES[dumped.type]
-        event: Event
-        if kind is StateLoaded:
+        event = msgspec.msgpack.decode(dumped.encoded, type=_TYPES[dumped.type])
+        if isinstance(event, KeptLoad):
             assert wanted is not None, "a load that was not asked for"
-            event = _loaded(wanted, msgspec.msgpack.decode(dumped.encoded, type=DumpedLoad), store)
-        else:
-            event = msgspec.msgpack.decode(dumped.encoded, type=kind)
+            event = _loaded(wanted, event, store)
         effects: list[Effect] = with_own_generators(worker.step, event)
         wanted = next((effect for effect in effects if isinstance(effect, LoadState)), wanted)
     return worker
 
 
-def _loaded(wanted: LoadState, dumped: DumpedLoad, store: Store) -> StateLoaded:
-    given = GivenReplies(dumped.answered, dumped.answered_until)
-    loaded = state_of(wanted, store, lambda: Behind(dumped.plans, given))
-    loaded.outcomes, loaded.aside = dumped.outcomes, frozenset(dumped.aside)
+def _loaded(wanted: LoadState, kept: KeptLoad, store: Store) -> StateLoaded:
+    given = GivenReplies(kept.answered, kept.answered_until)
+    loaded = state_of(wanted, store, lambda: Behind(kept.plans, given))
+    loaded.outcomes, loaded.aside = kept.outcomes, kept.aside
     return loaded
 
 

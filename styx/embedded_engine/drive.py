@@ -19,7 +19,7 @@ from styx.worker.events import RequestsArrived
 from styx.worker.worker import Worker
 
 DUMP_NAME: Final = "failure.events"
-"""In a data directory: the last events of an engine that failed (`styx.host.event_log`)."""
+"""In a data directory: the last events of an engine that failed (`styx.host.event_dump`)."""
 
 
 class Drive:

@@ -113,7 +113,7 @@ class Start:
                 answer = load_state(wanted, self._core.n_slots, self._log, self._store)
             except Unusable as error:
                 return StateUnusable(wanted.generation, str(error))
-            answer.outcomes = self._external_log.outcomes
+            answer.outcomes = self._external_log.outcomes.copy()
             answer.aside = set_aside.read(self._store)
             self._change.check_loaded({slot: part.state.at(NEWEST) for slot, part in answer.slots.items()})
             return answer

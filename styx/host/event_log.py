@@ -1,28 +1,38 @@
-"""The dump of a process's last events that a failed pass leaves (`styx.host.passes`).
+"""The last events that a process's cores took. A core that fails leaves them in a dump (`styx.host.event_dump`).
 
-A dump holds the worker's events since its generation began. If none of
-these was dropped, a fresh core that gets them fails in the same way (`proof.replayed_events`): a failure that comes
-again at each recovery is of this kind. Loaded state is not in a dump: the store still has the snapshot of it.
+The log is bounded in events and in bytes, and holds no loaded state. Bytes are an estimate: requests, frames, replies
+and outcomes of external calls count exactly, entries of a load count as `ENTRY_BYTES`, and nothing else counts.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections import deque
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
-from styx.model.limits import Limits
+from styx.protocol.manifest import SlotPart
 from styx.protocol.messages import Reached, Recover
 from styx.sequencer.epoch_record import EpochPlan
-from styx.version import __version__
-from styx.worker.events import CoordinatorSaid, Event, StateLoaded
-from styx.worker.worker import Worker
+from styx.worker.events import (
+    CoordinatorSaid,
+    ExternalAppended,
+    ExternalReturned,
+    Halted,
+    LogLags,
+    SlotPartsStored,
+    StateLoaded,
+)
 
-TEXT_CHARS_MAX: Final = 200
+EVENTS_MAX: Final = 1_000
+"""Events that are kept: references, and copies only of what the core changes."""
+BYTES_MAX: Final = 16 * 1024 * 1024
+"""Bytes of these events. One event that is larger is kept until the next one comes."""
+ENTRY_BYTES: Final = 100
+"""The estimate of an entry of a dictionary, and of a slot's batch of a recorded epoch, without their contents."""
 
 Step = Callable[[Any], object]
 """Gives a core an event and carries out its effects."""
@@ -30,70 +40,79 @@ Item = tuple[Step, Any, int]
 """(the step that takes it, the event, its bytes)."""
 
 
-class DumpedEvent(msgspec.Struct, array_like=True):
-    """`encoded` is None for an event that cannot be encoded: it is there as `text` only."""
+class KeptLoad(msgspec.Struct):
+    """`StateLoaded` as it came, without the slots, which the snapshot has."""
 
-    type: str
-    text: str
-    encoded: bytes | None
-
-
-class DumpedLoad(msgspec.Struct):
-    """`StateLoaded` without the slots, which the snapshot has."""
-
+    generation: int
     plans: list[EpochPlan]
     answered: dict[int, bytes | int]
     answered_until: Reached
     outcomes: Mapping[bytes, bytes]
-    aside: list[tuple[int, int]]
+    aside: AbstractSet[tuple[int, int]]
 
 
-class Dump(msgspec.Struct):
-    """`whole`: the events go back to the beginning of the generation. `failure` is the error's text and notes."""
+class EventLog:
+    """`items` are the last ones, the oldest first, of `n_bytes` together. `styx.host.passes.settle` adds them."""
 
-    release: str
-    failure: str
-    app: str
-    n_slots: int
-    limits: Limits
-    worker: int
-    whole: bool
-    events: list[DumpedEvent]
+    def __init__(self) -> None:
+        self.items: deque[Item] = deque()
+        self.n_bytes = 0
+        self._pressed: dict[type, Item] = {}
+        self._pressed_before: list[Item] = []
+
+    def clear(self) -> None:
+        """Nothing is kept any more."""
+        self.items.clear()
+        self.n_bytes = 0
+        self._pressed = {}
+        self._pressed_before = []
+
+    def of(self, worker: Step) -> tuple[list[Any], bool]:
+        """(the worker's events since its generation began, whether none of them was dropped). Before the generation's
+        first event stand the last `LogLags` and `Halted`, which outlast generations.
+        """
+        events = [event for step, event, _ in self.items if step == worker]
+        begins = [index for index, event in enumerate(events) if _begins(event)]
+        if not begins:
+            return events, False
+        return [*(event for _, event, _ in self._pressed_before), *events[begins[-1] :]], True
+
+    def noted(self, item: Item) -> Item:
+        """What is kept of an item whose event, or whose message of the coordinator, is one of `NOTED`."""
+        step, event, n_bytes = item
+        if isinstance(event, LogLags | Halted):
+            self._pressed[type(event)] = item
+        elif _begins(event):
+            self._pressed_before = list(self._pressed.values())
+            manifest = event.message.manifest
+            n_bytes += 0 if manifest is None else _bytes_of_parts([slot.part for slot in manifest.slots])
+        elif isinstance(event, StateLoaded):
+            answered = event.answered.copy()  # the core takes out what is answered again
+            rest = event.answered_until, event.outcomes, event.aside
+            return step, KeptLoad(event.generation, event.plans, answered, *rest), _bytes_of_load(event)
+        elif isinstance(event, SlotPartsStored):
+            n_bytes += _bytes_of_parts(event.parts or [])
+        else:
+            n_bytes += len(event.outcome or b"")
+        return step, event, n_bytes
 
 
-def dump_of(items: Iterable[Item], worker: Worker, step: Step, error: BaseException) -> bytes:
-    """The events of `worker`, which `step` takes, as an encoded `Dump`."""
-    events: list[Event] = [event for taker, event, _ in items if taker == step]
-    begins = [index for index, event in enumerate(events) if _begins(event)]
-    failure = "\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
-    dumped = [_dumped(event) for event in events[begins[-1] if begins else 0 :]]
-    name, limits = worker.app.name, worker.limits
-    dump = Dump(__version__, failure, name, worker.n_slots, limits, worker.id, bool(begins), dumped)
-    return msgspec.msgpack.encode(dump)
+def _bytes_of_load(load: StateLoaded) -> int:
+    """The estimate of a load's bytes, without its slots. It takes time once a generation."""
+    replies, outcomes = load.answered, load.outcomes
+    entries = len(replies) + len(outcomes) + len(load.aside) + sum(len(plan.batches) for plan in load.plans)
+    contents = chain(outcomes.values(), (reply for reply in replies.values() if isinstance(reply, bytes)))
+    return entries * ENTRY_BYTES + sum(map(len, contents))
 
 
-def write_dump(path: Path, dump: bytes) -> None:
-    """Only its owner may read it, as it holds requests; what stood there before is replaced. Raises `OSError`."""
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
-    try:
-        with open(number, "wb") as file:
-            file.write(dump)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+def _bytes_of_parts(parts: list[SlotPart]) -> int:
+    """The requests of transactions that a snapshot finds unfinished."""
+    return sum(len(pending.payload) for part in parts for pending in part.pending)
 
 
-def _begins(event: Event) -> bool:
+def _begins(event: Any) -> bool:
     return isinstance(event, CoordinatorSaid) and isinstance(event.message, Recover)
 
 
-def _dumped(event: Event) -> DumpedEvent:
-    name, said = type(event).__name__, event
-    if isinstance(event, StateLoaded):
-        said = DumpedLoad(event.plans, event.answered, event.answered_until, event.outcomes, [*event.aside])  # type: ignore[assignment]
-    text = repr(said)[:TEXT_CHARS_MAX]
-    try:
-        return DumpedEvent(name, text, msgspec.msgpack.encode(said))
-    except (TypeError, ValueError, msgspec.MsgspecError):
-        return DumpedEvent(name, text, None)
+NOTED: Final = frozenset({ExternalAppended, ExternalReturned, Halted, LogLags, Recover, SlotPartsStored, StateLoaded})
+"""Events, and messages of the coordinator, of which more is to be done than to keep a reference."""

@@ -16,19 +16,16 @@ from typing import Final, Protocol
 
 from styx.coordinator.events import Event as CoordinatorEvent
 from styx.errors import StyxError
-from styx.host.event_log import Item, Step, dump_of, write_dump
+from styx.host.event_dump import dump_of, write_dump
+from styx.host.event_log import BYTES_MAX, EVENTS_MAX, NOTED, EventLog, Item, Step
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
-from styx.worker.events import Event, ExternalAppended, ExternalReturned, LogLags, Proceed
+from styx.worker.events import CoordinatorSaid, Event, LogLags, Proceed
 from styx.worker.pressure import LOG_BYTES_MAX
 from styx.worker.worker import Worker
 
 EVENT_TEXT_CHARS_MAX: Final = 2000
 """The length of an event's text in the report of a failed pass."""
-KEPT_MAX: Final = 1_000
-"""Events that are kept for the dump of a failed pass: references, and no copies."""
-KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Bytes of requests, frames and outcomes of external calls in these."""
 
 
 class Surroundings(Protocol):
@@ -64,8 +61,7 @@ class Passes:
         dump: Path | None = None,
     ) -> None:
         self._dump = dump
-        self._kept: deque[Item] = deque()
-        self._kept_bytes = 0
+        self._log = EventLog()
         self.stopped = False
         self.turn = 0
         self._worker = worker
@@ -86,8 +82,6 @@ class Passes:
     def to_worker(self, event: Event, n_bytes: int = 0) -> None:
         """The event happens to the worker, in this pass or the next one. `n_bytes`: of requests or a frame in it."""
         assert self._steps is not None
-        if isinstance(event, ExternalReturned | ExternalAppended):
-            n_bytes = len(event.outcome or b"")
         self._events.append((self._steps[0], event, n_bytes))
         self.wake()
 
@@ -108,17 +102,7 @@ class Passes:
         """No pass begins any more."""
         self.stopped = True
         self._events.clear()
-        self._kept.clear()
-        self._kept_bytes = 0
-
-    def begin_generation(self) -> None:
-        """The event that is taken begins a generation of the worker's: the kept events before it, and the state in
-        them, are let go.
-        """
-        last = self._kept.pop()
-        self._kept.clear()
-        self._kept.append(last)
-        self._kept_bytes = last[2]
+        self._log.clear()
 
     def _pass(self) -> None:
         self._scheduled = False
@@ -130,13 +114,13 @@ class Passes:
         again = False
         try:
             surroundings.gather()
-            self._settle()
+            settle(self._events, self._log)
             if worker.runnable:
                 surroundings.flush()  # an epoch's record is on its way while the epoch runs
                 self.to_worker(_PROCEED)
-                self._settle()
+                settle(self._events, self._log)
             lags = surroundings.flush() > LOG_BYTES_MAX
-            self._settle()
+            settle(self._events, self._log)
             if not self.stopped:
                 again = surroundings.after_pass()
                 if lags != self._lags:
@@ -159,32 +143,38 @@ class Passes:
         if again or self._events or worker.runnable:
             self.wake()
 
-    def _settle(self) -> None:
-        events, kept = self._events, self._kept
-        while events:
-            item = events.popleft()
-            kept.append(item)
-            step, event, n_bytes = item
-            self._kept_bytes += n_bytes
-            while len(kept) > KEPT_MAX or (self._kept_bytes > KEPT_BYTES_MAX and len(kept) > 1):
-                self._kept_bytes -= kept.popleft()[2]
-            try:
-                step(event)
-            except BaseException as error:
-                text = repr(event)
-                note = text if len(text) <= EVENT_TEXT_CHARS_MAX else f"{text[:EVENT_TEXT_CHARS_MAX]}…"
-                error.add_note(f"while taking {note}")
-                raise
-
     def _write_dump(self, error: Exception) -> None:
         if self._dump is None or self._steps is None:
             return
         try:
-            write_dump(self._dump, dump_of(self._kept, self._worker, self._steps[0], error))
+            write_dump(self._dump, dump_of(self._log, self._worker, self._steps[0], error))
         except Exception as another:  # noqa: BLE001 - the first error counts, whatever comes of the dump
             error.add_note(f"its last events could not be written to {self._dump}: {another}")
         else:
             error.add_note(f"its last events are in {self._dump}: developers of the engine can replay them")
+
+
+def settle(events: deque[Item], log: EventLog) -> None:
+    """Gives the events to their cores until none is left, those that come meanwhile as well. An exception has a note of
+    the event that was taken, which is the last one in the log.
+    """
+    items = log.items
+    while events:
+        item = events.popleft()
+        step, event, _ = item
+        if (type(event.message) if type(event) is CoordinatorSaid else type(event)) in NOTED:
+            item = log.noted(item)
+        items.append(item)
+        log.n_bytes += item[2]
+        while len(items) > EVENTS_MAX or (log.n_bytes > BYTES_MAX and len(items) > 1):
+            log.n_bytes -= items.popleft()[2]
+        try:
+            step(event)
+        except BaseException as error:
+            text = repr(event)
+            note = text if len(text) <= EVENT_TEXT_CHARS_MAX else f"{text[:EVENT_TEXT_CHARS_MAX]}…"
+            error.add_note(f"while taking {note}")
+            raise
 
 
 _PROCEED: Final = Proceed()

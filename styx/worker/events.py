@@ -114,8 +114,8 @@ class LoadedSlot:
 @dataclass(slots=True)
 class StateLoaded:
     """The answer to `LoadState`; `answered` has replies already in the replies stream, or their digests, by sequence
-    TID, which reach as far as `answered_until` (epoch, phase); `outcomes` are those of external calls, by key;
-    `aside` are the places (slot, offset) of requests that an operator has set aside.
+    TID, which reach as far as `answered_until` (epoch, phase); `outcomes` are those of external calls, by key, and
+    do not change later; `aside` are the places (slot, offset) of requests that an operator has set aside.
     """
 
     generation: int

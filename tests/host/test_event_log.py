@@ -1,24 +1,34 @@
-"""The dump of the last events: what it says, and who may read it."""
+"""The log of the last events: its bounds, what it keeps of a load, and where a generation begins in it."""
 
 from __future__ import annotations
 
-import os
-import stat
-from pathlib import Path
+from collections import deque
 from typing import Any
 
-import msgspec
 import pytest
 
-from styx.host.event_log import Dump, DumpedLoad, dump_of, write_dump
-from styx.model.limits import Limits
+from styx.host import passes
+from styx.host.event_log import ENTRY_BYTES, EventLog, KeptLoad
+from styx.host.passes import settle
+from styx.protocol.manifest import Manifest, PendingTransaction, SlotManifest, SlotPart
 from styx.protocol.messages import Join, Recover
+from styx.sequencer.epoch_record import EpochPlan, SlotBatch
 from styx.state.slot_state import SlotState
-from styx.worker.events import CheckFurther, CoordinatorSaid, Event, Halted, LoadedSlot, StateLoaded
-from styx.worker.worker import Worker
-from tests.protocol.scripted_app import app
+from styx.worker.events import (
+    CheckFurther,
+    CoordinatorSaid,
+    Event,
+    ExternalAppended,
+    ExternalReturned,
+    Halted,
+    LoadedSlot,
+    LogLags,
+    SlotPartsStored,
+    StateLoaded,
+)
 
 RECOVER = CoordinatorSaid(Recover(1, {0: 0}, None))
+PART = SlotPart(0, 7, [PendingTransaction(1, 2, 3, b"request", False, False, None, [])], 0, {}, None)
 
 
 def step(event: Any) -> None:
@@ -29,60 +39,77 @@ def another(event: Any) -> None:
     """The coordinator's."""
 
 
-def dump(*events: Event) -> Dump:
-    error = ValueError("broken")
-    error.add_note("at its wits' end")
-    items = [(another if isinstance(event, CheckFurther) else step, event, 0) for event in events]
-    return msgspec.msgpack.decode(dump_of(items, Worker(3, app, 2, Limits()), step, error), type=Dump)
+def take(log: EventLog, event: Event, n_bytes: int = 0) -> None:
+    settle(deque([(step, event, n_bytes)]), log)
 
 
-def test_a_dump_says_whose_it_is_and_what_failed() -> None:
-    made = dump(RECOVER)
-    assert (made.app, made.n_slots, made.worker, made.limits) == (app.name, 2, 3, Limits())
-    assert made.failure == "ValueError: broken\nat its wits' end"
+def log_of(*events: Event) -> EventLog:
+    log = EventLog()
+    settle(deque([(step, event, 0) for event in events]), log)
+    return log
 
 
-def test_it_begins_with_the_worker_s_generation() -> None:
-    made = dump(Halted(True), RECOVER, CoordinatorSaid(Join(1, 0)), CheckFurther(1))
-    assert ([event.type for event in made.events], made.whole) == (["CoordinatorSaid", "CoordinatorSaid"], True)
+def test_it_keeps_as_many_events_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "EVENTS_MAX", 3)
+    monkeypatch.setattr(passes, "BYTES_MAX", 10)
+    log = EventLog()
+    kept: list[list[int]] = []
+    for number, n_bytes in enumerate([1, 1, 1, 1, 9, 20, 0, 1]):
+        take(log, CheckFurther(number), n_bytes)
+        kept.append([event.entities for _, event, _ in log.items])
+    assert kept == [[0], [0, 1], [0, 1, 2], [1, 2, 3], [3, 4], [5], [6], [6, 7]]
+    assert log.n_bytes == 1
+    log.clear()
+    assert (len(log.items), log.n_bytes) == (0, 0)
 
 
-def test_it_is_not_whole_if_the_beginning_was_dropped() -> None:
-    assert not dump(CoordinatorSaid(Join(1, 0))).whole
+@pytest.mark.parametrize(
+    ("event", "n_bytes"),
+    [
+        (ExternalReturned(0, b"call", b"12345"), 5),
+        (ExternalAppended(0, b"call", b"123"), 3),
+        (ExternalAppended(0, b"", None), 0),
+        (SlotPartsStored(0, 4, [PART, PART]), 14),
+        (SlotPartsStored(0, 4, None), 0),
+        (RECOVER, 0),
+        (CoordinatorSaid(Recover(1, {0: 0}, Manifest(1, 4, 9, [SlotManifest(PART, [])]))), 7),
+        (CheckFurther(1), 0),
+    ],
+    ids=["returned", "outcome", "intent", "parts", "no parts", "nothing", "snapshot", "other"],
+)
+def test_bytes_that_an_event_holds_count(event: Event, n_bytes: int) -> None:
+    assert log_of(event).n_bytes == n_bytes
 
 
-def test_state_is_left_out_and_what_the_log_said_is_there() -> None:
-    slot = LoadedSlot(SlotState(), 7, [])
-    (event,) = dump(StateLoaded(1, 4, 9, {0: slot}, [], {5: b"r"}, (4, 1), {b"k": b"o"}, {(0, 3)})).events
-    assert event.encoded is not None
-    load = msgspec.msgpack.decode(event.encoded, type=DumpedLoad)
-    assert load == DumpedLoad([], {5: b"r"}, (4, 1), {b"k": b"o"}, [(0, 3)])
+def test_a_load_is_kept_as_it_came_and_without_its_state() -> None:
+    answered: dict[int, bytes | int] = {5: b"reply", 6: 77}
+    plan = EpochPlan(5, 9, {0: SlotBatch(0, 0, 1, 1)})
+    load = StateLoaded(1, 4, 9, {0: LoadedSlot(SlotState(), 7, [])}, [plan], answered, (4, 1), {b"k": b"out"}, {(0, 3)})
+    log = log_of(load)
+    answered.clear()
+    (item,) = log.items
+    n_bytes = 5 * ENTRY_BYTES + len(b"reply") + len(b"out")
+    assert item == (step, KeptLoad(1, [plan], {5: b"reply", 6: 77}, (4, 1), {b"k": b"out"}, {(0, 3)}), n_bytes)
+    assert log.n_bytes == n_bytes
 
 
-def test_an_event_that_cannot_be_encoded_is_there_as_text() -> None:
-    (event,) = dump(Halted(object())).events  # type: ignore[arg-type]
-    assert (event.type, event.encoded) == ("Halted", None)
-    assert event.text.startswith("Halted(halted=<object")
+def test_a_large_load_makes_way_for_the_next_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "BYTES_MAX", 1_000)
+    log = log_of(RECOVER, StateLoaded(1, 4, 9, {}, [], {5: b"r" * 1_000}), CheckFurther(1))
+    assert (log.of(step), log.n_bytes) == (([CheckFurther(1)], False), 0)
 
 
-def test_others_cannot_read_a_dump_nor_have_it_written_elsewhere(tmp_path: Path) -> None:
-    path = tmp_path / "failure.events"
-    write_dump(path, b"one")
-    write_dump(path, b"2")
-    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"2", 0o600)
-    for make in (lambda name: name.symlink_to(path), lambda name: name.hardlink_to(path), os.mkfifo, _open_to_all):
-        other = tmp_path / "other"
-        make(other)
-        write_dump(other, b"three")
-        assert (other.read_bytes(), stat.S_IMODE(other.lstat().st_mode)) == (b"three", 0o600)
-        assert path.read_bytes() == b"2"
-        other.unlink()
-    (tmp_path / "folder" / "full").mkdir(parents=True)
-    with pytest.raises(OSError, match="directory"):
-        write_dump(tmp_path / "folder", b"four")
-    assert {each.name for each in tmp_path.iterdir()} == {"failure.events", "folder"}, "nothing half is left"
+def test_a_worker_s_generation_begins_with_the_last_recover() -> None:
+    log = log_of(RECOVER, CheckFurther(1), RECOVER, CoordinatorSaid(Join(1, 0)))
+    settle(deque([(another, CheckFurther(2), 0)]), log)
+    assert log.of(step) == ([RECOVER, CoordinatorSaid(Join(1, 0))], True)
+    assert log_of(CheckFurther(1)).of(step) == ([CheckFurther(1)], False)
 
 
-def _open_to_all(path: Path) -> None:
-    path.write_bytes(b"old")
-    path.chmod(0o666)
+def test_it_begins_as_pressed_as_the_worker_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the events that said so are not kept any more, and not as it became later."""
+    monkeypatch.setattr(passes, "EVENTS_MAX", 3)
+    log = log_of(LogLags(False), Halted(True), LogLags(True), CheckFurther(1), CheckFurther(2), RECOVER)
+    assert log.of(step) == ([LogLags(True), Halted(True), RECOVER], True)
+    take(log, LogLags(False))
+    assert log.of(step) == ([LogLags(True), Halted(True), RECOVER, LogLags(False)], True)

@@ -13,10 +13,10 @@ import pytest
 
 from styx.errors import EngineFailed
 from styx.host import passes as passes_module
-from styx.host.event_log import Dump
+from styx.host.event_dump import Dump
 from styx.host.passes import EVENT_TEXT_CHARS_MAX, Passes
 from styx.model.limits import Limits
-from styx.worker.events import CheckFurther, Event, ExternalAppended, ExternalReturned, Halted, LogLags, Proceed
+from styx.worker.events import CheckFurther, Event, Halted, LogLags, Proceed
 from styx.worker.pressure import LOG_BYTES_MAX
 from styx.worker.worker import Worker
 from tests.protocol.scripted_app import app
@@ -166,19 +166,14 @@ async def test_a_failure_of_the_engine_s_leaves_its_last_events(world: World, tm
     assert [event.text for event in dump.events] == [repr(A), repr(B)]
 
 
-async def test_as_many_events_are_kept_as_there_is_room_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes_module, "KEPT_MAX", 3)
-    monkeypatch.setattr(passes_module, "KEPT_BYTES_MAX", 10)
-    kept: list[list[int]] = []
-    for number, n_bytes in enumerate([1, 1, 1, 1, 9, 20, 0, 1]):
-        world.passes.to_worker(CheckFurther(number), n_bytes)
-        await turns(2)
-        kept.append([event.entities for _, event, _ in world.passes._kept])
-    assert kept == [[0], [0, 1], [0, 1, 2], [1, 2, 3], [3, 4], [5], [6], [6, 7]]
-    world.passes.begin_generation()
-    assert ([event.entities for _, event, _ in world.passes._kept], world.passes._kept_bytes) == ([7], 1)
+async def test_the_last_events_are_kept_until_the_end(world: World) -> None:
+    world.passes.to_worker(A, 7)
+    world.passes.to_coordinator(cast(Any, B))
+    await turns(2)
+    log = world.passes._log
+    assert [(event, n_bytes) for _, event, n_bytes in log.items] == [(A, 7), (B, 0)]
     world.passes.stop()
-    assert not world.passes._kept
+    assert (len(log.items), log.n_bytes) == (0, 0)
 
 
 async def test_a_dump_that_cannot_be_written_hides_no_failure(world: World, tmp_path: Path) -> None:
@@ -244,14 +239,3 @@ async def test_an_interruption_amid_a_dump_is_told_too(
     with pytest.raises(KeyboardInterrupt):
         world.passes._pass()
     assert [type(error) for error in world.broken] == [ZeroDivisionError]
-
-
-async def test_outcomes_of_external_calls_count_among_the_bytes_that_are_kept(world: World) -> None:
-    for event in (
-        ExternalReturned(0, b"call", b"12345"),
-        ExternalAppended(0, b"call", b"123"),
-        ExternalAppended(0, b"", None),
-    ):
-        world.passes.to_worker(event)
-    await turns(2)
-    assert [n_bytes for _, _, n_bytes in world.passes._kept] == [5, 3, 0]

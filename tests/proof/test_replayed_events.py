@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,16 @@ from styx import App, Context, EngineFailed, Operator
 from styx.embedded_engine.drive import DUMP_NAME
 from styx.embedded_engine.storage import OBJECTS_NAME
 from styx.errors import StyxError
-from styx.host.event_log import Dump, DumpedEvent
+from styx.host.event_dump import Dump, DumpedEvent, dump_of
+from styx.host.event_log import EventLog
+from styx.host.passes import settle
+from styx.model.limits import Limits
+from styx.protocol.messages import Recover
 from styx.state.table import NEWEST
 from styx.store.directory import DirectoryStore
+from styx.worker.events import CoordinatorSaid, LogLags
 from styx.worker.executor import Executor
+from styx.worker.worker import Worker
 from tests.plain_form import plain_form
 
 pytestmark = [pytest.mark.anyio, plain_form]
@@ -35,6 +42,17 @@ async def add(ctx: Context) -> int:
 @entity.register
 async def poison(ctx: Context) -> None:
     await ctx.put(99)
+
+
+def told(value: int) -> int:
+    return value + 1
+
+
+@entity.register
+async def ask(ctx: Context) -> int:
+    answer: int = await ctx.call_external(told, 1)
+    await ctx.put(answer)
+    return answer
 
 
 app = App("replayed", [entity])
@@ -80,6 +98,25 @@ async def test_the_same_failure(tmp_path: Path, fault: None) -> None:
         assert text == "RuntimeError: a fault of the engine's, at 2 entities"
         said = msgspec.msgpack.decode(dump, type=Dump).failure.splitlines()
         assert said[:2] == [text, *error.__notes__]
+
+
+async def test_the_same_failure_behind_an_external_call(tmp_path: Path, fault: None) -> None:
+    """The outcome came behind the load: the fresh core makes the call as well, and waits for it."""
+    async with styx.embedded(app, tmp_path, n_slots=2) as client:
+        assert await client.call(entity, "a", ask) == 2
+        with pytest.raises(StyxError):
+            await client.call(entity, "c", poison)
+    for dump in ((tmp_path / DUMP_NAME).read_bytes(), await started(tmp_path)):
+        assert str(fails_again(dump, tmp_path)) == "a fault of the engine's, at 1 entities"
+
+
+async def test_the_log_lagged_before_the_generation_began(tmp_path: Path) -> None:
+    log = EventLog()
+    worker = Worker(0, app, 1, Limits())
+    events = LogLags(True), CoordinatorSaid(Recover(1, {0: 0}, None))
+    settle(deque([(worker.step, event, 0) for event in events]), log)
+    dump = dump_of(log, worker, worker.step, ValueError())
+    assert replay(dump, app, DirectoryStore(tmp_path)).pressure.congested
 
 
 async def started(data_dir: Path) -> bytes:

@@ -194,7 +194,6 @@ class WorkerSession:
             self._host.step(event)
 
     def _begin(self, message: Recover) -> None:
-        self._passes.begin_generation()
         if self._generation is not None:
             self._generation.end()
         self._paused = set()

@@ -1,0 +1,92 @@
+"""The dump of the last events: what it says, and who may read it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from styx.host.event_dump import Dump, dump_of, write_dump
+from styx.host.event_log import EventLog, KeptLoad
+from styx.host.passes import settle
+from styx.model.limits import Limits
+from styx.protocol.messages import Join, Recover
+from styx.state.slot_state import SlotState
+from styx.worker.events import CheckFurther, CoordinatorSaid, Event, Halted, LoadedSlot, StateLoaded
+from styx.worker.worker import Worker
+from tests.protocol.scripted_app import app
+
+RECOVER = CoordinatorSaid(Recover(1, {0: 0}, None))
+
+
+def step(event: Any) -> None:
+    """The worker's."""
+
+
+def another(event: Any) -> None:
+    """The coordinator's."""
+
+
+def dump(*events: Event) -> Dump:
+    error = ValueError("broken")
+    error.add_note("at its wits' end")
+    log = EventLog()
+    settle(deque([(another if isinstance(event, CheckFurther) else step, event, 0) for event in events]), log)
+    return msgspec.msgpack.decode(dump_of(log, Worker(3, app, 2, Limits()), step, error), type=Dump)
+
+
+def test_a_dump_says_whose_it_is_and_what_failed() -> None:
+    made = dump(RECOVER)
+    assert (made.app, made.n_slots, made.worker, made.limits) == (app.name, 2, 3, Limits())
+    assert made.failure == "ValueError: broken\nat its wits' end"
+
+
+def test_it_begins_with_the_worker_s_generation() -> None:
+    made = dump(CoordinatorSaid(Join(0, 0)), RECOVER, CoordinatorSaid(Join(1, 0)), CheckFurther(1))
+    assert ([event.type for event in made.events], made.whole) == (["CoordinatorSaid", "CoordinatorSaid"], True)
+
+
+def test_it_is_not_whole_if_the_beginning_was_dropped() -> None:
+    assert not dump(CoordinatorSaid(Join(1, 0))).whole
+
+
+def test_state_is_left_out_and_what_the_log_said_is_there() -> None:
+    slot = LoadedSlot(SlotState(), 7, [])
+    (event,) = dump(StateLoaded(1, 4, 9, {0: slot}, [], {5: b"r"}, (4, 1), {b"k": b"o"}, {(0, 3)})).events
+    assert event.encoded is not None
+    load = msgspec.msgpack.decode(event.encoded, type=KeptLoad)
+    assert load == KeptLoad(1, [], {5: b"r"}, (4, 1), {b"k": b"o"}, {(0, 3)})
+
+
+def test_an_event_that_cannot_be_encoded_is_there_as_text() -> None:
+    (event,) = dump(Halted(object())).events  # type: ignore[arg-type]
+    assert (event.type, event.encoded) == ("Halted", None)
+    assert event.text.startswith("Halted(halted=<object")
+
+
+def test_others_cannot_read_a_dump_nor_have_it_written_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "failure.events"
+    write_dump(path, b"one")
+    write_dump(path, b"2")
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"2", 0o600)
+    for make in (lambda name: name.symlink_to(path), lambda name: name.hardlink_to(path), os.mkfifo, _open_to_all):
+        other = tmp_path / "other"
+        make(other)
+        write_dump(other, b"three")
+        assert (other.read_bytes(), stat.S_IMODE(other.lstat().st_mode)) == (b"three", 0o600)
+        assert path.read_bytes() == b"2"
+        other.unlink()
+    (tmp_path / "folder" / "full").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        write_dump(tmp_path / "folder", b"four")
+    assert {each.name for each in tmp_path.iterdir()} == {"failure.events", "folder"}, "nothing half is left"
+
+
+def _open_to_all(path: Path) -> None:
+    path.write_bytes(b"old")
+    path.chmod(0o666)
