@@ -18,7 +18,7 @@ def split(share: int, n: int) -> list[int]:
 
 
 class Outstanding:
-    """What a root still misses of its whole: `missing` / 2^`scale`."""
+    """The share that has not come back to a root yet: `missing` / 2^`scale`."""
 
     __slots__ = ("missing", "scale")
 

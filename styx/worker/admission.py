@@ -28,15 +28,15 @@ from styx.worker.root import RootTransaction
 from styx.worker.standing import Placing
 
 UNPLACED: Final = "bad_arguments"
-"""Code of a request whose `partition_key` did not end, of type `FunctionTooLong`; if it is in the log, of a verdict."""
+"""The error code of a request whose `partition_key` ran too long (`FunctionTooLong`), also in the log's verdicts."""
 TOO_LONG: Final = FunctionTooLong.__name__
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Admission:
-    """Makes a slot's arrivals into roots; `waiting` are the unfinished transactions with an idempotency key.
+    """Makes transactions of a slot's requests; `waiting` are the unfinished transactions with an idempotency key.
 
-    `running` is told of an app's `partition_key` that runs. `verdicts` are those of the epoch, if it is a recorded one.
+    `running` records which `partition_key` of the app runs, for the watchdog. `verdicts` are those of a recorded epoch.
     """
 
     def __init__(self, app: App, limits: Limits, n_slots: int, running: Running | None = None) -> None:
@@ -53,10 +53,11 @@ class Admission:
     def admit(
         self, slot: int, tid: int, recorded: Recorded, memory: ReplyMemory
     ) -> RootTransaction | ReportPoison | None:
-        """A transaction, or the report of a record that is none; None for a repetition of an unfinished request.
+        """Makes a transaction of a request's record. Returns the report of a record that cannot be decoded instead, and
+        None for a request that repeats an unfinished one.
 
-        A repetition of a finished one is a transaction that is done already, with the first one's reply as
-        `remembered`.
+        A request that repeats a finished one becomes a transaction that is done already; its `remembered` is the first
+        request's reply.
         """
         offset, timestamp_us, payload = recorded
         try:
@@ -82,7 +83,7 @@ class Admission:
         except InTransactionError:
             pass
         if not usual and failure is None:
-            # `_target` says what is wrong, if anything is.
+            # `_target` returns the error of a wrong request.
             target = self._target(slot, request, len(payload), tid)
             if isinstance(target, Failure):
                 failure, function = target, None
@@ -112,7 +113,7 @@ class Admission:
         return root
 
     def readmit(self, slot: int, pending: PendingTransaction) -> RootTransaction:
-        """A transaction of a snapshot goes on; it is refused if the present app lacks its operator or function."""
+        """Continues a transaction from a snapshot. Refuses it if the present app lacks its operator or function."""
         request, payload = decode_request(pending.payload), pending.payload
         target = self._target(slot, request, len(payload), -1)
         root = RootTransaction(
@@ -135,7 +136,7 @@ class Admission:
         return root
 
     def ended(self, root: RootTransaction) -> None:
-        """Its reply is given: repetitions find it remembered from now on."""
+        """Forgets an answered transaction: from now on the reply memory answers repetitions of its request."""
         if root.idempotency is not None:
             self.waiting.pop((root.slot, root.idempotency), None)
 
@@ -167,5 +168,5 @@ def _unplaced(error: FunctionTooLong) -> Failure:
 
 
 def idempotency_id(request: Request) -> bytes:
-    """What an idempotency key is remembered under: it belongs to one entity."""
+    """The key of the reply memory: an idempotency key with the entity it belongs to."""
     return _encode((request.operator, request.key, request.idempotency_key))

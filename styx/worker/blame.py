@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 def blame_invocation(error: BaseException, invocation: Invocation | None, root: RootTransaction | None) -> None:
-    """`error` is the engine's, met while the invocation was run for that transaction; None: it is another worker's."""
+    """Adds the invocation and the transaction to an error of the engine as notes. `root` is None if another worker has
+    the transaction's root.
+    """
     if invocation is None:
         return
     spec = invocation._spec
@@ -21,7 +23,7 @@ def blame_invocation(error: BaseException, invocation: Invocation | None, root: 
 
 
 def blame_record(error: BaseException, slot: int, offset: int) -> None:
-    """Met while a record of the requests was taken."""
+    """Adds the place of a request's record to an error of the engine that occurred while the record was taken."""
     error.add_note(f"at a request{_request(slot, offset)}")
 
 
@@ -30,6 +32,6 @@ def _request(slot: int, offset: int) -> str:
 
 
 def notes_of(error: BaseException) -> str:
-    """What was found out about an error, in one line; empty if nothing was."""
+    """The notes of an error in one line; empty if it has none."""
     notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("at ")]
     return "".join(f" ({note})" for note in notes[:1])

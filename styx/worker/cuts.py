@@ -1,5 +1,5 @@
-"""Cuts: the outcome of a transaction of which the watchdog has interrupted a function, the verdict that is logged, and
-which branches of the transaction run no more in this epoch.
+"""Cuts: the outcome of a transaction with a function that the watchdog has interrupted, the verdict in the log, and the
+branches of the transaction that do not run any further in this epoch.
 
 Where a function is interrupted depends on time. So its transaction's outcome is recorded before anything depends on it,
 and a replay takes the recorded outcome instead of running the transaction. In the execution step a cut ends the
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def patience(plan: EpochPlan | None, answered: Reached, locking: bool) -> int:
     """How many times longer than usual a function may run in an epoch, or in its lock phase.
 
-    `plan` is the recorded one that is replayed, `answered` how far the replies reach that stand for any slot.
+    `plan` is the recorded epoch of a replay. `answered` says how far the replies in the log reach, of any slot.
     """
     if plan is None:
         return 1
@@ -39,30 +39,30 @@ def patience(plan: EpochPlan | None, answered: Reached, locking: bool) -> int:
 
 
 def settle(cut_roots: list[RootTransaction], patience: int) -> None:
-    """Says how these end, when all their branches have ended. Raises `EngineFailed` where it is known that they had
-    ended: what was ended by the watchdog there is recorded, and this was not.
+    """Sets the outcome of cut transactions when all their branches have ended. Raises `EngineFailed` in a replay whose
+    record proves that their functions ended by themselves in the first run.
     """
     for root in cut_roots:
         failure = root.failure
         if root.overflow:
-            continue  # it leaves the epoch whatever this branch of it did
+            continue  # the transaction leaves the epoch anyway
         if patience == CLOSED_PATIENCE:
             raise contradiction(root.tid, failure)
         if root.external or root.collided or failure is None:
-            root.overflow = True  # it leaves the epoch, and comes back in sequential mode
+            root.overflow = True  # the transaction leaves the epoch, and comes back in sequential mode
         elif failure.code == CUT_CODE:
             root.failure = failure._replace(code="aborted")
 
 
 def of_locks(cut: list[int], patience: int) -> list[int]:
-    """Those that a round of the lock phase has to be begun anew without. Raises `EngineFailed` as `settle` does."""
+    """The transactions without which the lock phase begins anew. Raises `EngineFailed` as `settle` does."""
     if cut and patience == CLOSED_PATIENCE:
         raise contradiction(cut[0], None)
     return cut
 
 
 def contradiction(tid: int, failure: Failure | None) -> EngineFailed:
-    """A function that ended when it ran first, and does not in the replay."""
+    """The error of a function that ended in the first run, and does not end in the replay."""
     told = "" if failure is None else f" ({failure.message})"
     return EngineFailed(
         f"the replay of transaction {tid} does not end{told}, but it ended when it ran first: the app's code, or what "
@@ -73,8 +73,8 @@ def contradiction(tid: int, failure: Failure | None) -> EngineFailed:
 def verdicts(
     cut_roots: Iterable[RootTransaction], cut: Collection[int], deferred: Collection[int]
 ) -> list[tuple[int, ErrorTriple | None]]:
-    """What a worker has to record of an epoch at barrier 1: of its own transactions, and of those that left the epoch
-    although a function of theirs had been ended here.
+    """The verdicts that a worker records at barrier 1: on its own cut transactions, and on transactions that left the
+    epoch after the watchdog had interrupted one of their functions on this worker.
     """
     found: dict[int, ErrorTriple | None] = dict.fromkeys(sorted(set(cut).intersection(deferred)))
     for root in cut_roots:
@@ -87,7 +87,7 @@ def verdicts(
 
 
 def apply(ended: Mapping[int, ErrorTriple | None], roots: Iterable[RootTransaction]) -> None:
-    """Gives transactions of a replayed epoch their recorded outcomes: they are done before they have begun."""
+    """Gives transactions of a replayed epoch their recorded outcomes, so that they are done without running."""
     for root in roots if ended else ():
         if root.tid in ended and not root.done:
             outcome = ended[root.tid]
@@ -99,7 +99,7 @@ def apply(ended: Mapping[int, ErrorTriple | None], roots: Iterable[RootTransacti
 
 
 class Stopped:
-    """Transactions of which the watchdog has interrupted a function here, by TID; `any` is whether there are some.
+    """The branches that do not run any further, of transactions with an interrupted function. `any`: there are some.
 
     Branches that come later in serial order cannot change how the transaction ends. So they are skipped from the first
     interruption on: a transaction of a thousand endless branches costs the limit of one. Branches that come earlier
@@ -114,13 +114,13 @@ class Stopped:
         self._given_up: set[int] = set()
 
     def clear(self) -> None:
-        """Another epoch begins."""
+        """Forgets all transactions; the next epoch begins."""
         if self.any:
             self.any = False
             self._first, self._given_up = {}, set()
 
     def ended(self, tid: int, failure: Failure) -> None:
-        """A function was ended here."""
+        """Takes an interruption on this worker."""
         before = self._first.get(tid)
         if before is not None:
             self._given_up.add(tid)
@@ -129,14 +129,14 @@ class Stopped:
         self.any = True
 
     def heard(self, tid: int, failure: Failure) -> None:
-        """One was ended, here or elsewhere."""
+        """Takes an interruption on this worker or another."""
         self._first.setdefault(tid, failure)
         self.any = True
 
     def first(self, tid: int) -> Failure | None:
-        """The end that comes first in serial order; None: all its branches run."""
+        """The interruption that comes first in serial order; None if all branches of the transaction run."""
         return self._first.get(tid)
 
     def given_up(self, tid: int) -> bool:
-        """Whether its earlier branches are left out as well."""
+        """Whether the transaction's earlier branches are skipped as well."""
         return tid in self._given_up

@@ -27,7 +27,7 @@ from styx.worker.root import RootAccounts
 
 
 class Endings(RootAccounts):
-    """`_resumptions` are invocations that can go on, each with the result that it waited for."""
+    """Ends invocations. `_resumptions` are the invocations that can continue, each with the awaited result."""
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int, notes: Notes | None) -> None:
         super().__init__(worker, app, limits, n_slots)
@@ -51,11 +51,11 @@ class Endings(RootAccounts):
         self.cut.add(tid)
         self.stopped.ended(tid, failure)
         if self._notes is not None:
-            self._notes.raised(invocation, doom, failure._replace(code="aborted"))  # as it ends, if that is how it ends
+            self._notes.raised(invocation, doom, failure._replace(code="aborted"))  # as in the reply
         self._failed(invocation, failure)
 
     def _told(self, invocation: Invocation, error: BaseException) -> Failure | None:
-        """The failure that an exception is; None if its own code was ended by the watchdog when it was asked."""
+        """Turns an exception into a failure; None if the watchdog interrupted the exception's own code meanwhile."""
         running, doom = self.running, invocation._doom
         failure: Failure | None = None
         try:
@@ -79,7 +79,9 @@ class Endings(RootAccounts):
         self._acknowledge(footprint, Ack(footprint.tid, footprint.root_slot, 0, 0, 0, overflow=True))
 
     def _returned(self, invocation: Invocation, returned: list[Any]) -> None:
-        """`returned` is emptied: the finalizer of what a function returns is that function's code."""
+        """Ends an invocation that returned the only item of `returned`. Empties the list while the watchdog looks on,
+        because a finalizer of the returned object is the app's code.
+        """
         share = invocation._share
         footprint, calls = invocation._footprint, invocation._calls
         wanted = share < 0 or not invocation._path
@@ -108,7 +110,7 @@ class Endings(RootAccounts):
                 failure = failure_of(invocation, error)
                 returned[0] = None
                 self._raised(invocation, failure)
-                del failure  # it knows this frame: in a circle, all that the function was given would stay
+                del failure  # it refers to this frame, and the circle would keep the function's arguments in memory
                 return
         if wanted:
             if share < 0:
@@ -121,7 +123,7 @@ class Endings(RootAccounts):
             self._calls_made(invocation)
 
     def _calls_made(self, invocation: Invocation) -> None:
-        """A chain has ended well; its asynchronous calls are made now."""
+        """Makes the asynchronous calls of a chain that has succeeded."""
         footprint, count, own = invocation._footprint, invocation._called, invocation._calls
         if (
             own is not None
@@ -147,16 +149,16 @@ class Endings(RootAccounts):
         for _, made in calls:
             footprint.sent += 1 + calls_more(made.params, self.limits)
         if footprint.sent >= self._invocations_max:
-            # Each of them would run, so it is over its limit already: better told than queued.
+            # Each of the calls would run, so the transaction is over its limit already. Nothing is queued.
             self._over_limit(invocation)
         else:
             for share, (path, made) in zip(split(invocation._share, len(calls)), calls, strict=True):
-                # The way's count so far travels with one of the calls only, so that the root's sum is exact.
+                # The chain's count so far travels with one of the calls only, so that the root's sum is exact.
                 self.send_call(footprint, path, made, share, count, path)
                 count = 0
 
     def _count_result(self, invocation: Invocation, result: bytes) -> None:
-        """A large result counts as calls; raises `CallLimitExceeded`."""
+        """Counts a large result as calls. Raises `CallLimitExceeded`."""
         footprint, more = invocation._footprint, calls_more(result, self.limits)
         invocation._called += more
         footprint.sent += more
@@ -173,7 +175,7 @@ class Endings(RootAccounts):
             self._chain_ended(invocation, [], failure)
 
     def _left_out(self, invocation: Invocation) -> bool:
-        """Ends a branch, if it is one that does not run any further since another did not end."""
+        """Ends this branch if the watchdog has interrupted another branch that precedes it. Returns whether it did."""
         footprint = invocation._footprint
         first = self.stopped.first(footprint.tid)
         if first is None:
@@ -182,7 +184,7 @@ class Endings(RootAccounts):
         if failure.place < first.place:
             if not self.stopped.given_up(footprint.tid):
                 return False
-            footprint.collided = True  # what it would have done is found out in sequential mode
+            footprint.collided = True  # sequential mode finds out what the branch would have done
         self._abandon(invocation, failure)
         return True
 
@@ -237,7 +239,7 @@ class Endings(RootAccounts):
         )
 
     def _branch_ended(self, invocation: Invocation) -> None:
-        """A chain has ended well and calls nothing more."""
+        """Ends a chain that has succeeded and makes no further call."""
         footprint = invocation._footprint
         root = self.roots.get(footprint.tid)
         if root is None or footprint.sequential or footprint.collided:
@@ -253,7 +255,7 @@ class Endings(RootAccounts):
                 ),
             )
             return
-        # The usual end, on the root's own worker: what an ack would do, without making one.
+        # The usual end, on the root's own worker: the effect of an ack, without an ack.
         root.count += invocation._called
         share = invocation._share
         if root.done or ((share or root.outstanding is not None) and not root.give_back(1, share)):

@@ -24,9 +24,9 @@ from styx.worker.slot import Slot
 
 
 class Epoch:
-    """`step` is where it is; with `last`, the coordinator's final decision, it has closed.
+    """One epoch. `step` is the step that it is in. It has closed once `last`, the coordinator's final decision, is set.
 
-    `plan` is the record that it replays, None for a new one. What it wants done goes to `effects`.
+    `plan` is the record that a replay follows, None for a new epoch. The epoch appends its effects to `effects`.
     """
 
     def __init__(self, generation: Generation, plan: EpochPlan | None, watch: Watch, effects: list[Effect]) -> None:
@@ -54,7 +54,7 @@ class Epoch:
 
     @property
     def runnable(self) -> bool:
-        """There are functions to run."""
+        """Whether there are functions to run."""
         if self.step is Step.EXECUTING:
             return not self._executor.idle
         return self.step is Step.LOCKING and not self._reported
@@ -81,7 +81,7 @@ class Epoch:
             self._effects.append(self._log.composition(counter, batches))
         else:
             cuts.apply(plan.ended, roots)
-        if not generation.alone and generation.joined < epoch:  # else all workers join by themselves
+        if not generation.alone and generation.joined < epoch:  # otherwise all workers join anyway
             self._tell(EpochStarted(generation.number, epoch))
         self._executor.begin(epoch, roots)
         for message in generation.early.pop(epoch, ()):
@@ -96,24 +96,24 @@ class Epoch:
             self._executor.run(self._limits.slice_invocations)
 
     def deliver(self, message: Call | Result | Ack | Drop) -> None:
-        """A peer's message to this epoch; after barrier 1 it is of no use any more."""
+        """Takes a peer's message to this epoch. After barrier 1 such a message is void."""
         if self.step is Step.EXECUTING:
             self._executor.deliver(message)
 
     def outcome(self, done: ExternalDone) -> None:
-        """An external call has ended."""
+        """Takes the outcome of an external call."""
         if done.tid in self._executor.roots:
-            # It has ended on another worker before this one learned of barrier 2, or amid the lock phase.
+            # Another worker's call ended before this worker learned of barrier 2, or during the lock phase.
             self._outcomes.append(done)
         else:
             self._generation.intake.outcome(done)
 
     def durable(self) -> None:
-        """One of its records is in the log."""
+        """One of the epoch's records is durable in the log."""
         self._log.undurable -= 1
 
     def advance(self) -> None:
-        """Whatever can go on now goes on."""
+        """Goes on through the steps as far as possible now."""
         if self.step is Step.EXECUTING:
             self._report_done()
         if self.step is Step.VALIDATING:
@@ -133,7 +133,7 @@ class Epoch:
         generation, roots = self._generation, self._executor.roots.values()
         done = done_report(generation.number, self.number, self._new_max, roots, self._limits.invocations_max)
         if generation.alone:
-            # The coordinator hears of barrier 1 together with what this worker says at barrier 2.
+            # The report of barrier 1 goes to the coordinator together with the report of barrier 2.
             self._done = done
             new_max, aborted, collided, deferred = done.new_max, done.aborted, done.collided, done.deferred
             self.validate(Validate(done.generation, done.epoch, new_max, aborted, collided, deferred, done.large))
@@ -141,7 +141,7 @@ class Epoch:
             self._tell(done)
 
     def validate(self, barrier: Validate) -> None:
-        """Barrier 1 is passed: conflicts are found."""
+        """Takes the coordinator's message that barrier 1 is passed, and finds the conflicts."""
         assert self.step is Step.EXECUTING, self.step
         assert self._reported, "barrier 1 passed without this worker's report"
         assert barrier.epoch == self.number
@@ -155,7 +155,9 @@ class Epoch:
         self._effects.extend(self._log.verdicts(ended, []))
 
     def _report_conflicts(self) -> None:
-        """Not before the epoch's records are durable: what follows barrier 2 can be seen from outside."""
+        """Reports the conflicts once the epoch's records are durable, because effects after barrier 2 can be seen
+        outside.
+        """
         if self._conflicts is None or self._log.undurable:
             return
         if self._done is not None:
@@ -166,12 +168,14 @@ class Epoch:
     # Commit ------------------------------------------------------------------------------------------------
 
     def commit(self, decision: Commit) -> None:
-        """Barrier 2 is passed: what is in no conflict is committed, and the lock phase begins with the rest."""
+        """Takes the message that barrier 2 is passed: commits all transactions without conflict, and begins the lock
+        phase with the others.
+        """
         barrier, generation, slots = self._barrier, self._generation, self._generation.slots
         assert self.step is Step.VALIDATING, self.step
         assert barrier is not None
         assert decision.epoch == self.number
-        # External effects begin only now, when the epoch that leads to them can no longer be lost.
+        # External calls begin only now, when the epoch that leads to them can no longer be lost.
         if barrier.deferred:
             calls = due_calls(generation.number, slots.values(), set(barrier.deferred))
             self._effects.extend(generation.externals.want(calls, generation.intake.pressure.halted))
@@ -184,7 +188,8 @@ class Epoch:
         if self._notes is not None and (gone or generation.app.logs):
             aborted = gone.difference(barrier.deferred)
             self._notes.at_commit(slots.values(), aborted, left, self._executor.roots)
-        # Phase by phase: replies are remembered, and forgotten, in serial order, which is what a snapshot restores.
+        # Phase by phase, because replies are remembered and forgotten in serial order, and a snapshot restores that
+        # order.
         if gone:
             for root in roots:
                 if root.overflow or root.external:
@@ -199,7 +204,7 @@ class Epoch:
         self.step = Step.LOCKING
         self._watch.locks(len(self._executor.roots.keys() & locked))
         self._begin_round()
-        # A transaction that has ended before the lock phase is answered before it.
+        # Transactions that ended before the lock phase get their replies before it.
         self._effects.extend(generation.replies.take())
 
     def _begin_round(self) -> None:
@@ -207,7 +212,7 @@ class Epoch:
         self._run_locks()
 
     def _run_locks(self) -> None:
-        """A slice of the lock phase's round, and its report when all slots are through."""
+        """Runs a slice of the lock phase's round. Reports the round when all slots have finished it."""
         locks = self._locks
         assert locks is not None
         self._watch.slice_begins()
@@ -225,7 +230,7 @@ class Epoch:
             self._lock_report = None
 
     def lock_decided(self, decision: LockDecision) -> None:
-        """All workers have reported a round: another one follows, or the last one's results are committed."""
+        """Takes the decision after a round that all workers have reported: runs another round, or commits this one."""
         locks = self._locks
         assert self.step is Step.LOCKING, self.step
         assert locks is not None
@@ -265,7 +270,7 @@ class Epoch:
 def done_report(
     generation: int, epoch: int, new_max: int, roots: Iterable[RootTransaction], invocations_max: int
 ) -> Done:
-    """What a worker reports at barrier 1: how each of its own transactions has ended so far.
+    """The report of a worker at barrier 1: how each of its own transactions has ended so far.
 
     A transaction is large if it may not make many more calls when it is run again. Paper sections 5.3 and 6.
     """
@@ -284,7 +289,9 @@ def done_report(
 
 
 class EpochLog:
-    """The open epoch's records. `undurable` have been appended, and their end has not been told. Paper section 7.2."""
+    """The open epoch's records. `undurable` counts appended records that are not known to be durable. Paper section
+    7.2.
+    """
 
     def __init__(self, generation: int, epoch: int) -> None:
         self.undurable = 0
@@ -292,13 +299,13 @@ class EpochLog:
         self._epoch = epoch
 
     def composition(self, counter: int, batches: list[SlotBatch]) -> AppendEpochRecord:
-        """The epoch's record."""
+        """The record of the epoch's composition."""
         self.undurable += 1
         record = EpochRecord(self._generation, self._epoch, counter, batches)
         return AppendEpochRecord(self._generation, self._epoch, encode(record))
 
     def verdicts(self, ended: list[tuple[int, ErrorTriple | None]], unlocked: list[int]) -> list[AppendVerdicts]:
-        """The record of the watchdog's verdicts, if there are any: in the log before they are told."""
+        """The record of the watchdog's verdicts, if there are any. It is durable before any worker acts on them."""
         if not ended and not unlocked:
             return []
         self.undurable += 1
@@ -308,34 +315,39 @@ class EpochLog:
 
 @native(subclassed=True)
 class Watch:
-    """`transactions_ended` counts those of all epochs of the generation so far."""
+    """An observer of an epoch's steps. Its methods do nothing; a host overrides those that it needs.
+
+    `transactions_ended` counts the transactions of the generation that have ended so far.
+    """
 
     def begins(self, executor: Executor, transactions_ended: int) -> None:
         """An epoch begins."""
 
     def sequenced(self, executor: Executor) -> None:
-        """The epoch's transactions are there, to be run."""
+        """The epoch's transactions have been made, and will be run next."""
 
     def validates(self) -> None:
         """Barrier 1 is passed."""
 
     def locks(self, locked: int) -> None:
-        """The lock phase begins, with so many own transactions."""
+        """The lock phase begins; `locked` counts its transactions with their root on this worker."""
 
     def slice_begins(self) -> None:
         """A slice of the lock phase begins."""
 
     def slice_ends(self) -> None:
-        """It has ended."""
+        """A slice of the lock phase has ended."""
 
     def ends(self, roots: list[RootTransaction]) -> None:
-        """These are about to be answered, in serial order."""
+        """The transactions `roots`, in serial order, are about to be answered."""
 
     def committed(self, epoch: int, slots: Mapping[int, Slot], locks: LockRounds | None) -> None:
-        """All writes of the epoch are applied; its transactions are still there. `locks`: it had a lock phase."""
+        """All writes of the epoch are applied, and its transactions still exist. `locks` is None without a
+        lock phase.
+        """
 
     def closes(self, executor: Executor, transactions_ended: int) -> None:
         """The open epoch has closed."""
 
     def abandons(self) -> None:
-        """The generation is over, and an epoch that was open counts for nothing."""
+        """The generation has ended. An epoch that was open is void."""

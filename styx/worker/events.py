@@ -24,7 +24,7 @@ from styx.state.slot_state import Delta, SlotState
 
 
 class Step(Enum):
-    """Where the worker is; each in one sentence."""
+    """The step that a worker is in. Each value is a sentence for people."""
 
     LOADING = "it has no state: a generation has ended and the next one's is being loaded"
     LOADED = "it has its state and waits until all workers have theirs"
@@ -40,9 +40,10 @@ class Step(Enum):
 
 @dataclass(slots=True)
 class RequestsArrived:
-    """Records of a slot's requests stream, in log order; with `more`, another slot's come next, for the same epoch.
+    """Records of a slot's requests stream, in log order. With `more`, requests of another slot follow for the same
+    epoch.
 
-    They were fetched for this generation, from where it began.
+    The host fetched them for `generation`, from the offset where the generation began.
     """
 
     generation: int
@@ -75,20 +76,20 @@ class RecordDurable:
 
 @dataclass(slots=True)
 class Proceed:
-    """The network has been looked at: run the next slice."""
+    """The host has polled the network: run the next slice."""
 
 
 @dataclass(slots=True)
 class LogLags:
-    """Too many bytes wait to be in the log, or no longer: while they do, no epoch takes new requests."""
+    """Whether too many bytes wait to be written to the log. While they do, no epoch takes new requests."""
 
     lags: bool
 
 
 @dataclass(slots=True)
 class Halted:
-    """Another version of the app is to begin, or has begun: until then nothing unfinished goes on, and only recorded
-    epochs run.
+    """Whether the worker is halted, because another version of the app is to begin. While it is, only recorded epochs
+    run, and no unfinished transaction continues.
     """
 
     halted: bool
@@ -96,14 +97,14 @@ class Halted:
 
 @dataclass(slots=True)
 class CheckFurther:
-    """Check up to so many more entities now, beside the epochs."""
+    """Check up to this number of further entities now, beside the epochs."""
 
     entities: int
 
 
 @dataclass(slots=True)
 class LoadedSlot:
-    """A slot as a snapshot has it; its state may be as the version of the app that begins on it converts that."""
+    """A slot from a snapshot. Its state may be converted already for the version of the app that begins on it."""
 
     state: SlotState
     next_offset: int
@@ -113,9 +114,9 @@ class LoadedSlot:
 
 @dataclass(slots=True)
 class StateLoaded:
-    """The answer to `LoadState`; `answered` has replies already in the replies stream, or their digests, by sequence
-    TID, which reach as far as `answered_until` (epoch, phase); `outcomes` are those of external calls, by key, and
-    do not change later; `aside` are the places (slot, offset) of requests that an operator has set aside.
+    """The answer to `LoadState`. `answered` has the replies that are already in the replies stream, or their digests,
+    by sequence TID; they reach as far as `answered_until` (epoch, phase). `outcomes` has the outcomes of external calls
+    by key, and never changes later. `aside` are the places (slot, offset) of requests that an operator has set aside.
     """
 
     generation: int
@@ -131,7 +132,7 @@ class StateLoaded:
 
 @dataclass(slots=True)
 class StateUnusable:
-    """The other answer to `LoadState`: something it needs is missing or damaged."""
+    """The answer to `LoadState` if an object of the snapshot is missing or damaged."""
 
     generation: int
     reason: str
@@ -139,7 +140,7 @@ class StateUnusable:
 
 @dataclass(slots=True)
 class SlotPartsStored:
-    """The answer to `StoreSlots`; None if the store failed for good."""
+    """The answer to `StoreSlots`; `parts` is None if the store has failed in spite of repetitions."""
 
     generation: int
     epoch: int
@@ -156,7 +157,9 @@ class RepliesDurable:
 
 @dataclass(slots=True)
 class ExternalAppended:
-    """The answer to `AppendExternal`: the record is durable; of an outcome, with the one that the log has first."""
+    """The answer to `AppendExternal`: the record is durable. Of several outcomes of one call, it has the
+    log's first.
+    """
 
     generation: int
     key: bytes
@@ -165,7 +168,7 @@ class ExternalAppended:
 
 @dataclass(slots=True)
 class ExternalReturned:
-    """The answer to `RunExternal`: what the function gave, an encoded `ExternalOutcome`."""
+    """The answer to `RunExternal`: the external function's encoded `ExternalOutcome`."""
 
     generation: int
     key: bytes
@@ -218,7 +221,7 @@ class AppendEpochRecord:
 
 @dataclass(slots=True)
 class AppendVerdicts:
-    """Append to the epochs stream and answer `RecordDurable`: functions were ended by the watchdog."""
+    """Append the watchdog's verdicts to the epochs stream, and answer `RecordDurable`."""
 
     generation: int
     epoch: int
@@ -235,16 +238,16 @@ class EmitReplies:
 
 @dataclass(slots=True)
 class ReportEnds:
-    """Tell of what the worker's notes have. It comes before the replies: a transaction whose reply is in the log is
-    not told of again.
+    """Write the worker's notes to the process's log. It comes before the replies, because a recovery does not repeat
+    the notes of a transaction whose reply is in the log.
     """
 
 
 @dataclass(slots=True)
 class ReplyDiffers:
-    """A replay gives this reply, and another one stands in the replies stream, which stays.
+    """A replay's reply differs from the one in the replies stream, which stays valid.
 
-    `request` is as it stands in the log, and so is `answered`, unless only a digest was kept.
+    `request` and `answered` are as they stand in the log; `answered` is None if only a digest was kept.
     """
 
     slot: int
@@ -255,7 +258,7 @@ class ReplyDiffers:
 
 @dataclass(slots=True)
 class NotResumed:
-    """A recorded epoch goes on with this transaction behind an external call, and in the replay it does not wait."""
+    """A recorded epoch resumes this transaction after an external call, but in the replay it waits for no such call."""
 
     slot: int
     tid: int
@@ -263,7 +266,9 @@ class NotResumed:
 
 @dataclass(slots=True)
 class Converting:
-    """State is to be made what `app` stores; `held` is what the worker has. It stays as it is."""
+    """State is to be converted to the types of `app`. `held` is the state that the worker keeps, which stays
+    unchanged.
+    """
 
     app: App
     limits: Limits
@@ -274,8 +279,8 @@ class Converting:
 class LoadState:
     """Load these slots from the snapshot and the log, then feed their requests from `next_offset` on.
 
-    The worker has the state of `held` ones, as the snapshot has it. `converting`: the snapshot was made on another
-    version of the app.
+    The worker keeps the state of the slots in `held`, which equals the snapshot's. `converting` is set if another
+    version of the app made the snapshot.
     """
 
     generation: int
@@ -287,7 +292,7 @@ class LoadState:
 
 @dataclass(slots=True)
 class SlotContent:
-    """What a snapshot needs of a slot: `delta` is what changed since the last one, or everything (`whole`)."""
+    """The content of a slot for a snapshot. `delta` has the changes since the last snapshot, or all state (`whole`)."""
 
     slot: int
     delta: Delta
@@ -299,7 +304,7 @@ class SlotContent:
 
 @dataclass(slots=True)
 class StoreSlots:
-    """Store what the worker's slots have for the snapshot after `epoch`, in the background."""
+    """Store the contents of the worker's slots for the snapshot after `epoch`, in the background."""
 
     generation: int
     epoch: int

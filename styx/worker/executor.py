@@ -37,12 +37,13 @@ _REQUESTS = (SyncCall, ExternalCall)
 
 
 class Executor(Endings):
-    """One epoch's first execution on one worker. `owners` maps every slot to its worker.
+    """The first execution of each epoch's transactions on one worker. `owners` maps every slot to its worker.
 
-    `invocation` is the kind of context that functions get, which a shell may replace between epochs by one that
-    measures. `calls` are all functions that were started, over all epochs. Of this epoch: `_ready` are the invocations
-    to start, of which the first `_started` have been; `_waiting` those that wait for another worker, by TID, slot and
-    call path; `_suspended` all that ever waited for anything, with what their coroutines need to go on.
+    `invocation` is the class of the contexts that functions get; a host may replace it between epochs by a class that
+    measures. `calls` counts the functions started in all epochs. The other fields belong to the open epoch. `_ready`
+    are the invocations to start, of which the first `_started` have started. `_waiting` are the invocations that wait
+    for another worker, by TID, slot and call path. `_suspended` are all invocations that have waited, each with the
+    means to continue its coroutine.
     """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int, notes: Notes | None = None) -> None:
@@ -61,7 +62,7 @@ class Executor(Endings):
     # An epoch's life ---------------------------------------------------------------------------------------
 
     def begin(self, epoch: int, roots: list[RootTransaction]) -> None:
-        """Starts the epoch's own transactions; those already failed (a request that cannot run) are done."""
+        """Starts the transactions `roots`. A transaction that has failed already (a refused request) is done."""
         assert self.idle, "an epoch began while the last one's work was not done"
         assert self.open_roots == 0, "an epoch began while the last one's transactions were open"
         self.roots = {root.tid: root for root in roots}
@@ -84,14 +85,14 @@ class Executor(Endings):
             self._enqueue(footprint, here, function, root.key, root.params, b"", b"", 0, 1, slot)
 
     def end(self) -> None:
-        """Forgets the epoch: closes what dropped transactions left waiting."""
+        """Forgets the epoch. Closes the coroutines that dropped transactions left suspended."""
         for invocation in self._suspended:
             if invocation._coroutine is not None:
                 abandon(invocation, self.running)
         for slot in self.slots.values():
             for footprint in slot.footprints.values():
-                # They refer back to the footprint: without the circle everything is freed here and now, and the
-                # garbage collector has nothing to find.
+                # Invocations refer to their footprint. Without that circle everything is freed here, and the garbage
+                # collector finds nothing.
                 footprint.invocations.clear()
                 footprint.pending_external = None
             slot.forget_epoch()
@@ -110,11 +111,11 @@ class Executor(Endings):
 
     @property
     def idle(self) -> bool:
-        """Nothing can run until a message arrives."""
+        """Whether no function can run until a message arrives."""
         return not self._ready and not self._resumptions
 
     def run(self, invocations: int) -> None:
-        """Runs at most so many invocations (or continuations of them)."""
+        """Runs at most `invocations` invocations, counting continuations."""
         while invocations and not self.idle:
             invocations = self._variables.run(self._run, invocations)
 
@@ -198,7 +199,7 @@ class Executor(Endings):
         count: int,
         from_slot: int,
     ) -> Invocation:
-        """An invocation on this worker, to be started when its turn comes."""
+        """Makes an invocation on this worker and appends it to those that are ready."""
         operator = function.operator
         cells = slot.cells[operator]
         cell = cells.get(key)
@@ -268,12 +269,14 @@ class Executor(Endings):
     def _not_returned(
         self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any] | None, error: BaseException
     ) -> None:
-        """The first step has raised, or has done what dooms its transaction; without a coroutine nothing was run."""
+        """Ends the first step of an invocation that raised or was doomed. Without a coroutine no code of the app has
+        run.
+        """
         failure = failure_of(invocation, error)
         if coroutine is not None:
             steps = self._first_steps.renew()
             if invocation._doom is not None:
-                self._suspended[invocation] = steps  # it may be suspended, and is closed as such
+                self._suspended[invocation] = steps  # the coroutine may be suspended, and `end` closes it then
                 invocation._coroutine = coroutine
                 abandon(invocation, self.running)
             self._raised(invocation, failure)
@@ -318,7 +321,7 @@ class Executor(Endings):
             self._waits(invocation, coroutine, request)
 
     def _waits(self, invocation: Invocation, coroutine: Coroutine[Any, Any, Any], request: Any) -> None:
-        # By type first: a foreign object's attributes are code, and it would run outside of every guard.
+        # The type is checked first: reading an attribute of a foreign object could run code, unwatched.
         invocation._coroutine = coroutine
         self._variables.waits(invocation)
         own = type(request) in _REQUESTS and request.context is invocation
@@ -335,7 +338,7 @@ class Executor(Endings):
             elif outcome.error is not None:
                 self._abandon(invocation, external_failure(invocation, outcome.error))
             else:
-                # Not from here, which would nest: a function may make many such calls.
+                # Queued, not resumed here: a function may make many such calls, and each would nest.
                 self._resumptions.append((invocation, outcome.value))
 
     def _call(self, invocation: Invocation, request: SyncCall) -> None:
@@ -343,7 +346,7 @@ class Executor(Endings):
         footprint.sent += 1 + calls_more(request.call.params, self.limits)
         if footprint.sent >= self._invocations_max and not footprint.sequential:
             abandon(invocation, self.running)
-            self._over_limit(invocation)  # as in `_calls_made`: with its sisters here it is over the limit already
+            self._over_limit(invocation)  # as in `_calls_made`: with its other calls here it is over the limit already
             return
         called = self.send_call(footprint, path, request.call, -1, invocation._called, invocation._chain_id)
         if called is not None:
@@ -352,7 +355,9 @@ class Executor(Endings):
             self._waiting[footprint.tid, footprint.slot, invocation._path] = invocation
 
     def _resume(self, invocation: Invocation, result: Result | bytes | None) -> None:
-        """With a synchronous callee's result, or an external function's, encoded."""
+        """Continues an invocation with the result of a synchronous call, or the encoded result of an external
+        function.
+        """
         coroutine = invocation._coroutine
         if coroutine is None or invocation._footprint.dead:
             return
@@ -381,7 +386,7 @@ class Executor(Endings):
         count: int,
         chain: bytes,
     ) -> Invocation | None:
-        """A call to the worker that owns its slot; the invocation, if that is this worker."""
+        """Sends a call to the worker that owns its slot. Returns the invocation if that is this worker."""
         call_slot = made.slot
         owner = self.owners[call_slot]
         if owner != self.worker:

@@ -24,16 +24,17 @@ _PENDING: Final = Failure(b"", b"", True, EXTERNAL_CODE, "", "")
 
 
 def known_outcome(footprint: Footprint, request: ExternalCall) -> ExternalOutcome | None:
-    """The logged outcome; None ends the chain until there is one."""
+    """The logged outcome of a call; None if there is none yet, which ends the chain."""
     known = None if footprint.externals is None else footprint.externals.get(request.key)
     return None if known is None else decode_outcome(known)
 
 
 def pending(invocation: Invocation, request: ExternalCall, limits: TransactionLimits) -> Failure:
-    """Ends the chain until the call has been made; in sequential mode it will be, since all before it has run.
+    """The failure that ends a chain until its external call has been made. In sequential mode the call follows, because
+    all functions before it have run.
 
-    State that others keep changing can change a call's arguments at every return, which makes it another call: the
-    limit ends that.
+    Other transactions may change the state that a call's arguments come from, so that each run makes another call.
+    The limit on calls ends this.
     """
     footprint = invocation._footprint
     if footprint.sequential:
@@ -44,7 +45,7 @@ def pending(invocation: Invocation, request: ExternalCall, limits: TransactionLi
 
 
 def due_calls(generation: int, slots: Iterable[Slot], deferred: set[int]) -> list[RunExternal]:
-    """The external calls that the transactions which leave the epoch wait for, as far as they were made on `slots`."""
+    """The external calls that the `deferred` transactions, which leave the epoch, have to wait for, made on `slots`."""
     due = []
     for slot in slots:
         for tid in sorted(deferred & slot.footprints.keys()):
@@ -56,10 +57,10 @@ def due_calls(generation: int, slots: Iterable[Slot], deferred: set[int]) -> lis
 
 
 class ExternalCalls:
-    """The calls of one generation that have begun and not ended. `logged` has the outcomes in the log, by key.
+    """The external calls of one generation that have begun and not ended. `logged` has the outcomes in the log, by key.
 
-    A crash between intent and outcome makes the call again, so a success counts once and an attempt may happen more
-    than once: that is what the idempotency key is for.
+    After a crash between intent and outcome the call is made again. So one outcome counts, but the external service may
+    see several attempts; it can recognise them by the idempotency key.
     """
 
     def __init__(self, generation: int) -> None:
@@ -71,12 +72,12 @@ class ExternalCalls:
 
     @property
     def waiting(self) -> bool:
-        """Calls wait for the worker to take up work again."""
+        """Whether calls wait until the worker is no longer halted."""
         return bool(self._halted)
 
     def want(self, calls: Iterable[RunExternal], halted: bool) -> list[AppendExternal]:
-        """The intents to log. A worker that is `halted` begins nothing: another version of the app may follow, whose
-        transactions want their own calls.
+        """Takes wanted calls, and returns the intents to log. A `halted` worker begins none, because another version of
+        the app may follow and make other calls.
         """
         intents = []
         for call in calls:
@@ -91,12 +92,14 @@ class ExternalCalls:
         return intents
 
     def go_on(self) -> list[AppendExternal]:
-        """The intents of calls that waited for the worker."""
+        """The intents of the calls that waited while the worker was halted."""
         halted, self._halted = self._halted, []
         return self.want(halted, halted=False)
 
     def appended(self, key: bytes, outcome: bytes | None) -> list[RunExternal]:
-        """An intent is in the log, or the outcome that counts."""
+        """Takes a record that is now in the log: an intent (`outcome` is None), which begins the call, or an
+        outcome.
+        """
         if outcome is None:
             return [self._begun[key]]
         call = self._begun.pop(key)
@@ -104,11 +107,11 @@ class ExternalCalls:
         return []
 
     def returned(self, key: bytes, outcome: bytes) -> AppendExternal:
-        """A call has ended: the record of its outcome, which is told when it is in the log."""
+        """Takes the outcome of a call, and returns its record. The outcome counts once the record is in the log."""
         return self._append(self._begun[key], outcome)
 
     def ended(self) -> list[ExternalDone]:
-        """The calls whose outcomes are in the log, since the last time."""
+        """The calls whose outcomes have come into the log since the last time."""
         ended, self._ended = self._ended, []
         return ended
 

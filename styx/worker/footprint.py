@@ -33,9 +33,9 @@ SEQUENTIAL_CHAIN = b""
 class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
     """One entity as one transaction sees it in the execution step.
 
-    `found` reads the state that the epoch found. `chain` is the branch that touched it first, None before; `written`:
-    some branch wrote. Until a second branch comes, `value` is what the first one wrote; from then on `touched` are all
-    that came and `values` their writes.
+    `found` reads the state at the epoch's beginning. `chain` is the first branch that touched the entity, None before.
+    `written`: some branch has written. While there is one branch, `value` is its write. From the second branch on,
+    `touched` are all branches and `values` their writes.
     """
 
     footprint: Footprint
@@ -76,7 +76,7 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
                 self.footprint.collided = True
         if chain in values:
             return values[chain]
-        # Up the chains above, not through all writers: thousands of branches may write here.
+        # Walks up the chains above, not through all writers, because thousands of branches may write here.
         for end in range(len(chain) - PATH_STEP_BYTES, -1, -PATH_STEP_BYTES):
             if chain[:end] in values:
                 return values[chain[:end]]
@@ -107,13 +107,17 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         return access.result(self.found)
 
     def final_value(self) -> bytes | None:
-        """What the transaction leaves here: without a collision all writers are on one line, the lowest is the last."""
+        """The value that the transaction leaves. Without a collision all writers are on one line of calls, and the
+        lowest wrote last.
+        """
         values = self.values
         return self.value if values is None else values[max(values, key=len)]
 
 
 def _concurrent(a: bytes, b: bytes) -> bool:
-    """Neither chain is above the other in the call graph (a chain's id is the path of its outermost function)."""
+    """Whether neither chain is above the other in the call graph (a chain's id is the path of its outermost
+    function).
+    """
     return not a.startswith(b) and not b.startswith(a)
 
 
@@ -122,11 +126,11 @@ def _concurrent(a: bytes, b: bytes) -> bool:
 class Footprint(msgspec.Struct, Environment, eq=False):
     """One transaction on one slot; also the `Environment` of its contexts there.
 
-    `invocations` is the cached call graph of this slot. `dead`: the transaction left the epoch, whatever still arrives
-    for it is void. `sent` counts the calls that left from here and, with `Limits.call_bytes`, the results of those
-    that ran here. `pending_external`: the external call it has to wait for. `accesses` are those to many entities at
-    once, which have no cells. Of the last run here: `raised` is its first exception in serial order, `lines` what its
-    functions have said.
+    `invocations` is the cached call graph of this slot. `dead`: the transaction has left the epoch, and further
+    messages to it are void. `sent` counts the calls made on this slot and, with `Limits.call_bytes`, the large results
+    of calls that ran on it. `pending_external` is the external call that the transaction has to wait for. `accesses`
+    are the accesses to many entities at once, which have no cells. Two fields belong to the last run: `raised` is its
+    first exception in serial order, `lines` are the lines that its functions logged.
     """
 
     app: App
@@ -155,13 +159,13 @@ class Footprint(msgspec.Struct, Environment, eq=False):
         self.lines.add(line)
 
     def run_again(self) -> None:
-        """What was noted of the run before does not count."""
+        """Drops the notes of the run before."""
         self.raised = None
         self.lines = None
 
     @property
     def spread(self) -> bool:
-        """The transaction has work on another slot as well, so that its end is not decided here alone."""
+        """Whether the transaction takes part on another slot as well, so that several slots decide its end."""
         here = self.slot
         if self.root_slot != here:
             return True

@@ -24,12 +24,14 @@ from styx.worker.slot import Slot
 
 
 class Generation:
-    """`epoch` is the last closed epoch, or the open one; `counter` is every slot's TID counter at the start of the next
-    one. `plans` are the recorded epochs to replay, by number, the last of them `recorded_until` (-1: none); `answered`
-    is how far the replies in the log reach. `joined` is the last epoch that the coordinator wants begun. `early` are
-    peers' messages to epochs that are not open here yet. `ended` counts the transactions that have ended. `alone`:
-    there is no other worker. Of a snapshot: `stored` are the parts that the store has, and `replies_durable` the epoch
-    behind which every reply is durable. `externals` are the external calls under way.
+    """One generation on one worker.
+
+    `epoch` is the open epoch, or the last one that closed. `counter` is the TID counter of all slots at the start of
+    the next epoch. `plans` are the recorded epochs to replay, by number; `recorded_until` is the last of them, or -1.
+    `answered` says how far the replies in the log reach. `joined` is the last epoch that the coordinator wants begun.
+    `early` holds messages of peers to epochs that are not open here yet. `ended` counts ended transactions. `alone`
+    says that there is no other worker. Two fields belong to the snapshot under way: `stored`, its parts in the store,
+    and `replies_durable`, the last epoch whose replies are all durable. `externals` are the external calls under way.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class Generation:
         self.externals = ExternalCalls(number)
 
     def load(self, loaded: StateLoaded, held: Mapping[int, SlotState]) -> None:
-        """Takes its state; that of slots which the worker has kept is in `held`."""
+        """Takes the loaded slots; `held` has the state of the slots that the worker has kept in memory."""
         self.epoch, self.counter = loaded.epoch, loaded.counter
         self.plans = {plan.epoch: plan for plan in loaded.plans}
         self.recorded_until = max(self.plans, default=-1)
@@ -75,8 +77,8 @@ class Generation:
 
 
 def to_be_loaded(message: Recover, worker: int, held: Mapping[int, SlotState], app: App, limits: Limits) -> LoadState:
-    """What `worker` loads when the generation begins: its slots, but for the state that it holds as the snapshot has
-    it. State that another version of the app has stored is converted meanwhile.
+    """The order to load the slots of `worker` when a generation begins. State that the worker holds in the form of the
+    snapshot is not loaded again. State that another version of the app stored is converted while it is loaded.
     """
     manifest = message.manifest
     slots = sorted(slot for slot, owner in message.owners.items() if owner == worker)

@@ -1,5 +1,9 @@
-"""Given replies: which requests of the epochs to be replayed were answered, how far these epochs were decided, and
-where a replay would give another reply.
+"""Given replies: a recovery's record of the replies already in the log, and of the ways in which a replay's replies
+differ from them.
+
+The record says which requests were answered, and how far the epochs to be replayed were decided. A replay's reply is
+compared with it: whether it is the given reply, whether it contradicts that reply, the error's words with the possible
+causes, and how many differences of one function are described.
 
 A reply leaves only when its step of the epoch is decided on all workers, and when every verdict of that step is
 recorded. So a single reply of any worker proves that time decides nothing there in a replay. If a replay's reply
@@ -22,18 +26,18 @@ from styx.values.codec import decode_plain, shown
 LOCK_PHASE: Final = 2
 
 KEPT_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Replies behind a snapshot that a recovery keeps as they are; of further ones it keeps digests."""
+"""The bytes of replies after a snapshot that a recovery keeps as they are. It keeps digests of further replies."""
 
 
 class GivenReplies(NamedTuple):
-    """Replies by sequence TID, records of the log or their digests, and how far they reach."""
+    """Replies by sequence TID, as the log's records or as digests, and how far they reach (epoch, phase)."""
 
     replies: dict[int, bytes | int]
     reached: Reached
 
 
 class _Place(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """How a reply record begins."""
+    """The first fields of a reply record."""
 
     request_id: str
     sequence: int
@@ -48,8 +52,8 @@ _decode = msgspec.msgpack.Decoder(_Place).decode
 def given_replies(
     records: Iterable[bytes], own: Callable[[int], bool] = lambda sequence: True, bytes_max: int = KEPT_BYTES_MAX
 ) -> GivenReplies:
-    """Of records of the replies stream, of which those that are `own` by their TIDs are kept as they are. Raises
-    `msgspec.DecodeError` for garbage.
+    """Reads records of the replies stream. Records whose TIDs are `own` are kept as they are, up to `bytes_max`;
+    digests of all others. Raises `msgspec.DecodeError` for garbage.
 
     A repetition that was answered from memory has the place of the first answer, which is not later than its own.
     """
@@ -68,7 +72,9 @@ def given_replies(
 
 
 def decided(epoch: int, locking: bool, reached: Reached) -> bool:
-    """Whether replies that reach so far say that the epoch's lock phase, or its execution step, was decided."""
+    """Whether replies that reach as far as `reached` prove that the epoch's lock phase (`locking`), or its execution
+    step, was decided.
+    """
     return (epoch, LOCK_PHASE if locking else 0) <= reached
 
 
@@ -77,7 +83,7 @@ TOLD_MAX = 10
 FUNCTIONS_TOLD_MAX = 1_000
 """Functions whose differences are described in one recovery; those of further functions are only counted."""
 FURTHER = "; further ones of this function are counted only"
-"""Follows the last difference of a function that is told of."""
+"""Follows the last difference of a function that is described."""
 CAUSES = (
     "the function is not deterministic (does it use the clock, random, the order of a set, hash(), id() or a global "
     "variable?), or its code, the Limits, Python or a package that it uses have changed since the crash"
@@ -93,21 +99,21 @@ class ReplayDiffers(EngineFailed):
 
 
 def reply_digest(record: bytes) -> int:
-    """Of a reply as it stands in the log."""
+    """The digest of a reply record of the log."""
     return crc32(record)
 
 
 def is_given(given: bytes | int, reply: ReplyRecord) -> bool:
-    """Whether what was kept of the reply in the log, its record or its digest, is this reply's."""
+    """Whether `reply` equals the reply in the log, of which the record or the digest was kept."""
     record = encode_reply(reply)
     return given == (reply_digest(record) if isinstance(given, int) else record)
 
 
 def contradicts(answered: ReplyRecord, replayed: ReplyRecord) -> bool:
-    """Whether somebody was told something else than what is so after the replay.
+    """Whether the reply that a client got is wrong after the replay.
 
-    Two errors with different words are none: neither of the transactions has done anything. Neither is another place in
-    the order, with the same outcome.
+    Two errors with different words are no contradiction, because neither transaction had an effect. The same outcome at
+    another place in the serial order is none either.
     """
     if answered.error is not None and replayed.error is not None:
         return False
@@ -115,7 +121,7 @@ def contradicts(answered: ReplyRecord, replayed: ReplyRecord) -> bool:
 
 
 def causes(answered: ReplyRecord | None, replayed: ReplyRecord) -> str:
-    """What can have made the difference; of the same error at the same place in the order, it is the words alone."""
+    """The possible causes of a difference. If both are the same error at the same place, only the words differ."""
     if answered is None or answered.error is None or replayed.error is None:
         return CAUSES
     before, now = answered.error[:2], replayed.error[:2]
@@ -124,13 +130,13 @@ def causes(answered: ReplyRecord | None, replayed: ReplyRecord) -> str:
 
 
 class Told:
-    """Of which functions' differences has been told in words, in one recovery, and how often."""
+    """How many differences of each function one recovery has described."""
 
     def __init__(self) -> None:
         self._times: dict[tuple[str, str] | None, int] = {}
 
     def again(self, function: tuple[str, Any, str] | None) -> str | None:
-        """Counts one more; what its words end with, or None if it is not to be told of."""
+        """Counts one more difference. Returns the end of its description, or None if it is not to be described."""
         about = None if function is None else (function[0], function[2])
         times = self._times.get(about, 0) + 1
         if times > TOLD_MAX or (times == 1 and len(self._times) >= FUNCTIONS_TOLD_MAX):
@@ -150,12 +156,12 @@ def function_of(request: bytes) -> tuple[str, Any, str] | None:
 
 
 def not_resumed(tid: int, slot: int) -> str:
-    """The words for a transaction that waited for an external call when it ran first, and does not now."""
+    """Describes a transaction that waited for an external call in its first run, but not in the replay."""
     return f"the replay of transaction {tid} of slot {slot} does not wait for the external call that it went on behind"
 
 
 def difference(request: bytes, answered: ReplyRecord | None, replayed: ReplyRecord) -> str:
-    """What was answered and what the replay gives; `request` is as it stands in the log."""
+    """Describes the given reply and the replay's. `request` is as it stands in the log."""
     now, place = _outcome(replayed), (replayed.epoch, replayed.phase)
     if answered is None:
         before = "something else"

@@ -29,13 +29,14 @@ from styx.worker.reply_memory import ReplyMemory
 from styx.worker.root import RootTransaction
 
 OUTCOME_BYTES_MAX = 2 * 1024 * 1024
-"""Outcomes of external functions in one epoch record, unless two values may be larger: a log takes records of some MiB.
+"""Limit on the outcomes of external functions in one epoch record, in bytes, because a log takes records of some MiB.
+The limit is two values if `value_bytes_max` makes these larger.
 """
 
 
 class Intake:
-    """`carried` go into the next epoch; `parked`, by TID, wait for an external function. Requests at the places `aside`
-    are refused, wherever they are met.
+    """The transactions that wait for an epoch. The `carried` go into the next one. The `parked`, by TID, wait for an
+    external function. Requests at the places (slot, offset) in `aside` are refused.
     """
 
     def __init__(self, app: App, limits: Limits, n_slots: int, running: Running | None = None) -> None:
@@ -60,7 +61,7 @@ class Intake:
         passed_over: PassedOver | None,
         memory: ReplyMemory,
     ) -> None:
-        """A slot as a snapshot has it."""
+        """Adds a slot in the state that a snapshot has of it."""
         self._sequencers[slot] = SlotSequencer(slot, next_offset, passed_over)
         self._memories[slot] = memory
         for transaction in pending:
@@ -93,7 +94,9 @@ class Intake:
         sequencer.arrive(arrivals)
 
     def defer(self, root: RootTransaction) -> None:
-        """It leaves the epoch: to be counted exactly, or to make an external call, both in sequential mode."""
+        """Takes a transaction that leaves the epoch, to be counted exactly or to make an external call in sequential
+        mode.
+        """
         if root.external and not root.overflow and root.sequential:
             self.parked[root.tid] = root
         else:
@@ -101,7 +104,7 @@ class Intake:
             self.carried.append(root)
 
     def outcome(self, done: ExternalDone) -> None:
-        """An external function that a parked transaction waits for has ended; any other outcome is known already."""
+        """Takes the outcome of an external call. Ignores it if no parked transaction waits for it."""
         root = self.parked.get(done.tid)
         if root is not None and done.key not in (root.externals or {}):
             self._sequencers[done.root_slot].ready.setdefault(done.tid, {})[done.key] = done.outcome
@@ -113,12 +116,12 @@ class Intake:
         return sum(sequencer.count for sequencer in self._sequencers.values())
 
     def waiting(self) -> dict[int, tuple[int, int]]:
-        """The same by slot, and their bytes."""
+        """Requests that have arrived and are in no epoch yet, by slot: (number, bytes)."""
         return {slot: (each.count, each.waiting_bytes) for slot, each in self._sequencers.items()}
 
     @property
     def has_work(self) -> bool:
-        """An epoch formed now would not be empty."""
+        """Whether an epoch formed now would hold a transaction."""
         if self.pressure.halted:
             return False
         if self.carried or self._unstarted:
@@ -128,7 +131,7 @@ class Intake:
         return any(s.ready or (takes and s.count and s.slot not in full) for s in self._sequencers.values())
 
     def _full_slots(self) -> frozenset[int]:
-        """Slots that take no new requests, because too many of theirs wait for external functions."""
+        """Slots that take no new requests, because too many of their transactions wait for external functions."""
         counts: dict[int, int] = {}
         for root in self.parked.values():
             counts[root.slot] = counts.get(root.slot, 0) + 1
@@ -141,7 +144,7 @@ class Intake:
         if self.pressure.halted:
             return [], [sequencer.nothing() for _, sequencer in sorted(self._sequencers.items())]
         for parked in self._unstarted:
-            # Its external call was under way when the snapshot was taken; no other worker starts it again.
+            # Its external call was under way when the snapshot was taken. Only this worker starts it again.
             self._sequencers[slot_of(parked, self._n_slots)].ready.setdefault(parked, {})
         self._unstarted = set()
         full = self._full_slots() if self.parked else frozenset()
@@ -149,7 +152,7 @@ class Intake:
         has_room = self.pressure.begin(roots)
         batches = []
         slots = sorted(self._sequencers)
-        # At least one fits, so that every one has its turn.
+        # At least one outcome fits, so each gets its turn.
         outcome_bytes = max(OUTCOME_BYTES_MAX, 2 * self._limits.value_bytes_max)
         room = max(0, self.pressure.transactions - len(roots))
         if self.pressure.congested:
@@ -160,8 +163,8 @@ class Intake:
             share = 0 if slot in full else -(-room // left)
             sequencer = self._sequencers[slot]
             if left == len(slots) and share and has_room is not None and sequencer.passed:
-                # The oldest one of the slot that is first: there may be no room beside what is carried, in every second
-                # epoch or in each. Then no other large one is let in before it, and the slot stays first.
+                # The oldest request of the first slot may find no room beside the carried transactions, epoch after
+                # epoch. So room is reserved for it: no other large request precedes it, and the slot stays first.
                 moves = self.pressure.reserve(sequencer.oldest)
             batch, taken = sequencer.batch(share, outcome_bytes, has_room)
             room -= batch.count
@@ -172,11 +175,11 @@ class Intake:
         return roots, batches
 
     def can_replay(self, plan: EpochPlan) -> bool:
-        """Everything that the recorded epoch names has arrived."""
+        """Whether all requests and outcomes of the recorded epoch have arrived."""
         return all(s.has_recorded(plan.batches[s.slot]) for s in self._sequencers.values())
 
     def replay(self, plan: EpochPlan) -> tuple[list[RootTransaction], list[SlotBatch]]:
-        """A recorded epoch's transactions, with the TIDs they had."""
+        """Forms a recorded epoch again: the same transactions with the same TIDs."""
         roots = self._carried_over(frozenset(batch.slot for batch in plan.batches.values() if batch.idle))
         self._admission.verdicts = plan.ended
         for slot, sequencer in sorted(self._sequencers.items()):
@@ -202,7 +205,7 @@ class Intake:
     ) -> None:
         for resumed in batch.resumed:
             root = self.parked.pop(resumed.tid, None)
-            if root is None:  # it was, when the epoch was recorded: a function is not deterministic
+            if root is None:  # it was parked when the epoch was recorded, so a function is not deterministic
                 self._told.append(NotResumed(slot, resumed.tid))
                 continue
             self._unstarted.discard(resumed.tid)
@@ -226,14 +229,14 @@ class Intake:
                 self._told.append(admitted)
 
     def ended(self, root: RootTransaction) -> None:
-        """The transaction is answered."""
+        """Forgets a transaction, which has been answered."""
         self._admission.ended(root)
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
     def rest(self, slot: int) -> tuple[int, list[PendingTransaction], PassedOver | None]:
-        """(next offset, sequenced and unfinished transactions, requests behind that offset that are sequenced or not)
-        of a slot between two epochs, for a snapshot.
+        """What a snapshot stores of a slot between two epochs: (offset of the next request, sequenced and unfinished
+        transactions, which requests behind that offset are sequenced already).
         """
         pending = [
             PendingTransaction(
@@ -254,8 +257,8 @@ class Intake:
 
 
 def _refused(payload: bytes) -> bytes:
-    """In place of a request: one that is always refused, and never run."""
+    """Replaces a request's payload by a request that is always refused and never run."""
     try:
         return encode_request(replace(decode_request(payload), function=SET_ASIDE))
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return payload  # it is no request, and is skipped as such
+        return payload  # it cannot be decoded as a request, and is skipped later

@@ -1,9 +1,9 @@
-"""One invocation: a context, and the data that the executor and the lock phase keep about it; and which one runs.
+"""One invocation: a context with the data that the executor and the lock phase keep, and the record of which one runs.
 
-It is kept until its epoch closes, because the lock phase re-runs it from here. Paper sections 5.2 and 6.3 (call-graph
-caching). The engine's thread records the invocation that it runs. The watchdog, on another thread, reads the record,
-dooms that invocation at the same moment, and interrupts it. So only a user's code is interrupted, and the engine learns
-of the interruption as soon as that code has ended, however it ended.
+An invocation is kept until its epoch closes, because the lock phase runs it again. Paper sections 5.2 and 6.3
+(call-graph caching). The engine's thread records the invocation that it runs. The watchdog, on another thread, reads
+the record, dooms that invocation at the same moment, and interrupts it. So only a user's code is interrupted, and the
+engine learns of the interruption as soon as that code has ended, however it ended.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def _nothing() -> None:
 
 
 class Running:
-    """Shared with the watchdog. `invocation` is the one whose code runs, None while the engine's own does.
+    """What the engine shares with the watchdog. `invocation` is the one whose code runs, None while engine code runs.
 
-    `harmless`: what runs has no part in any outcome, such as the `finally` blocks of a function that was given up.
-    `cut`: an invocation was doomed by the watchdog; the lock phase takes the flag down. `withdraw` takes back an
-    interruption that has not happened yet; it may raise it. `resumed` counts how often a function was gone on with.
+    `harmless`: the running code has no part in any outcome, such as the `finally` blocks of an abandoned function.
+    `cut`: the watchdog has doomed an invocation; the lock phase clears the flag. `withdraw` cancels an interruption
+    that has not happened yet, and may raise it instead. `resumed` counts how often a function was started or continued.
     """
 
     def __init__(self) -> None:
@@ -46,23 +46,24 @@ class Running:
 
 
 CUT_CODE: Final = "cut"
-"""Of a failure whose outcome is still to be recorded; never reaches a reply."""
+"""The code of a failure whose outcome must still be recorded. No reply has it."""
 FIRST_STEP: Final = (0).to_bytes(PATH_STEP_BYTES, "big")
 _NO_CALLS: Final[list[tuple[bytes, MadeCall]]] = []
 _by_path = itemgetter(0)
 
 
 class Doomed(Exception):
-    """Ends a function that has returned although its context had refused something."""
+    """Ends a function that has returned although its context had refused one of its operations."""
 
 
 @native(subclassed=True)
 @plain_stores
 class Invocation(Context, eq=False):
-    """`_caller` is the waiting invocation on this worker, None for a chain's outermost function or a remote caller.
+    """One invocation of a function, which is also its context.
 
-    `_share` is as in `Call`. `_below` collects the asynchronous calls of synchronous callees (None: none yet),
-    `_results` the results it was resumed with by call index. `_failed`: it ended in an exception, so that the
+    `_caller` is the waiting invocation on this worker, None for a chain's outermost function or a remote caller.
+    `_share` is as in `Call`. `_below` collects the asynchronous calls of synchronous callees (None: none yet).
+    `_results` has the awaited results by call index. `_failed`: the invocation ended in an exception, so the
     asynchronous calls of its chain were never sent.
     """
 
@@ -72,24 +73,24 @@ class Invocation(Context, eq=False):
 
     @property
     def synchronous(self) -> bool:
-        """Its caller waits for it and keeps the chain's share."""
+        """Whether the caller waits for this invocation, and keeps the chain's share."""
         return self._share < 0
 
     @property
     def path(self) -> bytes:
-        """Its call path: two bytes a step, the call's index."""
+        """The call path: two bytes a step, the index of the call."""
         return self._path
 
     def step_path(self, index: int) -> bytes:
-        """Path of its call number `index`."""
+        """The path of this invocation's call number `index`."""
         return self._path + index.to_bytes(PATH_STEP_BYTES, "big")
 
     def position(self) -> bytes:
-        """Where it stands now in serial order: after everything it has called so far."""
+        """The present place in serial order: after all calls made so far."""
         return self._path + len(self._made).to_bytes(PATH_STEP_BYTES, "big")
 
     def asynchronous_calls(self) -> list[tuple[bytes, MadeCall]]:
-        """Its chain's asynchronous calls in call-path order."""
+        """The chain's asynchronous calls in call-path order."""
         calls, path = self._calls, self._path
         if calls is None and self._below is None:
             return _NO_CALLS
@@ -112,18 +113,20 @@ class Invocation(Context, eq=False):
         self._results[int.from_bytes(result.path[-2:], "big")] = result.value
 
     def end(self) -> None:
-        """It has ended: the context refuses from here on."""
+        """Marks the invocation as ended: from now on the context refuses all operations."""
         self._left = CLOSED
         self._coroutine = None
 
 
-# A function that tries to store its context is told the type's name, which must be the same in every execution.
+# An error about a stored context has the type's name, which must be the same in every execution.
 setattr(Invocation, "__name__", Context.__name__)  # noqa: B010 - a compiled class takes no assignment
 
 
 def abandon(invocation: Invocation, running: Running) -> None:
-    """Closes an invocation and, if it is suspended, its coroutine: the context first, so that nothing it does
-    counts, and apart, so that no other function sees what its `finally` blocks set. They may be cut short as well.
+    """Closes an invocation and, if it is suspended, its coroutine.
+
+    The context is closed first, so that operations in `finally` blocks have no effect. The blocks run in a separate
+    `contextvars` context, so that no other function sees their variables. The watchdog may interrupt them as well.
     """
     coroutine = invocation._coroutine
     invocation.end()
@@ -142,22 +145,24 @@ def abandon(invocation: Invocation, running: Running) -> None:
             running.withdraw()
         except BaseException:  # noqa: BLE001 - the interruption itself, which is over with that
             pass
-        invocation._doom = doom  # it is harmless
+        invocation._doom = doom  # the interruption is harmless
     running.harmless, running.cut = False, cut
     if invocation._begun is not None:
         invocation._end_begun()
 
 
 def failure_at(invocation: Invocation, error: ErrorTriple) -> Failure:
-    """A failure where the invocation stands now."""
+    """A failure at the invocation's present place in serial order."""
     return Failure(invocation._chain_id, invocation.position(), False, *error)
 
 
 def cut_failure(invocation: Invocation, error: FunctionTooLong) -> Failure:
-    """The watchdog ended its function. Where that was depends on time: the outcome must be recorded."""
+    """The failure of a function that the watchdog interrupted. Its place depends on time, so the outcome is
+    recorded.
+    """
     return failure_at(invocation, (CUT_CODE, *describe(error)))
 
 
 def external_failure(invocation: Invocation, error: tuple[str, str]) -> Failure:
-    """An external function's exception ends its transaction where it was called."""
+    """The failure by an external function's exception, at the place of the call."""
     return failure_at(invocation, ("aborted", *error))

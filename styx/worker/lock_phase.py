@@ -33,7 +33,7 @@ _CUT: Final = Failure(b"", b"", True, "aborted", "", "")
 
 @native
 class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
-    """How a transaction's part on one slot ended; `result` is the root's, on the root slot."""
+    """How a transaction's part on one slot ended. On the root slot, `result` is the root function's encoded result."""
 
     failure: Failure | None
     result: bytes | None
@@ -41,14 +41,14 @@ class Outcome(msgspec.Struct, eq=False, frozen=True, gc=False):
 
 
 NOT_RUN: Final = Outcome(None, None, {})
-"""The outcome of a transaction that is left out."""
+"""The outcome of a transaction that took no part in the round."""
 
 
 class SlotLockPhase:
-    """One slot's conflicting transactions; `outcomes` by TID once a round is `done`.
+    """The conflicting transactions of one slot; `outcomes`, by TID, is complete once a round is `done`.
 
-    Those in `without` are left out. `cut` are those of which a function was ended by the watchdog, on any slot that is
-    given the same set: the lock phase has to begin anew without them, so none of them runs on another slot.
+    Transactions in `without` are left out. `cut` is one set for all slots of the worker: the TIDs of transactions with
+    a function that the watchdog interrupted. The lock phase begins anew without them, so no other slot runs them.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class SlotLockPhase:
 
     @property
     def done(self) -> bool:
-        """The round is over here."""
+        """Whether the round is over on this slot."""
         return self._next == len(self._queue)
 
     def run(self, invocations: int) -> int:
-        """Goes on with the round, in TID order, for about so many invocations; returns how many are left of them."""
+        """Continues the round in TID order for about `invocations` invocations. Returns how many of these are left."""
         self._running.cut = False
         while self._next < len(self._queue) and invocations > 0:
             invocations = self._variables.run(self._run, invocations)
@@ -126,7 +126,7 @@ class SlotLockPhase:
         for index, footprint in enumerate(self._queue):
             if footprint.tid in excluded and footprint.tid not in self._excluded:
                 self._excluded.add(footprint.tid)
-                # One that failed here has left no trace here: nothing after it needs to run again for its sake.
+                # A transaction that failed on this slot left no writes here, so no later one has to run again.
                 if start is None and self.outcomes[footprint.tid].failure is None:
                     start = index
         if start is None:
@@ -138,7 +138,9 @@ class SlotLockPhase:
                 self._current.update(self.outcomes[footprint.tid].writes)
 
     def failures(self) -> list[tuple[int, Failure]]:
-        """Failed transactions that other slots take part in: their end is decided by all."""
+        """(TID, failure) of transactions that other slots take part in: all of these slots together decide
+        their end.
+        """
         return [
             (tid, outcome.failure)
             for tid, outcome in self.outcomes.items()
@@ -146,7 +148,7 @@ class SlotLockPhase:
         ]
 
     def ended(self, verdicts: Mapping[int, Failure | None]) -> list[tuple[Footprint, Failure | None]]:
-        """The transactions that have ended here, each with its failure or None; carried ones are not among them."""
+        """The transactions that have ended, each with its failure or None. Carried transactions are left out."""
         found: list[tuple[Footprint, Failure | None]] = []
         for footprint in self._queue:
             tid = footprint.tid
@@ -159,7 +161,7 @@ class SlotLockPhase:
 
     @property
     def written(self) -> Collection[tuple[str, Any]]:
-        """(operator, key) of the last round's writes."""
+        """(operator, key) of each entity that the last round wrote."""
         return self._current.keys()
 
     def commit(self) -> None:

@@ -19,7 +19,9 @@ from styx.worker.slot import Slot
 
 
 class LockRounds:
-    """`number` is the present round's. Those of the `locked` that are in `unlocked` take no part, and are carried."""
+    """The rounds of one lock phase; `number` is the present round's. The transactions of `locked` that are also in
+    `unlocked` take no part: they are carried into the next epoch.
+    """
 
     def __init__(
         self,
@@ -49,7 +51,7 @@ class LockRounds:
         }
 
     def run(self, invocations: int) -> bool:
-        """About so many invocations of the round; whether it is over here."""
+        """Runs about `invocations` invocations of the round. Returns whether the round is over on this worker."""
         for lock in self._locks.values():
             invocations = lock.run(invocations)
             if not lock.done:
@@ -57,15 +59,15 @@ class LockRounds:
         return True
 
     def failures(self) -> list[tuple[int, Failure]]:
-        """Of the round, of transactions that other slots take part in."""
+        """The round's failures, by TID, of transactions that other slots take part in."""
         return [failure for lock in self._locks.values() for failure in lock.failures()]
 
     def cut(self) -> list[int]:
-        """Transactions of which a function was ended in the round."""
+        """TIDs of transactions with a function that the watchdog interrupted in this round."""
         return sorted(self._cut)
 
     def decided(self, decision: LockDecision) -> None:
-        """The next round begins, without the transactions that the coordinator has excluded."""
+        """Begins the next round without the transactions that the coordinator has excluded."""
         self.number = decision.round + 1
         if decision.anew:
             self._unlocked.update(tid for tid, _ in decision.excluded)
@@ -76,7 +78,7 @@ class LockRounds:
             lock.roll_back(self._verdicts)
 
     def written(self, slot: int) -> Collection[tuple[str, Any]]:
-        """(operator, key) of the last round's writes on a slot."""
+        """(operator, key) of each entity that the last round wrote on `slot`."""
         return self._locks[slot].written
 
     def commit(self) -> None:
@@ -87,7 +89,7 @@ class LockRounds:
                 self._notes.at_lock_end(lock.ended(self._verdicts))
 
     def end(self, root: RootTransaction) -> bool:
-        """A transaction has been committed or ended by its final exception; or (False) is among the `carried`."""
+        """Ends a transaction: it is committed, or has its final exception (True), or joins the `carried` (False)."""
         outcome = self._locks[root.slot].outcomes.get(root.tid, NOT_RUN)
         failure = self._verdicts.get(root.tid, outcome.failure)
         carried = root.tid in self._verdicts and failure is None

@@ -1,4 +1,4 @@
-"""Notes on transactions as they end: exceptions that the app did not mean, and the messages of `ctx.log`.
+"""Notes on transactions as they end: exceptions that the app did not declare, and the messages of `ctx.log`.
 
 Notes are kept with a transaction's run and count only when its end is final, so that each is reported once, from the
 run that counted. Of an exception only texts are kept, never the exception, its traceback or a frame. Only an exception
@@ -41,7 +41,7 @@ class Raised(NamedTuple):
 
 
 class AbortNote(NamedTuple):
-    """A transaction that ended in an exception; `replayed`: the epoch was run before, maybe without telling."""
+    """A transaction that ended in an exception. `replayed`: the epoch ran before, and its note may have been lost."""
 
     tid: int
     epoch: int
@@ -55,7 +55,7 @@ class AbortNote(NamedTuple):
 
 
 class LineNote(NamedTuple):
-    """A line of a function of a transaction that has ended; `aborted`: it had no effect."""
+    """A line that a function logged, of a transaction that has ended. `aborted`: the transaction had no effect."""
 
     tid: int
     epoch: int
@@ -65,9 +65,9 @@ class LineNote(NamedTuple):
 
 
 class Notes:
-    """`aborts`, `lines` and how many of each were `left_out` of them since `take`.
+    """The notes since the last `take`: `aborts`, `lines`, and how many of each were left out.
 
-    `all_aborts`: those of declared exceptions, which the app raises on purpose, are noted as well.
+    `all_aborts`: aborts by declared exceptions, which the app raises on purpose, are noted as well.
     """
 
     def __init__(self, all_aborts: bool = False) -> None:
@@ -83,22 +83,22 @@ class Notes:
 
     @property
     def empty(self) -> bool:
-        """There is nothing to take."""
+        """Whether there is nothing to take."""
         return not (self.aborts or self.lines or self.aborts_left_out or self.lines_left_out)
 
     @property
     def replaying(self) -> bool:
-        """The open epoch was run before."""
+        """Whether the open epoch ran before."""
         return self._answered is not None
 
     def refill(self) -> None:
-        """A while has passed: as many exceptions as at first are looked at from now on."""
+        """Allows `CAPTURES_MAX` exceptions to be looked at again. The host calls it now and then."""
         self._captures = CAPTURES_MAX
 
     # A run -------------------------------------------------------------------------------------------------
 
     def raised(self, invocation: Invocation, error: BaseException, failure: Failure) -> None:
-        """An invocation has ended in an exception."""
+        """Notes the exception that ended an invocation."""
         footprint = invocation._footprint
         before = footprint.raised
         if before is not None and before.failure.place < failure.place:
@@ -122,7 +122,7 @@ class Notes:
     # Ends --------------------------------------------------------------------------------------------------
 
     def begin(self, epoch: int, answered: Collection[int] | None) -> None:
-        """The ends that follow are of `epoch`; if replayed, those of `answered` TIDs are known to have been told."""
+        """Begins `epoch`. In a replay `answered` are the TIDs whose notes were written before; otherwise it is None."""
         self._epoch = epoch
         self._answered = answered
 
@@ -133,13 +133,16 @@ class Notes:
         left: Collection[int],
         roots: Mapping[int, RootTransaction],
     ) -> None:
-        """Transactions have ended: `aborted` in an exception, and all but those `left` well."""
+        """Takes the ends of an epoch's transactions: those in `aborted` raised, those in `left` have not ended, all
+        others committed.
+        """
         for slot in slots:
             for tid in sorted(aborted & slot.footprints.keys()):
                 footprint = slot.footprints[tid]
                 root = roots.get(tid)
                 raised = footprint.raised
-                # What another branch raised comes later than what ended the transaction; only the root knows of all.
+                # An exception of another branch comes later than the one that ended the transaction. Only the root
+                # knows all of them.
                 counts = root is None or raised is None or root.failure is None or raised.failure == root.failure
                 self._ended(footprint, True, raised if counts else None)
             for tid, footprint in slot.footprints.items():
@@ -147,7 +150,7 @@ class Notes:
                     self._ended(footprint, False, None)
 
     def at_lock_end(self, ended: Iterable[tuple[Footprint, Failure | None]]) -> None:
-        """Transactions of the lock phase have ended, with this failure if not well."""
+        """Takes the ends of transactions of the lock phase, each with its failure or None."""
         for footprint, failure in ended:
             raised = footprint.raised
             counts = raised is not None and failure is not None and raised.failure.place == failure.place
@@ -175,7 +178,7 @@ class Notes:
         self.lines.extend(LineNote(tid, epoch, replayed, aborted, line) for line in in_order[:room])
 
     def take(self) -> tuple[list[AbortNote], list[LineNote], int, int]:
-        """(aborts, lines, aborts left out, lines left out) since the last time."""
+        """Returns (aborts, lines, aborts left out, lines left out) since the last `take`."""
         taken = (self.aborts, self.lines, self.aborts_left_out, self.lines_left_out)
         self.aborts, self.lines = [], []
         self.aborts_left_out = self.lines_left_out = 0
@@ -183,7 +186,7 @@ class Notes:
 
 
 def failure_by(notes: Notes | None, invocation: Invocation, error: BaseException) -> Failure:
-    """The failure of an invocation that raised `error`, noted."""
+    """Notes that an invocation raised `error`, and returns the failure."""
     failure = failure_at(invocation, aborted(error))
     if notes is not None and not invocation._spec.client_data:
         notes.raised(invocation, error, failure)
@@ -191,7 +194,9 @@ def failure_by(notes: Notes | None, invocation: Invocation, error: BaseException
 
 
 def refusal_by(notes: Notes | None, invocation: Invocation, error: InTransactionError) -> Failure:
-    """The failure of an invocation that could not start: of a root's it is the client's mistake, else the app's."""
+    """The failure of an invocation that could not start. The mistake is the client's for a root, otherwise
+    the app's.
+    """
     if invocation._path:
         return failure_by(notes, invocation, error)
     return failure_at(invocation, rejection(error))

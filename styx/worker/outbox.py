@@ -15,11 +15,11 @@ from styx.worker.ack_share import add
 from styx.worker.footprint import Footprint
 
 MESSAGES_HELD_MAX: Final = 256
-"""A worker that still has functions to run holds back so many, for fewer and larger frames."""
+"""While a worker has functions to run, it holds back up to this number of messages, for fewer and larger frames."""
 BYTES_HELD_MAX: Final = 1024 * 1024
-"""The same in bytes of arguments and results, which are most of what is large."""
+"""The same limit in bytes of arguments and results, the large parts of messages."""
 FRAME_BYTES: Final = 4 * 1024 * 1024
-"""A frame with so many of them is full: one message more makes it at most so much larger."""
+"""A frame with this number of bytes of arguments and results takes no further message."""
 
 
 class Outbox:
@@ -32,7 +32,7 @@ class Outbox:
 
     @property
     def full(self) -> bool:
-        """There is enough to keep peers busy: better sent now than with what is still to come."""
+        """Whether the held messages should be sent now, without waiting for more."""
         return self._count + len(self._acks) >= MESSAGES_HELD_MAX or self._bytes >= BYTES_HELD_MAX
 
     def send(self, peer: int, message: WorkerMessage) -> None:
@@ -70,7 +70,7 @@ class Outbox:
         assert not before.calls, "a transaction in sequential mode has one chain at a time"
 
     def take(self, generation: int, epoch: int, sender: int) -> list[tuple[int, Frame]]:
-        """(peer, frame) for every peer there is something for; in each peer's order."""
+        """Empties the outbox. Returns (peer, frame) pairs, in the order in which each peer must get its frames."""
         if not self._count and not self._acks:
             return []
         for (peer, _), ack in self._acks.items():
@@ -93,7 +93,7 @@ class Outbox:
 
 
 def weight(message: WorkerMessage) -> int:
-    """Bytes of arguments and results in it."""
+    """The bytes of arguments and results in a message."""
     if isinstance(message, Call):
         return len(message.params)
     if isinstance(message, Result):
@@ -110,7 +110,7 @@ def weight(message: WorkerMessage) -> int:
 
 
 def outgoing_call(footprint: Footprint, path: bytes, made: MadeCall, share: int, count: int, chain: bytes) -> Call:
-    """The message; `footprint` is the calling transaction's on the caller's slot."""
+    """Makes the message of a call. `footprint` is that of the calling transaction on the caller's slot."""
     return Call(
         footprint.tid,
         footprint.root_slot,
@@ -132,7 +132,7 @@ def outgoing_call(footprint: Footprint, path: bytes, made: MadeCall, share: int,
 
 
 def reported(calls: list[tuple[bytes, MadeCall]]) -> list[tuple[bytes, CallSpec]]:
-    """Calls with their paths, in the form in which a result or an ack carries them to the worker that sends them."""
+    """Converts calls with their paths to the form in which a result or an ack carries them to another worker."""
     return [
         (path, CallSpec(made.synchronous, made.slot, made.function.operator, made.function.name, made.key, made.params))
         for path, made in calls
@@ -140,6 +140,6 @@ def reported(calls: list[tuple[bytes, MadeCall]]) -> list[tuple[bytes, CallSpec]
 
 
 def made_call(app: App, spec: CallSpec) -> MadeCall:
-    """A call that was reported, to be sent here."""
+    """Makes a call to be sent from a call that a result or an ack carried here."""
     function = app.resolve(spec.operator, spec.function)
     return MadeCall(spec.synchronous, spec.slot, function, spec.key, spec.params)

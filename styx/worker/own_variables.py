@@ -14,7 +14,9 @@ from typing import Any
 
 
 class OwnVariables:
-    """`shared` is the context in which nothing is set; `_own` are those of suspended functions that have set some."""
+    """The contexts of variables. In `shared` no variable is set. `_own` are the contexts of suspended functions that
+    have set variables.
+    """
 
     __slots__ = ("_own", "shared")
 
@@ -23,26 +25,28 @@ class OwnVariables:
         self._own: dict[Any, Variables] = {}
 
     def run(self, steps: Callable[[int], int], count: int) -> int:
-        """`steps(count)` where nothing is set; it gives how many are left, and ends early if something is set."""
+        """Calls `steps(count)` in the shared context. `steps` returns how many steps are left, and ends early when a
+        function has set a variable.
+        """
         if len(self.shared):
             self.shared = Variables()
         return self.shared.run(steps, count)
 
     def waits(self, invocation: Any) -> None:
-        """The invocation is suspended: the variables that it has set are kept for it."""
+        """Keeps the variables that a suspended invocation has set."""
         if len(self.shared):
             self._own[invocation] = self.shared
 
     def send(self, invocation: Any, coroutine: Coroutine[Any, Any, Any], value: bytes | None) -> Any:
-        """What the invocation's coroutine yields next; raises what it raises."""
+        """Sends `value` to the invocation's coroutine. Returns what it yields, and raises what it raises."""
         own = self._own.get(invocation)
         return coroutine.send(value) if own is None else own.run(coroutine.send, value)
 
     def clear(self) -> None:
-        """An epoch has ended: no function is suspended any more."""
+        """Drops all variables at an epoch's end, when no function is suspended any more."""
         self._own.clear()
 
 
 def apart(step: Callable[..., Any], *arguments: Any) -> Any:
-    """`step(*arguments)` with no variable set, and what it sets is dropped."""
+    """Calls `step(*arguments)` in a new context without variables. Variables that it sets are dropped."""
     return Variables().run(step, *arguments)

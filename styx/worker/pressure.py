@@ -1,5 +1,5 @@
-"""How much a worker may bring into its next epoch: a number of bytes of results, no new requests while the log lags,
-and nothing at all while its host forbids it.
+"""Limits on a worker's next epoch: a number of bytes of results, no new requests while the log lags, and no
+transactions at all while the host has halted the worker.
 
 The size of a function's result is estimated by its recent results; a function that has given no large result counts as
 small. Without this limit epochs of hundreds of replies of a megabyte could follow each other, and a small request would
@@ -17,19 +17,20 @@ from styx.sequencer.sequencer import Recorded
 from styx.worker.root import RootTransaction
 
 FIRST_TRANSACTIONS: Final = 32
-"""A generation's first epoch has so many at most, each further one twice as many: their results' size is not known yet.
+"""Limit on the transactions of a generation's first epoch, because the size of results is unknown. It doubles with each
+further epoch.
 """
 LOG_BYTES_MAX: Final = 16 * 1024 * 1024
-"""While more than this waits to be in the log, no epoch takes new requests."""
+"""While more bytes than this wait to be written to the log, no epoch takes new requests."""
 
 _Name = tuple[str, str]
 
 
 class Pressure:
-    """`bytes_max` are the bytes of results that an epoch of at most `transactions_max` should have.
+    """The limits of one worker. An epoch of at most `transactions_max` transactions should have `bytes_max` of results.
 
-    `transactions` are how many the next one may have. `congested` and `halted` are as the events `LogLags` and `Halted`
-    said last.
+    `transactions` is the limit of the next epoch. `congested` and `halted` come from the last events `LogLags` and
+    `Halted`.
     """
 
     __slots__ = (
@@ -49,16 +50,17 @@ class Pressure:
         self.congested = self.halted = False
         self.transactions_max = transactions_max
         self.transactions = min(FIRST_TRANSACTIONS, transactions_max)
-        # An epoch of nothing but small ones is within its bytes.
+        # An epoch of small results only stays within its bytes.
         self._small = bytes_max // transactions_max
         self._expected: dict[_Name, int] = {}
         self._left = bytes_max
         self._taken = False
 
     def begin(self, carried: Iterable[RootTransaction]) -> Callable[[Recorded], bool] | None:
-        """Another epoch is formed, and these are in it whatever they give.
+        """Begins to form an epoch that has the `carried` transactions in any case.
 
-        What it gives says whether there is room for one more request, which then has it; None: there is for each.
+        Returns a function that says whether there is room for one more request, and then reserves it; None if there is
+        room for all.
         """
         if not self._expected:
             return None
@@ -70,7 +72,7 @@ class Pressure:
         return self._takes
 
     def reserve(self, recorded: Recorded) -> bool:
-        """There is room for this one; else no large one has any in this epoch."""
+        """Whether there is room for this request. If not, no other large request gets room in this epoch."""
         taken, left = self._taken, self._left
         fits = self._takes(recorded)
         self._taken, self._left = (taken, left) if fits else (True, 0)
@@ -78,7 +80,7 @@ class Pressure:
 
     def _takes(self, recorded: Recorded) -> bool:
         head = head_of(recorded[2])
-        # What is no request gives nothing but the report of that.
+        # A record that cannot be decoded has no result.
         return head is None or self._has_room((head.operator, head.function))
 
     def _has_room(self, name: _Name) -> bool:
@@ -87,12 +89,12 @@ class Pressure:
             return True
         if self._taken and expected > self._left:
             return False
-        self._taken = True  # one larger one has its turn, too
+        self._taken = True  # a single larger result is admitted, too
         self._left -= expected
         return True
 
     def ended(self, roots: Iterable[RootTransaction], n_bytes: int) -> None:
-        """An epoch of these has ended, with results of so many bytes together."""
+        """Learns from an epoch that has ended: its transactions and the bytes of all their results."""
         if self.transactions < self.transactions_max:
             self.transactions = min(2 * self.transactions, self.transactions_max)
         if n_bytes <= self.bytes_max and not self._expected:
@@ -104,7 +106,7 @@ class Pressure:
                 count, size = sums.get(name, (0, 0))
                 sums[name] = count + 1, size + len(root.result)
         for name, (count, size) in sums.items():
-            # Down by halves: one that gives much and little in turns counts as large.
+            # The estimate falls by halves at most, so a function with large and small results in turns counts as large.
             expected = max(-(-size // count), self._expected.get(name, 0) // 2)
             if expected > self._small:
                 self._expected[name] = expected
@@ -113,6 +115,6 @@ class Pressure:
 
 
 def _name_of(root: RootTransaction) -> _Name:
-    """The function's, as requests name it."""
+    """The (operator, function) that the request named."""
     assert root.function is not None
     return root.function.operator, root.function.name

@@ -20,8 +20,8 @@ from styx.worker.root import RootTransaction
 
 
 class Replies:
-    """`answered` has the replies that the stream already holds, or their digests, by sequence TID; `n_bytes` are those
-    of the epoch's results.
+    """The replies of the open epoch. `answered` has the replies that the stream already holds, or their digests, by
+    sequence TID. `n_bytes` is the size of the epoch's results.
     """
 
     def __init__(self, memories: dict[int, ReplyMemory], n_slots: int) -> None:
@@ -37,14 +37,14 @@ class Replies:
         """The replies that follow belong to `epoch`."""
         assert not self._by_slot, "an epoch began before the last one's replies were taken"
         if self.answered and not replayed:
-            # What is left is other workers', and what a replay that differs has not ended.
+            # The rest are replies of other workers, and of transactions that a differing replay has not ended.
             own, n_slots = self._memories, self._n_slots
             self.answered = {tid: given for tid, given in self.answered.items() if slot_of(tid, n_slots) in own}
         self._epoch = epoch
         self.n_bytes = 0
 
     def add(self, roots: Iterable[RootTransaction], phase: int) -> None:
-        """Answers transactions and the repetitions that waited for them; call in serial order."""
+        """Makes the replies of transactions and of the repetitions that waited for them. Call it in serial order."""
         epoch, by_slot, answered = self._epoch, self._by_slot, self.answered
         for root in roots:
             request_id, tid, slot, reply_to = root.request_id, root.tid, root.slot, root.reply_to
@@ -85,7 +85,7 @@ class Replies:
         replies.append(reply)
 
     def _standing(self, root: RootTransaction, reply: ReplyRecord) -> ReplyRecord:
-        """The reply that was given, which is what repetitions get; of one that is not kept, the replay's."""
+        """The reply as the stream has it, which repetitions get too. If only its digest is kept, the replay's reply."""
         given = self.answered.pop(reply.sequence)
         if is_given(given, reply):
             return reply
@@ -94,7 +94,9 @@ class Replies:
         return reply if answered is None else answered
 
     def take(self) -> list[EmitReplies | ReplyDiffers]:
-        """The epoch's replies, behind those that differ; the epoch's records are durable everywhere."""
+        """The epoch's replies, after the reports of differing ones. Call it when the epoch's records are durable on all
+        workers.
+        """
         taken: list[EmitReplies | ReplyDiffers] = []
         if self._differing:
             taken.extend(self._differing)

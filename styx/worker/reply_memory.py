@@ -1,7 +1,7 @@
 """Replies remembered for idempotency keys: bounded, first in first out, and part of the slot's state.
 
-They live in a table of the slot like an operator's entities, so that snapshots and replays contain them. Section 7.4 of
-the paper (exactly-once output) ends at the topic; this extends it to the client.
+The replies stand in a table of the slot, like the entities of an operator, so snapshots and replays contain them.
+Section 7.4 of the paper (exactly-once output) ends at the replies topic; idempotency keys extend it to the client.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from styx.state.table import NEWEST
 
 
 class ReplyMemory:
-    """The remembered replies of one slot, at most `keys_max` and, but for the last one, `bytes_max` with their keys.
+    """The remembered replies of one slot: at most `keys_max`, and at most `bytes_max` bytes with their keys. The newest
+    reply is kept even if it alone is larger.
 
     The oldest in serial order is forgotten first.
     """
@@ -27,9 +28,9 @@ class ReplyMemory:
         self._keys_max = keys_max
         self._bytes_max = bytes_max
         self._bytes = 0
-        # The oldest first: a dictionary looks for its first key behind all those that were taken out before it.
+        # The oldest key first. A dictionary would be slow here: it finds its first key by passing all deleted ones.
         self._keys: deque[bytes] = deque()
-        # A snapshot's objects do not keep the order of insertion; the records do.
+        # The objects of a snapshot do not keep the order of insertion. The replies' places in the serial order give it.
         stored = self._table.at(NEWEST).items()
         for key, value in sorted(stored, key=lambda item: _age(decode_reply(item[1]))):
             self._keys.append(key)
@@ -41,11 +42,11 @@ class ReplyMemory:
 
     @property
     def keys(self) -> list[bytes]:
-        """Those that are remembered, the next to be forgotten first."""
+        """The remembered keys; the first one is the next to be forgotten."""
         return list(self._keys)
 
     def remember(self, key: bytes, reply: ReplyRecord, epoch: int) -> None:
-        """The reply is one of `epoch`. Called in serial order, so that every replay forgets the same."""
+        """Remembers a reply of `epoch`. Call it in serial order, so that each replay forgets the same replies."""
         value = encode_reply(reply)
         size = len(key) + len(value)
         keys, writes = self._keys, dict[Any, bytes | None]()
@@ -62,7 +63,7 @@ class ReplyMemory:
 
 
 def memory_of(state: SlotState, limits: Limits) -> ReplyMemory:
-    """A slot's, within a deployment's limits."""
+    """The reply memory of a slot, within the deployment's limits."""
     return ReplyMemory(state, limits.idempotency_keys_max, limits.idempotency_bytes_max)
 
 

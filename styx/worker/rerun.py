@@ -37,7 +37,7 @@ _DEVIATION = ("aborted", "", "")
 
 
 class _Failed(Exception):
-    """Ends the re-run; carries the failure."""
+    """Ends the re-run with a failure."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class _Failed(Exception):
 
 
 class CurrentCell(Cell):
-    """One entity as the re-run sees it: own writes, then those of lower transactions, then the state."""
+    """One entity as the re-run sees it: own writes first, then writes of lower transactions, then the state."""
 
     __slots__ = ("_current", "_entity", "_found", "_writes")
 
@@ -83,10 +83,9 @@ class CurrentCell(Cell):
 
 @native
 class _Due(msgspec.Struct, eq=False, frozen=True):
-    """An invocation to run, ordered as in the serial execution: by chain, then by path within it.
+    """An invocation to run, in the order of the serial execution: by chain, then by path within the chain.
 
-    `cached` is its record from the execution step, if what is called is still the same; `entry`: another slot
-    called it.
+    `cached` is its record from the execution step, if the call is unchanged. `entry`: the call came from another slot.
     """
 
     chain: bytes
@@ -100,11 +99,11 @@ class _Due(msgspec.Struct, eq=False, frozen=True):
 
 
 class _Frame:
-    """An open invocation, with the context variables it has set. While it waits for another slot, `wait_path` is that
-    call's path and `wait_value` its result.
+    """An open invocation, with the context variables that it has set. While it waits for another slot, `wait_path` is
+    the awaited call's path and `wait_value` the call's result.
 
-    `counted` of its calls have been taken from the allowance. `same` tells of each of its calls, as far as they have
-    been compared, whether it is the cached one.
+    The first `counted` calls have been taken from the allowance. `same` says of each call compared so far whether it
+    equals the cached call.
     """
 
     __slots__ = ("counted", "due", "invocation", "same", "variables", "wait_path", "wait_value")
@@ -120,11 +119,11 @@ class _Frame:
 
 
 class Rerun:
-    """`writes` and the root's `result` are valid if `run` returns None.
+    """The re-run of one transaction on one slot. `writes` and the root's `result` are valid if `run` returns None.
 
-    `may_grow`: the transaction may make more calls here than it did, by a bounded allowance that keeps the sum
-    over all slots within the limit; beyond it, it deviates and gets its exact count in the next epoch. `running` is
-    told whose code runs; if the watchdog ends any, what `run` returns is of no account.
+    `may_grow`: the transaction may make more calls on this slot than before, within an allowance that keeps the sum
+    over all slots within the limit. Beyond the allowance it deviates, and is counted exactly in the next epoch.
+    `running` records whose code runs. If the watchdog interrupts some of it, the return value of `run` is void.
     """
 
     def __init__(
@@ -204,7 +203,7 @@ class Rerun:
         spec, operator = due.function, due.function.operator
         found = self._slot.find(operator)
         cell = CurrentCell(self.writes, self._current, found, operator, due.key)
-        # What was measured in the execution step is measured here as well.
+        # An invocation that the execution step measured is measured here as well.
         kind: Annotated[type[Invocation], USUAL] = Invocation if due.cached is None else type(due.cached)
         invocation = kind(
             due.key,
@@ -242,7 +241,7 @@ class Rerun:
         self._open.append(_Frame(due, invocation))
 
     def _next_within(self, chain: bytes, path: bytes) -> _Due | None:
-        """The next invocation that another slot called, synchronously, within the call at `path`."""
+        """The next invocation that another slot called synchronously within the call at `path`."""
         if self._due and self._due[0][0] == chain and self._due[0][1].startswith(path):
             return heapq.heappop(self._due)[2]
         return None
@@ -307,12 +306,14 @@ class Rerun:
             return
         assert frame.due.cached is not None
         result = (frame.due.cached._results or {}).get(index)
-        if result is None:  # the callee had failed: what it would return now is not known here
+        if result is None:  # the callee failed in the execution step; its result now is not known on this slot
             raise _deviation(frame.invocation, path)
         frame.wait_path, frame.wait_value = path, result
 
     def _within_allowance(self, frame: _Frame) -> bool:
-        """Counts what was called up to here: a failure behind the call that is too many would not be the first."""
+        """Takes the calls made so far from the allowance. Returns False if it is used up: a call above the limit then
+        precedes the next failure.
+        """
         calls = frame.invocation._made
         for index in range(frame.counted, len(calls)):
             self._allowance -= 1 + calls_more(calls[index].params, self._footprint.limits)
@@ -320,7 +321,7 @@ class Rerun:
         return self._allowance >= 0
 
     def _counted(self, invocation: Invocation) -> int:
-        """As how many calls those count that it made, with its result."""
+        """How many calls the limit counts for an invocation: the calls that it made, and its result."""
         limits, calls = self._footprint.limits, invocation._made
         count = len(calls) + self._result_counted(invocation)
         for call in calls:
@@ -328,18 +329,19 @@ class Rerun:
         return count
 
     def _result_counted(self, invocation: Invocation) -> int:
-        """As how many calls the result counts that it gave to its caller."""
+        """How many calls the limit counts for the result that an invocation gave to its caller."""
         given = invocation._result if invocation.synchronous else None
         return 0 if given is None else calls_more(given, self._footprint.limits)
 
     def _compare_calls(self, frame: _Frame) -> None:
-        # In the order they were made: the place of the first difference decides which failures elsewhere still count.
+        # In the order of the calls: the place of the first difference decides which failures on other slots still
+        # count.
         calls = frame.invocation._made
         for index in range(len(frame.same), len(calls)):
             frame.same.append(self._compare(frame, index, calls[index]))
 
     def _compare(self, frame: _Frame, index: int, call: MadeCall) -> bool:
-        """Whether call `index` is the cached one; a difference that another slot would notice deviates."""
+        """Whether call `index` equals the cached one. Deviates if another slot would notice the difference."""
         cached = frame.due.cached
         before = cached._made[index] if cached is not None and index < len(cached._made) else None
         if before == call:
@@ -352,7 +354,9 @@ class Rerun:
         return False
 
     def _wholly_here(self, path: bytes, call: MadeCall) -> bool:
-        """The cached call and everything below it ran on this slot, so that dropping it concerns no other."""
+        """Whether the cached call and all calls below it ran on this slot, so that no other slot notices if it is
+        dropped.
+        """
         below = [(path, call)]
         while below:
             path, call = below.pop()
@@ -368,7 +372,7 @@ class Rerun:
         if not self._within_allowance(frame):
             raise _deviation(invocation, invocation.position())
         if cached is not None and cached._failed:
-            # Its chain had ended there: the asynchronous calls made in it were never sent.
+            # The chain ended there in the execution step, so its asynchronous calls were never sent.
             raise _deviation(invocation, invocation.position())
         if invocation.synchronous or not invocation.path:
             running = self._running
@@ -421,12 +425,12 @@ class Rerun:
                     raise _deviation(invocation, invocation.position())
 
     def _raised(self, frame: _Frame, error: BaseException) -> _Failed:
-        """An exception's failure, unless a synchronous call before it is another now: what ran for the old one is
-        void.
+        """The failure of an exception. If a synchronous call before the exception has changed, a deviation instead: the
+        call that ran before is void.
         """
         invocation, cached = frame.invocation, frame.due.cached
         if type(error) is CallLimitExceeded or not self._within_allowance(frame):
-            return _deviation(invocation, invocation.position())  # how many calls stand before it is not known here
+            return _deviation(invocation, invocation.position())  # the count before it is unknown here
         if cached is not None:
             for index, (before, now) in enumerate(zip(cached._made, invocation._made, strict=False)):
                 path = invocation.step_path(index)

@@ -31,17 +31,16 @@ from styx.worker.slot import Slot
 @native
 @plain_stores
 class RootTransaction(msgspec.Struct, eq=False, gc=False):
-    """`tid` and what was asked for stay over epochs; `outstanding`, the ack shares that are missing (None: all),
-    and what follows it belong to one epoch.
+    """A transaction at its root slot. The fields from `outstanding` on belong to one epoch, the others stay.
 
-    `payload` is the request as it stands in the log, at `offset` of its slot's stream; `function`, `key` and `params`
-    are what it asks to run, no function if it is refused. `sequential` is set once its branches collided or it needs
-    an exact count or an external call, and makes its calls run one after the other in call-path order.
-    `externals` are the encoded outcomes of external calls by key, attached when an epoch record resumes it.
-    `cut`: a function of it was ended by the watchdog in this epoch.
-    `repeats` are requests with the same idempotency key that wait for this one's reply: (request id, their own
-    TID, where they are answered). `remembered` is the reply it repeats itself. `refused`: why it cannot run at all, as
-    a new version of the app can decide of a transaction that a snapshot held.
+    `payload` is the request as it stands in the log, at `offset` of its slot's stream. The request runs `function` on
+    `key` with `params`; a refused request has no function. `sequential`: the calls run one after the other, in
+    call-path order. It is set if branches have collided, or an exact count or an external call is needed. `externals`
+    are the encoded outcomes of external calls by key, attached when an epoch record resumes the transaction. `repeats`
+    are requests with the same idempotency key that wait for this one's reply: (request id, own TID, where the reply
+    goes). `remembered` is set if this request itself repeats another: the first one's reply. `refused` says why the
+    transaction cannot run at all, for example because a new version of the app lacks its function. `outstanding` are
+    the ack shares that are missing (None: all). `cut`: the watchdog interrupted one of its functions in this epoch.
     """
 
     tid: int
@@ -72,7 +71,7 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     todo: list[tuple[bytes, CallSpec]] | None = None
 
     def begin(self) -> None:
-        """A new epoch: nothing is known yet."""
+        """Resets the fields of one epoch."""
         self.outstanding = None
         self.count = 0
         self.done = self.refused is not None
@@ -100,11 +99,12 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
 
 
 class RootAccounts(ABC):
-    """`roots` are the epoch's own transactions by TID, `open_roots` how many of them are not done.
+    """A worker's accounts of one epoch's transactions.
 
-    `owners` maps every slot to its worker; `slots` are this worker's. Of this epoch, `cut` are transactions of which
-    a function here was ended by the watchdog, `cut_roots` the own ones that heard of such an end anywhere; `stopped`
-    says which branches of these run no more.
+    `roots` are the transactions with their root on this worker, by TID; `open_roots` counts those that are not done.
+    `owners` maps every slot to its worker; `slots` are the slots of this worker. `cut` are TIDs of transactions with a
+    function that the watchdog interrupted on this worker. `cut_roots` are the roots with such a function on any worker.
+    `stopped` says which of their branches do not run any further.
     """
 
     def __init__(self, worker: int, app: App, limits: Limits, n_slots: int) -> None:
@@ -125,7 +125,7 @@ class RootAccounts(ABC):
         self._invocations_max = limits.invocations_max
 
     def roots_in_order(self) -> list[RootTransaction]:
-        """The epoch's own transactions by TID."""
+        """The epoch's transactions with their root on this worker, in TID order."""
         if self._in_order is None:
             roots = self.roots
             self._in_order = [roots[tid] for tid in sorted(roots)]
@@ -135,7 +135,7 @@ class RootAccounts(ABC):
     def send_call(
         self, footprint: Footprint, path: bytes, made: MadeCall, share: int, count: int, chain: bytes
     ) -> Invocation | None:
-        """A call to the worker that owns its slot; the invocation, if that is this worker."""
+        """Sends a call to the worker that owns its slot. Returns the invocation if that is this worker."""
 
     def _acknowledge(self, footprint: Footprint, ack: Ack) -> None:
         owner = self.owners[footprint.root_slot]
@@ -175,7 +175,7 @@ class RootAccounts(ABC):
                 self._finish(root)
 
     def _next_in_order(self, root: RootTransaction, ack: Ack) -> None:
-        """Sequential mode: the chain that ended may have left calls; the next in call-path order runs now."""
+        """Sequential mode: adds the calls that the ended chain has made, and runs the next call in call-path order."""
         todo = root.todo
         if todo is None:
             todo = root.todo = []
@@ -199,7 +199,7 @@ class RootAccounts(ABC):
             self.outbox.send(peer, Drop(root.tid))
 
     def _bury(self, tid: int) -> None:
-        """Whatever still arrives for the transaction in this epoch is void."""
+        """Makes later messages to the transaction void for the rest of this epoch."""
         for slot in self.slots.values():
             footprint = slot.footprints.get(tid)
             if footprint is None:

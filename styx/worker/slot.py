@@ -18,24 +18,26 @@ from styx.worker.footprint import EntityCell, Footprint
 
 
 class Slot:
-    """Of the open `epoch`: `footprints` are the transactions here by TID, `accessing` those that touched many entities
-    at once, which validation finds. `cells` are the entities, by operator and key, as the first transaction that names
-    them sees them, `shared` as the others do, by TID; so validation has to look at the latter only. `found` reads the
-    state, by operator, as the present step must: the execution step at the end of the epoch before, the lock phase
-    behind the lock-free commit.
+    """One slot. All fields but the state belong to the open `epoch`.
+
+    `footprints` are the transactions on this slot by TID. `accessing` are those that touched many entities at once;
+    validation needs them. `cells` are the entities, by operator and key, as the first transaction that names them sees
+    them. `shared` are the same entities as further transactions see them, by TID; validation looks only at these.
+    `found` reads the state by operator. The execution step reads the state at the end of the epoch before, the lock
+    phase the state after the lock-free commit.
     """
 
     __slots__ = ("_reads", "accessing", "cells", "epoch", "footprints", "found", "index", "shared", "state")
 
     def __init__(self, index: int, state: SlotState | None = None, epoch: int = -1) -> None:
-        """`state` is that at the end of `epoch`."""
+        """`state` is the state at the end of `epoch`."""
         self.index = index
         self.state = SlotState() if state is None else state
         self.epoch = epoch
         self.forget_epoch()
 
     def forget_epoch(self) -> None:
-        """The epoch is over."""
+        """Drops all data of the epoch, which has closed."""
         self._reads = self.epoch
         self.found: dict[str, Reader] = {}
         self.footprints: dict[int, Footprint] = {}
@@ -44,12 +46,12 @@ class Slot:
         self.shared: dict[tuple[str, Any], dict[int, EntityCell]] = {}
 
     def find(self, operator: str) -> Reader:
-        """The step's first look at an operator: adds to `found`."""
+        """Makes the reader of an operator's state in this step, and adds it to `found`."""
         read = self.found[operator] = self.state.table(operator).reader(self._reads)
         return read
 
     def commit(self, writes: Mapping[str, Changes]) -> None:
-        """Commits the epoch's writes, by operator; what reads on from here finds them."""
+        """Commits writes of the epoch, by operator. Later reads find them."""
         for operator, written in writes.items():
             if written:
                 self.state.table(operator).commit(self.epoch, written)
@@ -57,7 +59,9 @@ class Slot:
         self._reads = self.epoch
 
     def shared_cell(self, first: EntityCell, footprint: Footprint, operator: str) -> EntityCell:
-        """An entity as a transaction sees it that is not the first one, whose cell `first` is."""
+        """An entity's cell for a further transaction; `first` is the cell of the first transaction that named the
+        entity.
+        """
         entity = (operator, first.key)
         others = self.shared.get(entity)
         if others is None:
@@ -68,7 +72,7 @@ class Slot:
         return cell
 
     def cells_by_operator(self) -> Iterator[tuple[str, Iterable[EntityCell]]]:
-        """The entities that this epoch's transactions name, as each of them sees them; an operator may come often."""
+        """The cells of all transactions of this epoch, by operator. An operator may come several times."""
         for operator, cells in self.cells.items():
             yield operator, cells.values()
         for (operator, _), others in self.shared.items():
@@ -78,7 +82,9 @@ class Slot:
 def content_of(
     slot: Slot, whole: bool, next_offset: int, pending: list[PendingTransaction], passed_over: PassedOver | None
 ) -> SlotContent:
-    """With everything (`whole`), or what was changed; what was converted is in no snapshot yet, so all of that."""
+    """The content of a slot for a snapshot: all state (`whole`), or only the changes. Converted state is in no snapshot
+    yet, so it is stored whole.
+    """
     state = slot.state
     delta, whole = state.take_delta(), whole or state.converted
     return SlotContent(slot.index, state.copied() if whole else delta, whole, next_offset, pending, passed_over)

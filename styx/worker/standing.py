@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Standing:
-    """Of one app, for one thread. `running` gives what the present generation's executor and the watchdog share."""
+    """Runs code of one app on one thread. `running` returns the record that the executor and the watchdog share."""
 
     def __init__(self, app: App, limits: Limits, n_slots: int, running: Callable[[], Running]) -> None:
         self._running = running
@@ -34,13 +34,14 @@ class Standing:
 
     @property
     def busy(self) -> bool:
-        """A function runs, and is what is watched."""
+        """Whether a function runs, which the watchdog then watches instead."""
         return self._running().invocation is not None
 
     def run(self, function: FunctionSpec, key: Key, call: Callable[[Any], T], argument: Any) -> T:
-        """`call(argument)`, which the watchdog knows as `function` on `key`.
+        """Returns `call(argument)`. The watchdog names the call as `function` on `key`.
 
-        Raises what that raises, and `FunctionTooLong` where the watchdog ended it, whatever it made of that.
+        Raises the exceptions of the call. Raises `FunctionTooLong` if the watchdog interrupted it, even if the call
+        caught the interruption.
         """
         running = self._running()
         stands = self._stands
@@ -89,14 +90,16 @@ class Placing:
         self._standing = Standing(app, limits, n_slots, running)
 
     def slot_of(self, function: FunctionSpec, key: Key) -> int:
-        """The slot of a checked key. Raises `BadKey`, and `FunctionTooLong` where the watchdog ended it."""
+        """The slot of a checked key. Raises `BadKey`, and `FunctionTooLong` if the watchdog interrupted
+        `partition_key`.
+        """
         if self._standing.busy:
             return function.keys.slot_of(key, self._n_slots)
         return self._standing.run(function, key, lambda key: function.keys.slot_of(key, self._n_slots), key)
 
 
 class StateGuard:
-    """Runs the code of a check of stored state, which has no part in any transaction; `running` is the watchdog's."""
+    """Runs the app's code in a check of stored state, outside of transactions. The watchdog reads `running`."""
 
     def __init__(self, app: App, n_slots: int, limits: Limits, running: Running) -> None:
         self._running = running

@@ -24,9 +24,8 @@ _WHOLE: Final = -1
 
 
 class StateWatch:
-    """The check of `version`, of which `app` is the code. `pending`: it has something to look at, or to tell.
-
-    Its code is ended where a function would be: others are served meanwhile. `running` is what the watchdog looks at.
+    """The check of all state against `version`, whose code is `app`. The watchdog reads `running`, and interrupts the
+    app's code in a check after the same time as a function, because requests wait meanwhile.
     """
 
     def __init__(
@@ -43,16 +42,16 @@ class StateWatch:
 
     @property
     def pending(self) -> bool:
-        """There is something to do in the background."""
+        """Whether there are entities to check, or findings to report."""
         return not (self._told and self._check.done) or self._held is not None
 
     @property
     def urgent(self) -> bool:
-        """No request is served until it has reported its findings."""
+        """Whether requests wait for the report of this check."""
         return self._held is not None
 
     def snapshot(self, epoch: int, slots: Iterable[Slot], hold: bool) -> None:
-        """The changes since the last snapshot have just been taken up, and (`hold`) there will be none behind them."""
+        """Notes the entities that a snapshot has just taken up. `hold`: nothing changes after this snapshot."""
         for slot in slots:
             for operator, changes in (slot.state.uploading or {}).items():
                 if operator != IDEMPOTENCY_TABLE:
@@ -62,17 +61,19 @@ class StateWatch:
             self._held = epoch if hold else None
 
     def _look_again(self) -> None:
-        """Only after all state was checked once and reported, so that each entity is counted once there."""
+        """Begins to check the changed entities. The first check of all state has been reported before, so that its
+        report counts each entity once.
+        """
         for slot, operator, keys in self._changed:
             self._check.add(slot.index, operator, slot.state.table(operator).at(NEWEST), keys)
         self._changed = []
 
     def go_on(self) -> None:
-        """The held snapshot has failed, and epochs run again."""
+        """Continues after a held snapshot that failed: epochs run again."""
         self._held = None
 
     def run(self, generation: int, entities: int = SLICE_ENTITIES) -> list[StateChecked]:
-        """A slice; what to tell when it was the last one, if anything."""
+        """Checks a slice of at most `entities`. Returns the report after the last slice, otherwise nothing."""
         if not self._check.run(entities) or (self._told and self._held is None):
             return []
         epoch = _WHOLE if self._held is None else self._held
@@ -90,8 +91,8 @@ def watch_of(
     slots: Iterable[Slot],
     running: Running,
 ) -> StateWatch | None:
-    """What the coordinator wants; `app` is the code of `version`, which was offered last.
+    """Makes the check that the coordinator has asked for; `app` is the code of `version`, the last one offered.
 
-    If that is another one, the coordinator has changed its mind, and says so next.
+    None if the coordinator asked for another version: it has changed its mind, and its next message says so.
     """
     return StateWatch(version, app, n_slots, limits, slots, running) if wanted.version == version else None

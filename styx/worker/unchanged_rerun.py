@@ -34,7 +34,7 @@ _by_path = attrgetter("_path")
 @native
 @plain_stores
 class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
-    """One entity: what this transaction wrote, else what lower ones did, else the state."""
+    """One entity as this transaction sees it: own writes first, then writes of lower transactions, then the state."""
 
     entity: tuple[str, Any]
     current: Writes
@@ -68,9 +68,10 @@ def unchanged_rerun(
     variables: Variables,
     running: Running,
 ) -> tuple[bytes | None, Writes] | None:
-    """(the root's result, writes) on top of `current`; None if it does not go like the first time, or was cut.
+    """Runs the cached calls again. Returns (the root's result, writes on top of `current`); None if the transaction
+    behaves differently or the watchdog has interrupted it.
 
-    It runs in `variables`, in which nothing is set yet.
+    The functions run in `variables`, where no context variable is set yet.
     """
     invocations = footprint.invocations
     if footprint.accesses is not None:
@@ -111,7 +112,7 @@ def _again(
         return None
     spec, params, path = cached._spec, cached._params, cached._path
     chain = cached._chain_id
-    # What was measured in the execution step is measured here as well.
+    # An invocation that the execution step measured is measured here as well.
     kind: Annotated[type[Invocation], USUAL] = type(cached)
     invocation = kind(
         cached._key,

@@ -47,7 +47,7 @@ _tid = itemgetter(0)
 def _conflicts_of_accesses(
     slot: Slot, accesses: list[tuple[int, Access]], gone: Container[int], found: set[int]
 ) -> None:
-    """The same rule where one of two transactions, or both, touch many entities at once."""
+    """The same rule for pairs of which at least one transaction touched many entities at once. Adds TIDs to `found`."""
     for operator, cells in slot.cells_by_operator():
         for tid, access in accesses:
             if access.operator != operator:
@@ -69,7 +69,7 @@ def _conflicts_of_accesses(
 def commit(slot: Slot, left: Collection[int]) -> None:
     """Applies the writes on `slot` of all but the transactions `left`, after `conflicts`.
 
-    They are alive and in no conflict. No two of them write one entity, so that their order does not matter.
+    Transactions that are committed have no conflict. No two of them write one entity, so their order does not matter.
     """
     writes: defaultdict[str, Changes] = defaultdict(dict)
     for footprint in slot.accessing:

@@ -61,10 +61,10 @@ from styx.worker.state_watch import StateWatch, watch_of
 
 
 class Worker:
-    """One worker; `step` is its whole interface. Reading its fields is fine, changing them is not.
+    """One worker. Its host calls `step`, and may read the other properties.
 
-    What is worth telling of transactions that end goes to `notes`, if there are any, until `ReportEnds`.
-    `watch` is told of each step of an epoch.
+    `notes` collects the exceptions and log lines of transactions that end, until `ReportEnds`. `watch` observes each
+    step of an epoch.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Worker:
 
     @property
     def reached(self) -> Step:
-        """Where it is."""
+        """The step that the worker is in."""
         return self._between if self._open is None else self._open.step
 
     @property
@@ -132,12 +132,12 @@ class Worker:
 
     @property
     def executor(self) -> Executor:
-        """What runs the open epoch's functions."""
+        """The executor of the open epoch's functions."""
         return self._generation.executor
 
     @property
     def pressure(self) -> Pressure:
-        """What keeps epochs small while the log is behind."""
+        """The limits on the size of the next epoch."""
         return self._generation.intake.pressure
 
     @property
@@ -147,24 +147,24 @@ class Worker:
 
     @property
     def transactions_ended(self) -> int:
-        """In all generations."""
+        """How many transactions have ended, in all generations."""
         return self._ended_before + self._generation.ended
 
     @property
     def runnable(self) -> bool:
-        """There are functions to run: give it `Proceed` after the next look at the network."""
+        """Whether there are functions to run: the host polls the network, and then gives `Proceed`."""
         if self._open is not None:
             return self._open.runnable
         return self._between is Step.HOLDING and self._state_watch is not None and self._state_watch.urgent
 
     @property
     def checking(self) -> bool:
-        """State is to be checked in the background: give it `CheckFurther` now and then."""
+        """Whether state is to be checked in the background: the host gives `CheckFurther` now and then."""
         return self._state_watch is not None and self._state_watch.pending
 
     @property
     def replaying(self) -> bool:
-        """Recorded epochs are ahead."""
+        """Whether recorded epochs are still to be replayed."""
         return self.epoch + 1 in self._generation.plans
 
     @property
@@ -178,7 +178,7 @@ class Worker:
         return self._generation.intake.backlog
 
     def waiting(self) -> dict[int, tuple[int, int]]:
-        """The same by slot, and their bytes."""
+        """The backlog by slot: (requests, bytes)."""
         return self._generation.intake.waiting()
 
     def holdings(self) -> tuple[int, list[str]]:
@@ -203,7 +203,7 @@ class Worker:
     # Events ------------------------------------------------------------------------------------------------
 
     def step(self, event: Event) -> list[Effect]:
-        """Takes one event; returns what is to be done, in order."""
+        """Takes one event. Returns the effects, in the order in which the host must carry them out."""
         effects = self._effects
         effects.clear()
         if isinstance(event, Proceed):
@@ -230,7 +230,9 @@ class Worker:
         return effects.copy()
 
     def _arrived(self, event: RequestsArrived) -> bool:
-        """Takes requests; returns whether the worker goes on now. Those of an older generation have gaps."""
+        """Takes requests. Returns whether the worker goes on now. Ignores requests that were fetched for an older
+        generation, because they have gaps.
+        """
         if event.generation != self.generation:
             return False
         self._generation.intake.arrive(event.slot, event.arrivals)
@@ -279,7 +281,7 @@ class Worker:
                 generation.early.setdefault(epoch, []).append(message)
 
     def _tell_ended_calls(self) -> None:
-        """Tells of external calls that have ended to the workers that decide their transactions."""
+        """Sends the outcomes of external calls to the workers with the roots of their transactions."""
         for done in self._generation.externals.ended():
             owner = self.executor.owners[done.root_slot]
             if owner == self.id:
@@ -321,7 +323,7 @@ class Worker:
         self._effects.clear()
 
     def _begin_generation(self, number: int, alone: bool) -> None:
-        """A generation begins with nothing."""
+        """Begins a generation, without state yet."""
         self.executor.end()
         self._watch.abandons()
         self._ended_before += self._generation.ended
@@ -347,13 +349,15 @@ class Worker:
         self._tell(Loaded(generation.number, generation.recorded_until, converted, loaded.answered_until))
 
     def _hold(self) -> None:
-        """The state is that of a snapshot until the next epoch begins: a generation that starts from it loads less."""
+        """Keeps the state as the snapshot's until the next epoch begins. A generation that starts from that snapshot
+        then loads less.
+        """
         self._held = {index: slot.state for index, slot in self.slots.items() if not slot.state.converted}
 
     # Epochs ------------------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
-        """Whatever can go on now goes on."""
+        """Goes on as far as possible now."""
         if self._open is None and self._between is Step.IDLE:
             self._begin_epoch()
         if self._open is not None:
@@ -415,7 +419,9 @@ class Worker:
     # Snapshots and checks of the state ---------------------------------------------------------------------
 
     def _tell_stored(self) -> None:
-        """Reports a stored snapshot once its epoch's replies are durable: a lost one would never be given again."""
+        """Reports a stored snapshot once all replies of its epoch are durable. A recovery from the snapshot does not
+        give these replies again, so one that was lost would stay lost.
+        """
         generation = self._generation
         stored = generation.stored
         if stored is not None and (stored.parts is None or generation.replies_durable >= stored.epoch):
