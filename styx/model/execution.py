@@ -144,7 +144,7 @@ def start(function: FunctionSpec, context: Context, params: bytes) -> Coroutine[
 def external_limit_error(limits: TransactionLimits) -> CallLimitExceeded:
     """The error of a transaction that would make one more external call than `Limits.external_calls_max`."""
     return CallLimitExceeded(
-        f"the transaction made {limits.external_calls_max} external calls (Limits.external_calls_max), those of "
+        f"the transaction made {limits.external_calls_max} outside calls (Limits.external_calls_max), those of "
         "earlier attempts included: make their arguments depend on less that others change"
     )
 
@@ -314,7 +314,7 @@ def _nondeterministic(lines: list[tuple[FrameType, int]], what: str) -> Nondeter
     """Names the deepest line outside the standard library and our clients, and the function of those that it awaits."""
     lines = [line for line in lines if line[0].f_globals.get("__name__") not in _CONTEXT_MODULES]
     depth = max((i for i, (frame, _) in enumerate(lines) if not _is_library(frame)), default=0)
-    advice = "use ctx.call_external for external effects and ctx.now() for time"
+    advice = "use ctx.call_external for outside effects and ctx.now() for time"
     if depth + 1 < len(lines):
         below = lines[depth + 1][0]
         what = f"{below.f_globals.get('__name__', '?')}.{below.f_code.co_qualname}"

@@ -77,7 +77,7 @@ def forgotten(coroutine: CoroutineType[Any, Any, Any] | Reading) -> str:
         called = f"{_name(operator)}.{_name(begun['function'])}"
         return f"made a call to {called} and did not await it: write `await ctx.call(…)`, or ctx.call_async"
     called = function_text(begun["function"])
-    return f"made an external call to {called} and did not await it: write `await ctx.call_external(…)`"
+    return f"made an outside call to {called} and did not await it: write `await ctx.call_external(…)`"
 
 
 def function_text(function: Any) -> str:

@@ -115,7 +115,7 @@ FORGOTTEN = [
     (
         "forgets_an_outside_call",
         (),
-        "account.forgets_an_outside_call on 'a' made an external call to builtins.len and did not await it: "
+        "account.forgets_an_outside_call on 'a' made an outside call to builtins.len and did not await it: "
         "write `await ctx.call_external(…)`",
     ),
     ("forgets_the_first_of_two", (), "did not await its ctx.get"),

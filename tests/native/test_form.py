@@ -192,7 +192,7 @@ def test_what_code_is_made_of(tmp_path: Path) -> None:
         ("put", r"<coroutine object Context\.get> of type coroutine cannot be stored"),
         ("add", r"unsupported operand type\(s\) for \+: 'coroutine' and 'int'"),
         ("give", r"forgetful\.give on 'a' made a call to forgetful\.add and did not await it"),
-        ("ask", r"forgetful\.ask on 'a' made an external call to builtins\.len and did not await it"),
+        ("ask", r"forgetful\.ask on 'a' made an outside call to builtins\.len and did not await it"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
