@@ -1,4 +1,6 @@
-"""Requests and replies through a real broker: each gets its own reply, whatever else is in the topics."""
+"""Requests and replies through a real broker: each gets its own reply, whatever else is in the topics; and how they are
+counted.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +9,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from styx import App, Limits
-from styx.client.kafka.requester import Requester
+from styx.client.kafka.requester import FEW, RequestCounters, Requester
 from styx.errors import ConfigurationError, NotSent, OutcomeUnknown, RequestRejected
 from styx.kafka.address import KafkaAddress
 from styx.kafka.topics import topics_of
@@ -17,7 +19,7 @@ from styx.testing.patience import PATIENCE_SECONDS
 from tests.client.kafka.fake_worker import REPLY_PARTITIONS, FakeWorker
 from tests.real_services import RealKafka
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 TIMEOUT = PATIENCE_SECONDS
 LIMITS = Limits(in_flight_max=100)
@@ -44,6 +46,7 @@ async def outcome(requester: Requester, function: str, slot: int = 0) -> Reply:
     return reply
 
 
+@pytest.mark.slow
 async def test_outcomes(requester: Requester, worker: FakeWorker) -> None:
     assert requester.n_slots == 4
     for slot in range(4):
@@ -55,6 +58,7 @@ async def test_outcomes(requester: Requester, worker: FakeWorker) -> None:
     assert set(worker.runs.values()) == {1}
 
 
+@pytest.mark.slow
 async def test_each_gets_its_own_reply(requester: Requester) -> None:
     requests = [request(requester, "echo", b"\x91\xcd" + number.to_bytes(2, "big"), number % 4) for number in range(90)]
     replies = await asyncio.gather(*(requester.submit(each, TIMEOUT) for each in requests))
@@ -63,24 +67,28 @@ async def test_each_gets_its_own_reply(requester: Requester) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_a_second_reply_is_ignored(requester: Requester) -> None:
     await outcome(requester, "twice")
     await outcome(requester, "echo")
     assert (requester.counters.committed, requester.counters.foreign) == (2, 1)
 
 
+@pytest.mark.slow
 async def test_a_request_that_comes_back_goes_where_its_key_belongs(requester: Requester, worker: FakeWorker) -> None:
     reply = await outcome(requester, "lives_on_3")
     assert reply.error is None
     assert (worker.slots[reply.request_id], worker.runs[reply.request_id]) == (3, 2)
 
 
+@pytest.mark.slow
 async def test_it_is_sent_on_only_once(requester: Requester, worker: FakeWorker) -> None:
     reply = await outcome(requester, "lives_nowhere")
     assert reply.error is not None
     assert (reply.error.type, worker.runs[reply.request_id]) == ("WrongPartition", 2)
 
 
+@pytest.mark.slow
 async def test_limits(requester: Requester) -> None:
     with pytest.raises(RequestRejected, match=r"too_large: the request has 1048.* send less"):
         requester.maker(AppRouter(App("shop", []), 4)).make("shelf", "key", "echo", bytes(LIMITS.request_bytes_max))
@@ -102,6 +110,7 @@ async def test_limits(requester: Requester) -> None:
     assert (await outcome(requester, "echo")).error is None
 
 
+@pytest.mark.slow
 async def test_records_larger_than_a_batch(requester: Requester) -> None:
     size = LIMITS.request_bytes_max - 100
     params = b"\xc6" + (size - 5).to_bytes(4, "big") + bytes(size - 5)
@@ -112,12 +121,14 @@ async def test_records_larger_than_a_batch(requester: Requester) -> None:
     assert [len(reply.result) for reply in replies] == [size - 5] * 3 + [0]
 
 
+@pytest.mark.slow
 async def test_no_reply_in_time(requester: Requester) -> None:
     with pytest.raises(TimeoutError, match="the request may still commit"):
         await requester.submit(request(requester, "silent"), 0.05)
     assert requester.in_flight == 0
 
 
+@pytest.mark.slow
 async def test_closing_ends_the_waiting(requester: Requester) -> None:
     waiting = requester.submit(request(requester, "silent"), TIMEOUT)
     await requester.close()
@@ -127,6 +138,7 @@ async def test_closing_ends_the_waiting(requester: Requester) -> None:
         requester.submit(request(requester, "echo"), TIMEOUT)
 
 
+@pytest.mark.slow
 async def test_garbage_and_foreign_replies(requester: Requester, worker: FakeWorker, kafka: RealKafka) -> None:
     waiting = request(requester, "silent")
     future = requester.submit(waiting, raw=True)
@@ -145,8 +157,25 @@ async def test_garbage_and_foreign_replies(requester: Requester, worker: FakeWor
     assert requester.counters.foreign == 3
 
 
+@pytest.mark.slow
 async def test_nothing_is_there(address: KafkaAddress) -> None:
     with pytest.raises(ConfigurationError, match=r"lacks the topic styx\.nothing\.requests; is the app deployed"):
         await Requester(address, "nothing").start()
     with pytest.raises(NotSent, match=r"Kafka at 127\.0\.0\.1:1 cannot be reached"):
         await Requester(KafkaAddress("127.0.0.1:1"), "nothing").start()
+
+
+@pytest.mark.parametrize("number", [0, 1, FEW, 10 * FEW])
+def test_counted_commits(number: int) -> None:
+    counters = RequestCounters()
+    counters.committed_after([0.0001] * number + [3.0])
+    assert counters.committed == counters.latency.count == number + 1
+    assert counters.latency.counts[0] == number
+    assert counters.latency.total == pytest.approx(3.0 + 0.0001 * number)
+
+
+def test_counted_errors() -> None:
+    counters = RequestCounters()
+    for code in "aborted", "overloaded", "bad_arguments":
+        counters.failed_after(code, 0.1)
+    assert (counters.committed, counters.aborted, counters.rejected, counters.latency.count) == (0, 1, 2, 3)
