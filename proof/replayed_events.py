@@ -1,21 +1,25 @@
-"""`python -m proof.replayed_events DUMP MODULE:APP OBJECTS`: gives a fresh core the events that a failed worker left.
+"""`python -m proof.replayed_events DUMP MODULE:APP OBJECTS`: gives a fresh core the events that a failed one left.
 
-OBJECTS is the `objects` folder of a data directory: the snapshot that the worker's generation began on
-is read from there. The core fails as it failed there, under a debugger if wanted. Functions that the watchdog ended are
-not among the events: a dump behind such an end may go another way.
+The core is a worker's or a coordinator's. OBJECTS is the `objects` folder of a data directory: the snapshot that a
+worker's generation began on is read from there. The core fails as it failed there, under a debugger if wanted.
+Functions that the watchdog ended are not among the events: a dump behind such an end may go another way.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import msgspec
 
 from styx.cli.app_target import load_app
-from styx.host.event_dump import Dump
+from styx.coordinator import control_events
+from styx.coordinator.control_plane import ControlPlane
+from styx.coordinator.coordinator import Coordinator
+from styx.host.event_dump import CoordinatorCore, Dump, WorkerCore
 from styx.host.event_log import KeptLoad
 from styx.model.app import App
 from styx.model.execution import with_own_generators
@@ -27,7 +31,8 @@ from styx.worker.given_replies import GivenReplies
 from styx.worker.notes import Notes
 from styx.worker.worker import Worker
 
-_TYPES: Final = {each.__name__: each for each in (*get_args(Event), KeptLoad)}
+_OF_WORKER: Final = {each.__name__: each for each in (*get_args(Event), KeptLoad)}
+_OF_COORDINATOR: Final = {each.__name__: each for each in get_args(control_events.Event)}
 _decode: Final = msgspec.msgpack.Decoder(Dump).decode
 
 
@@ -35,25 +40,47 @@ class NotReplayable(Exception):
     """The dump has not all that led to the failure."""
 
 
-def replay(data: bytes, app: App, store: Store) -> Worker:
-    """Returns the worker behind the last event; raises what it raises, and `NotReplayable`."""
+def replay(data: bytes, app: App, store: Store) -> Worker | Coordinator:
+    """Returns the core behind the last event; raises what it raises, and `NotReplayable`."""
     dump = _decode(data)
     if not dump.whole:
         raise NotReplayable("its first events were dropped: there were too many, or they were too large")
     if dump.app != app.name:
         raise NotReplayable(f"it is of app {dump.app!r}, and this is {app.name!r}")
-    worker = Worker(dump.worker, app, dump.n_slots, dump.limits, Notes())
-    wanted: LoadState | None = None
     for number, dumped in enumerate(dump.events):
         if dumped.encoded is None:
             raise NotReplayable(f"event {number} could not be encoded: {dumped.text}")
-        event = msgspec.msgpack.decode(dumped.encoded, type=_TYPES[dumped.type])
+    return (
+        _coordinator(dump, dump.core)
+        if isinstance(dump.core, CoordinatorCore)
+        else _worker(dump, dump.core, app, store)
+    )
+
+
+def _events(dump: Dump, types: Mapping[str, Any]) -> Iterator[Any]:
+    for dumped in dump.events:
+        assert dumped.encoded is not None
+        yield msgspec.msgpack.decode(dumped.encoded, type=types[dumped.type])
+
+
+def _worker(dump: Dump, made_of: WorkerCore, app: App, store: Store) -> Worker:
+    worker = Worker(made_of.worker, app, made_of.n_slots, made_of.limits, Notes())
+    wanted: LoadState | None = None
+    for event in _events(dump, _OF_WORKER):
         if isinstance(event, KeptLoad):
             assert wanted is not None, "a load that was not asked for"
-            event = _loaded(wanted, event, store)
+            event = _loaded(wanted, event, store)  # noqa: PLW2901 - what the core took
         effects: list[Effect] = with_own_generators(worker.step, event)
         wanted = next((effect for effect in effects if isinstance(effect, LoadState)), wanted)
     return worker
+
+
+def _coordinator(dump: Dump, made_of: CoordinatorCore) -> Coordinator:
+    core, runtime = made_of.made(), made_of.recorded_runtime
+    step: Callable[[Any], object] = core.step if runtime is None else ControlPlane(core, dump.app, runtime).step
+    for event in _events(dump, _OF_COORDINATOR):
+        step(event)
+    return core
 
 
 def _loaded(wanted: LoadState, kept: KeptLoad, store: Store) -> StateLoaded:

@@ -16,7 +16,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
-from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import DeployWanted, SnapshotWanted, Started, Tick, WorkerJoined
 from styx.coordinator.generation import Phase
 from styx.deployment.claim import Claim
@@ -33,6 +32,7 @@ from styx.embedded_engine.storage import Storage
 from styx.errors import ConfigurationError, EngineFailed, NotSent, StyxError
 from styx.host.background import Background
 from styx.host.coordinator_host import CoordinatorHost
+from styx.host.event_dump import CoordinatorCore
 from styx.host.external_functions import ExternalFunctions
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
@@ -193,7 +193,8 @@ class EmbeddedEngine:
         self.app_change = AppChange(
             self.app, self.limits, self.n_slots, storage.kept, accept=self.accept_changed_replay
         )
-        self.coordinator = Coordinator(self.n_slots, 1, self.snapshot_interval)
+        made_of = CoordinatorCore(self.n_slots, 1, self.snapshot_interval)
+        self.coordinator = made_of.made()
         self.worker = Worker(WORKER_ID, self.app, self.n_slots, self.limits, self.reports.notes, self.watch)
         log = self._log = EngineLog(storage.log)
         counters = self.counters
@@ -228,7 +229,7 @@ class EmbeddedEngine:
             NoOperator(counters, self._fail),
             passes.to_coordinator,
         )
-        passes.start(worker.step, coordinator.step)
+        passes.start(worker.step, coordinator.step, made_of)
         self._snapshot_timer: asyncio.TimerHandle | None = None
         self._awaited: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 

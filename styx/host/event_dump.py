@@ -1,25 +1,27 @@
-"""The dump of a worker's events that a failed pass leaves: the file's format, and how it is written.
+"""The dump of the last events that a failed core leaves: the file's format, and how it is written.
 
-A dump holds what the log of events (`styx.host.event_log`) has of the worker's generation. If no event was dropped, a
-fresh core that gets them fails in the same way (`proof.replayed_events`): a failure that comes again at each recovery
-is of this kind. Loaded state is not in a dump: the store still has the snapshot of it.
+A dump holds what the log of events (`styx.host.event_log`) has of the core, and what the core was made of. If no event
+was dropped, a fresh core that gets them fails in the same way (`proof.replayed_events`): a failure that comes again at
+each recovery is of this kind. Loaded state is not in a dump: the store still has the snapshot of it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from styx.host.event_log import EventLog, Step
+from styx.coordinator.coordinator import Coordinator
 from styx.model.limits import Limits
 from styx.version import __version__
-from styx.worker.worker import Worker
 
 TEXT_CHARS_MAX: Final = 200
+"""The length of an event's text."""
+_UNFIT_FOR_A_FILE: Final = re.compile(r"[^A-Za-z0-9-]")
 
 
 class DumpedEvent(msgspec.Struct, array_like=True):
@@ -30,26 +32,72 @@ class DumpedEvent(msgspec.Struct, array_like=True):
     encoded: bytes | None
 
 
+class WorkerCore(msgspec.Struct, tag="worker"):
+    """What a fresh worker is made of."""
+
+    worker: int
+    n_slots: int
+    limits: Limits
+
+
+class CoordinatorCore(msgspec.Struct, tag="coordinator"):
+    """What a fresh coordinator is made of: as `Coordinator` and `ControlPlane` take it; `recorded_runtime` None: there
+    is no control plane.
+    """
+
+    n_slots: int
+    workers: int | None
+    snapshot_interval_s: float
+    silence_max_s: float | None = None
+    grace_s: float | None = None
+    recorded_runtime: str | None = None
+
+    def made(self) -> Coordinator:
+        """A fresh one."""
+        return Coordinator(self.n_slots, self.workers, self.snapshot_interval_s, self.silence_max_s, self.grace_s)
+
+
+Core = WorkerCore | CoordinatorCore
+
+
 class Dump(msgspec.Struct):
-    """`whole`: the events go back to the beginning of the generation. `failure` is the error's text and notes."""
+    """`whole`: the events go back to the beginning of the core, or of a worker's generation. `failure` is the error's
+    text and notes.
+    """
 
     release: str
     failure: str
     app: str
-    n_slots: int
-    limits: Limits
-    worker: int
+    core: Core
     whole: bool
     events: list[DumpedEvent]
 
 
-def dump_of(log: EventLog, worker: Worker, step: Step, error: BaseException) -> bytes:
-    """The events of `worker`, which `step` takes, as an encoded `Dump`."""
-    events, whole = log.of(step)
+def leave_dump(path: Path, app: str, core: Core, events: tuple[list[Any], bool], error: Exception) -> None:
+    """Writes what `EventLog.of` gives. A note of the error says where it is, or why it could not be written."""
+    try:
+        write_dump(path, dump_of(app, core, events, error))
+    except Exception as another:  # noqa: BLE001 - the first error counts, whatever comes of the dump
+        error.add_note(f"its last events could not be written to {path}: {another}")
+    else:
+        error.add_note(f"its last events are in {path}: developers of the engine can replay them")
+
+
+def dump_of(app: str, core: Core, events: tuple[list[Any], bool], error: BaseException) -> bytes:
+    """What `EventLog.of` gives, as an encoded `Dump`."""
     failure = "\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
-    dumped = [_dumped(event) for event in events]
-    name, limits = worker.app.name, worker.limits
-    return msgspec.msgpack.encode(Dump(__version__, failure, name, worker.n_slots, limits, worker.id, whole, dumped))
+    dumped, whole = [_dumped(event) for event in events[0]], events[1]
+    return msgspec.msgpack.encode(Dump(__version__, failure, app, core, whole, dumped))
+
+
+def temporary_path(name: str) -> Path | None:
+    """The dump's file in the folder for temporary files: one for all processes of this name on this machine, so that
+    restarts do not add up.
+    """
+    try:
+        return Path(tempfile.gettempdir()) / f"styx-{_UNFIT_FOR_A_FILE.sub('_', name)}.events"
+    except FileNotFoundError:  # no folder can be written to
+        return None
 
 
 def write_dump(path: Path, dump: bytes) -> None:

@@ -16,11 +16,11 @@ from typing import Final, Protocol
 
 from styx.coordinator.events import Event as CoordinatorEvent
 from styx.errors import StyxError
-from styx.host.event_dump import dump_of, write_dump
-from styx.host.event_log import BYTES_MAX, EVENTS_MAX, NOTED, EventLog, Item, Step
+from styx.host.event_dump import CoordinatorCore, WorkerCore, leave_dump
+from styx.host.event_log import BYTES_MAX, CARRIERS, EVENTS_MAX, NOTED, EventLog, Item, Step
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
-from styx.worker.events import CoordinatorSaid, Event, LogLags, Proceed
+from styx.worker.events import Event, LogLags, Proceed
 from styx.worker.pressure import LOG_BYTES_MAX
 from styx.worker.worker import Worker
 
@@ -68,15 +68,16 @@ class Passes:
         self._surroundings = surroundings
         self._loop = asyncio.get_running_loop()
         self._steps: tuple[Step, Step | None] | None = None
+        self._coordinator: CoordinatorCore | None = None
         self._events: deque[Item] = deque()
         self._scheduled = False
         self._passing = False
         self._lags = False
         self.watchdog = Watchdog(Watched(worker, self, get_ident(), place), busy)
 
-    def start(self, worker: Step, coordinator: Step | None = None) -> None:
-        """Events go there from now on, and the watchdog watches."""
-        self._steps = (worker, coordinator)
+    def start(self, worker: Step, coordinator: Step | None = None, core: CoordinatorCore | None = None) -> None:
+        """Events go there from now on, and the watchdog watches. `core` is what the coordinator was made of."""
+        self._steps, self._coordinator = (worker, coordinator), core
         self.watchdog.start(self._loop.call_soon_threadsafe)
 
     def to_worker(self, event: Event, n_bytes: int = 0) -> None:
@@ -132,7 +133,7 @@ class Passes:
             self.stopped = True
             try:
                 if isinstance(error, Exception) and not isinstance(error, StyxError):
-                    self._write_dump(error)
+                    self._leave_dump(error)
             finally:
                 surroundings.failed("the engine's pass", error)
             if not isinstance(error, Exception):
@@ -143,15 +144,16 @@ class Passes:
         if again or self._events or worker.runnable:
             self.wake()
 
-    def _write_dump(self, error: Exception) -> None:
-        if self._dump is None or self._steps is None:
+    def _leave_dump(self, error: Exception) -> None:
+        if self._dump is None or self._steps is None or not self._log.items:
             return
-        try:
-            write_dump(self._dump, dump_of(self._log, self._worker, self._steps[0], error))
-        except Exception as another:  # noqa: BLE001 - the first error counts, whatever comes of the dump
-            error.add_note(f"its last events could not be written to {self._dump}: {another}")
+        worker, failed = self._worker, self._log.items[-1][0]
+        core: WorkerCore | CoordinatorCore = WorkerCore(worker.id, worker.n_slots, worker.limits)
+        if self._coordinator is not None and failed == self._steps[1]:
+            core = self._coordinator
         else:
-            error.add_note(f"its last events are in {self._dump}: developers of the engine can replay them")
+            failed = self._steps[0]
+        leave_dump(self._dump, worker.app.name, core, self._log.of(failed), error)
 
 
 def settle(events: deque[Item], log: EventLog) -> None:
@@ -162,12 +164,14 @@ def settle(events: deque[Item], log: EventLog) -> None:
     while events:
         item = events.popleft()
         step, event, _ = item
-        if (type(event.message) if type(event) is CoordinatorSaid else type(event)) in NOTED:
+        kind = type(event)
+        if (type(event.message) if kind in CARRIERS else kind) in NOTED:
             item = log.noted(item)
         items.append(item)
         log.n_bytes += item[2]
         while len(items) > EVENTS_MAX or (log.n_bytes > BYTES_MAX and len(items) > 1):
             log.n_bytes -= items.popleft()[2]
+            log.whole = False
         try:
             step(event)
         except BaseException as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from styx.host.event_dump import Dump, dump_of, write_dump
+from styx.host import passes
+from styx.host.event_dump import Dump, WorkerCore, dump_of, temporary_path, write_dump
 from styx.host.event_log import EventLog, KeptLoad
 from styx.host.passes import settle
 from styx.model.limits import Limits
 from styx.protocol.messages import Join, Recover
 from styx.state.slot_state import SlotState
 from styx.worker.events import CheckFurther, CoordinatorSaid, Event, Halted, LoadedSlot, StateLoaded
-from styx.worker.worker import Worker
 from tests.protocol.scripted_app import app
 
+CORE = WorkerCore(3, 2, Limits())
 RECOVER = CoordinatorSaid(Recover(1, {0: 0}, None))
 
 
@@ -37,12 +39,12 @@ def dump(*events: Event) -> Dump:
     error.add_note("at its wits' end")
     log = EventLog()
     settle(deque([(another if isinstance(event, CheckFurther) else step, event, 0) for event in events]), log)
-    return msgspec.msgpack.decode(dump_of(log, Worker(3, app, 2, Limits()), step, error), type=Dump)
+    return msgspec.msgpack.decode(dump_of(app.name, CORE, log.of(step), error), type=Dump)
 
 
 def test_a_dump_says_whose_it_is_and_what_failed() -> None:
     made = dump(RECOVER)
-    assert (made.app, made.n_slots, made.worker, made.limits) == (app.name, 2, 3, Limits())
+    assert (made.app, made.core) == (app.name, CORE)
     assert made.failure == "ValueError: broken\nat its wits' end"
 
 
@@ -51,8 +53,20 @@ def test_it_begins_with_the_worker_s_generation() -> None:
     assert ([event.type for event in made.events], made.whole) == (["CoordinatorSaid", "CoordinatorSaid"], True)
 
 
-def test_it_is_not_whole_if_the_beginning_was_dropped() -> None:
-    assert not dump(CoordinatorSaid(Join(1, 0))).whole
+def test_it_is_not_whole_if_the_beginning_was_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "EVENTS_MAX", 1)
+    assert not dump(RECOVER, CoordinatorSaid(Join(1, 0))).whole
+
+
+def test_each_process_has_a_file_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/folder")
+    assert temporary_path("a/../b c-coordinator") == Path("/folder/styx-a____b_c-coordinator.events")
+
+    def nowhere() -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    assert temporary_path("app") is None
 
 
 def test_state_is_left_out_and_what_the_log_said_is_there() -> None:

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from styx.coordinator.control_events import Package, PackageOffered, VersionFound, VersionRead
+from styx.coordinator.events import Started, WorkerSaid
 from styx.host import passes
 from styx.host.event_log import ENTRY_BYTES, EventLog, KeptLoad
 from styx.host.passes import settle
 from styx.protocol.manifest import Manifest, PendingTransaction, SlotManifest, SlotPart
-from styx.protocol.messages import Join, Recover
+from styx.protocol.messages import Join, Recover, SlotsStored
+from styx.schema.description import AppDescription
 from styx.sequencer.epoch_record import EpochPlan, SlotBatch
 from styx.state.slot_state import SlotState
 from styx.worker.events import (
@@ -29,6 +32,8 @@ from styx.worker.events import (
 
 RECOVER = CoordinatorSaid(Recover(1, {0: 0}, None))
 PART = SlotPart(0, 7, [PendingTransaction(1, 2, 3, b"request", False, False, None, [])], 0, {}, None)
+MANIFEST = Manifest(1, 4, 9, [SlotManifest(PART, [])])
+DESCRIPTION = AppDescription(name="app", operators={})
 
 
 def step(event: Any) -> None:
@@ -43,7 +48,7 @@ def take(log: EventLog, event: Event, n_bytes: int = 0) -> None:
     settle(deque([(step, event, n_bytes)]), log)
 
 
-def log_of(*events: Event) -> EventLog:
+def log_of(*events: Any) -> EventLog:
     log = EventLog()
     settle(deque([(step, event, 0) for event in events]), log)
     return log
@@ -72,12 +77,18 @@ def test_it_keeps_as_many_events_as_there_is_room_for(monkeypatch: pytest.Monkey
         (SlotPartsStored(0, 4, [PART, PART]), 14),
         (SlotPartsStored(0, 4, None), 0),
         (RECOVER, 0),
-        (CoordinatorSaid(Recover(1, {0: 0}, Manifest(1, 4, 9, [SlotManifest(PART, [])]))), 7),
+        (CoordinatorSaid(Recover(1, {0: 0}, MANIFEST)), 7),
+        (WorkerSaid(0, SlotsStored(1, 4, [PART])), 7),
+        (WorkerSaid(0, SlotsStored(1, 4, None)), 0),
+        (Started(1, [MANIFEST, MANIFEST]), 14),
+        (PackageOffered(1, Package(b"package", DESCRIPTION, "print")), 7),
+        (VersionFound(1, Package(b"code", DESCRIPTION, "print")), 4),
+        (VersionRead(1, "it is damaged"), 0),
         (CheckFurther(1), 0),
     ],
-    ids=["returned", "outcome", "intent", "parts", "no parts", "nothing", "snapshot", "other"],
+    ids=range(14),
 )
-def test_bytes_that_an_event_holds_count(event: Event, n_bytes: int) -> None:
+def test_bytes_that_an_event_holds_count(event: Any, n_bytes: int) -> None:
     assert log_of(event).n_bytes == n_bytes
 
 
@@ -103,7 +114,14 @@ def test_a_worker_s_generation_begins_with_the_last_recover() -> None:
     log = log_of(RECOVER, CheckFurther(1), RECOVER, CoordinatorSaid(Join(1, 0)))
     settle(deque([(another, CheckFurther(2), 0)]), log)
     assert log.of(step) == ([RECOVER, CoordinatorSaid(Join(1, 0))], True)
-    assert log_of(CheckFurther(1)).of(step) == ([CheckFurther(1)], False)
+
+
+def test_without_a_generation_all_events_go_back_to_the_core_s_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "EVENTS_MAX", 2)
+    log = log_of(CheckFurther(1), CheckFurther(2))
+    assert log.of(step) == ([CheckFurther(1), CheckFurther(2)], True)
+    take(log, CheckFurther(3))
+    assert log.of(step) == ([CheckFurther(2), CheckFurther(3)], False)
 
 
 def test_it_begins_as_pressed_as_the_worker_was(monkeypatch: pytest.MonkeyPatch) -> None:

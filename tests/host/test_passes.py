@@ -231,8 +231,9 @@ async def test_an_interruption_amid_a_dump_is_told_too(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(passes_module, "dump_of", interrupted)
+    monkeypatch.setattr(passes_module, "leave_dump", interrupted)
     world.passes._dump = tmp_path / "failure.events"
+    world.app = app
     world.then = {0: lambda: 1 // 0}
     world.passes._loop = cast(Any, SimpleNamespace(call_soon=lambda *_: None))
     world.passes.to_worker(A)

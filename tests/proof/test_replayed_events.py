@@ -12,10 +12,12 @@ import pytest
 import styx
 from proof.replayed_events import NotReplayable, replay
 from styx import App, Context, EngineFailed, Operator
+from styx.coordinator.coordinator import Coordinator
+from styx.coordinator.events import SnapshotWanted
 from styx.embedded_engine.drive import DUMP_NAME
 from styx.embedded_engine.storage import OBJECTS_NAME
 from styx.errors import StyxError
-from styx.host.event_dump import Dump, DumpedEvent, dump_of
+from styx.host.event_dump import Dump, DumpedEvent, WorkerCore, dump_of
 from styx.host.event_log import EventLog
 from styx.host.passes import settle
 from styx.model.limits import Limits
@@ -115,8 +117,10 @@ async def test_the_log_lagged_before_the_generation_began(tmp_path: Path) -> Non
     worker = Worker(0, app, 1, Limits())
     events = LogLags(True), CoordinatorSaid(Recover(1, {0: 0}, None))
     settle(deque([(worker.step, event, 0) for event in events]), log)
-    dump = dump_of(log, worker, worker.step, ValueError())
-    assert replay(dump, app, DirectoryStore(tmp_path)).pressure.congested
+    dump = dump_of(app.name, WorkerCore(0, 1, Limits()), log.of(worker.step), ValueError())
+    replayed = replay(dump, app, DirectoryStore(tmp_path))
+    assert isinstance(replayed, Worker)
+    assert replayed.pressure.congested
 
 
 async def started(data_dir: Path) -> bytes:
@@ -131,6 +135,7 @@ async def test_without_the_fault_nothing_fails(tmp_path: Path, monkeypatch: pyte
     dump = await failed(tmp_path)
     monkeypatch.undo()
     worker = replay(dump, app, DirectoryStore(tmp_path / OBJECTS_NAME))
+    assert isinstance(worker, Worker)
     assert len(worker.executor.roots) == 1
 
 
@@ -145,3 +150,22 @@ async def test_one_that_is_not_whole_or_of_another_app_is_refused(tmp_path: Path
     for why, fields in changed.items():
         with pytest.raises(NotReplayable, match=why):
             replay(msgspec.msgpack.encode(msgspec.structs.replace(dump, **fields)), app, store)
+
+
+async def test_a_failure_of_the_coordinator_s_is_replayed_on_a_coordinator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Coordinator.step
+
+    def step(self: Coordinator, event: Any) -> Any:
+        if isinstance(event, SnapshotWanted):
+            raise RuntimeError(f"a fault of the engine's, behind epoch {self.epoch}")
+        return original(self, event)
+
+    monkeypatch.setattr(Coordinator, "step", step)
+    async with styx.embedded(app, tmp_path, n_slots=2) as client:
+        assert await client.call(entity, "a", add) == 1
+        reached = client.engine.coordinator.epoch
+        assert not await client.engine.snapshot()
+    error = fails_again((tmp_path / DUMP_NAME).read_bytes(), tmp_path)
+    assert str(error) == f"a fault of the engine's, behind epoch {reached}"

@@ -54,7 +54,6 @@ from styx.cluster.wire import (
 from styx.coordinator import control_events as control
 from styx.coordinator.control_events import A_WORKER, ITSELF, Event, Package
 from styx.coordinator.control_plane import ControlPlane
-from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import (
     Expel,
     StateFound,
@@ -66,10 +65,13 @@ from styx.coordinator.events import (
 from styx.coordinator.generation import Phase
 from styx.deployment.package import read_header
 from styx.deployment.package_format import PackageRefused
-from styx.errors import EngineFailed
+from styx.errors import EngineFailed, StyxError
 from styx.host.background import Background
 from styx.host.control_host import ControlBeginning, ControlHost
 from styx.host.coordinator_host import CoordinatorHost
+from styx.host.event_dump import CoordinatorCore, leave_dump, temporary_path
+from styx.host.event_log import EventLog, Item
+from styx.host.passes import settle
 from styx.host.ports import Objects
 from styx.kafka.address import KafkaAddress
 from styx.process.runtime import FACT
@@ -104,9 +106,15 @@ class CoordinatorSession:
         recorded_runtime: str = "",
     ) -> None:
         self.deployment = deployment
-        self.core = Coordinator(
-            deployment.n_slots, options.workers, options.snapshot_interval_s, options.silence_max_s, options.grace_s
+        self._made_of = CoordinatorCore(
+            deployment.n_slots,
+            options.workers,
+            options.snapshot_interval_s,
+            options.silence_max_s,
+            options.grace_s,
+            recorded_runtime,
         )
+        self.core = self._made_of.made()
         self.plane = ControlPlane(self.core, deployment.app, recorded_runtime)
         # Numbers must differ between lives of a coordinator: a worker may still dial a peer of an older one.
         self.links = Links(secrets.randbits(40) << 10)
@@ -125,9 +133,12 @@ class CoordinatorSession:
         self._announce = announce
         self._failed = failed
         self._told_itself: Callable[[bool, str], None] = _logged
-        self._events: deque[Event] = deque()
+        self._events: deque[Item] = deque()
+        self._log = EventLog()
+        self._settling = False
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
+        self._dump = temporary_path(f"{deployment.app}-coordinator")
 
     def start(self, found: ControlBeginning) -> None:
         """Begins from what log and store say."""
@@ -136,7 +147,8 @@ class CoordinatorSession:
 
     def stop(self) -> None:
         """Ends everything that this life holds."""
-        self._stopped = True
+        self._halt()
+        self._log.clear()
         if self._timer is not None:
             self._timer.cancel()
         self.journal.stop()
@@ -156,15 +168,24 @@ class CoordinatorSession:
 
     def give(self, event: Event) -> None:
         """The event happens, behind what is happening already; what is then wanted is begun."""
-        self._events.append(event)
-        if len(self._events) > 1:
+        if self._stopped:
             return
-        while self._events and not self._stopped:
-            try:
-                self._step(self._events[0])
-            except BaseException as error:  # noqa: BLE001 - a coordinator that has lost an event must not go on
-                self._failed(error)
-            self._events.popleft()
+        self._events.append((self._step, event, 0))
+        if self._settling:
+            return
+        self._settling = True
+        try:
+            settle(self._events, self._log)
+        except BaseException as error:  # noqa: BLE001 - a coordinator that has lost an event must not go on
+            self._halt()
+            if self._dump is not None and isinstance(error, Exception) and not isinstance(error, StyxError):
+                leave_dump(self._dump, self.deployment.app, self._made_of, self._log.of(self._step), error)
+            self._failed(error)
+        self._settling = False
+
+    def _halt(self) -> None:
+        """Takes no more events."""
+        self._stopped = True
         self._events.clear()
 
     def _step(self, event: Event) -> None:

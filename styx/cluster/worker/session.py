@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -39,6 +36,7 @@ from styx.cluster.worker.lifeline import Lifeline
 from styx.cluster.worker.node import Node
 from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.recovery import ReplayWatch
+from styx.host.event_dump import temporary_path
 from styx.host.passes import Passes
 from styx.host.ports import Objects
 from styx.host.worker_host import WorkerHost
@@ -66,7 +64,6 @@ _STANDS_BY: Final = "it stands by"
 
 _decode_frame = msgspec.msgpack.Decoder(Frame).decode
 _log = logging.getLogger("styx.worker")
-_UNFIT_FOR_A_FILE: Final = re.compile(r"[^A-Za-z0-9-]")
 
 
 class WorkerSession:
@@ -103,7 +100,9 @@ class WorkerSession:
             self._lifeline = Lifeline(node.coordinator, node.security, node.hello(), self._number)
             self._lifeline.start()
         busy = None if self._lifeline is None else self._lifeline.busy
-        self._passes = Passes(self.core, self, f" --coordinator {node.coordinator}", busy, _dump_of(deployment.app))
+        self._passes = Passes(
+            self.core, self, f" --coordinator {node.coordinator}", busy, temporary_path(deployment.app)
+        )
         self._pace = CheckPace(self.core, self._passes.to_worker)
         self._timed = TimedSteps(self.core, self._watch, self._pace.took)
         self._passes.start(self._step)
@@ -334,11 +333,3 @@ class WorkerSession:
         counters.bytes_sent += len(payload)
         if watch.sampling:
             watch.breakdown.moved(watch.clock() - started_s)
-
-
-def _dump_of(app: str) -> Path | None:
-    """The file of a failed pass: one for all workers of the app on this machine, so that restarts do not add up."""
-    try:
-        return Path(tempfile.gettempdir()) / f"styx-{_UNFIT_FOR_A_FILE.sub('_', app)}.events"
-    except FileNotFoundError:  # no folder can be written to
-        return None
