@@ -47,7 +47,7 @@ from styx.host.ports import Identity, Objects
 from styx.log.base import Stream
 from styx.protocol.messages import SnapshotUnusable, ToWorker
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, GenerationMarker, SnapshotNote, encode
-from styx.set_aside.places import place_of, read, set_aside
+from styx.set_aside import place_of, read, set_aside
 from styx.snapshot.manifest import Beginning, read_beginning
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from styx.coordinator.control_events import (
     SetAsideAsked,
 )
 from styx.deployment import versions
-from styx.set_aside.places import place_of, read
+from styx.set_aside import place_of, read
 
 if TYPE_CHECKING:
     from proof.simulation.coordinator_process import CoordinatorProcess

@@ -28,13 +28,17 @@ CLUSTER_DEFAULT: Final = "styx"
 COORDINATOR_DEFAULT: Final = "127.0.0.1:7070"
 ANSWER_SECONDS_DEFAULT: Final = 120.0
 """For a coordinator that reads the cluster's state, its log or its store first."""
-SECRETS_HELP: Final = f"""\
+_CLUSTER_SECRET: Final = """\
 In the environment only:
   STYX_SECRET, or STYX_SECRET_FILE    the cluster's secret, the same everywhere
-{secrets_help("the store")}
+"""
+_LOG_AND_TLS: Final = """\
   STYX_KAFKA_USERNAME, STYX_KAFKA_PASSWORD    of the log, if it asks for them
   STYX_TLS_CERTIFICATE, STYX_TLS_KEY, STYX_TLS_AUTHORITY    PEM files, for TLS
 """
+SECRETS_HELP: Final = _CLUSTER_SECRET + secrets_help("the store") + "\n" + _LOG_AND_TLS
+GATEWAY_SECRETS_HELP: Final = _CLUSTER_SECRET + _LOG_AND_TLS
+"""A gateway has no store."""
 
 # Of the processes of a cluster ------------------------------------------------------------------------------
 

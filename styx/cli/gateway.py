@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from styx.cli.common_options import (
     CLUSTER_DEFAULT,
     COORDINATOR_DEFAULT,
-    SECRETS_HELP,
+    GATEWAY_SECRETS_HELP,
     ClusterName,
     CoordinatorAddress,
     HttpHost,
@@ -24,7 +24,7 @@ Examples:
   styx gateway --log kafka://127.0.0.1:9092
   styx gateway --coordinator 10.0.0.7:7070 --log kafka://k1:9092 --host 0.0.0.0 --drain 5
 
-{SECRETS_HELP}
+{GATEWAY_SECRETS_HELP}
 Exit codes:
   0    stopped by Ctrl-C or SIGTERM, requests in flight finished
   1    it cannot go on

@@ -78,7 +78,7 @@ def _of_running_cluster(place: str | None, coordinator: str, cluster: str | None
     from styx.cli.exit_codes import FAILURE, USAGE, CommandFailed
     from styx.cli.operator_link import operator_link
     from styx.cluster.wire import SetAside
-    from styx.set_aside.places import place_of
+    from styx.set_aside import place_of
 
     check_timeout(timeout)
     if place is not None:
@@ -93,7 +93,7 @@ def _of_stopped_cluster(place: str | None, log: str | None, store: StorePlace, d
     from styx.cli.exit_codes import usage_error
     from styx.cluster.asides import put_aside
     from styx.kafka.address import parse_kafka_url
-    from styx.set_aside.places import listing, read
+    from styx.set_aside import listing, read
 
     if place is None:
         return listing(read(store.open()))
@@ -106,7 +106,7 @@ def _of_embedded(place: str | None, data_dir: Path, dry_run: bool) -> str:
     from styx.cli.exit_codes import usage_error
     from styx.embedded_engine.asides import put_aside, put_asides
     from styx.embedded_engine.storage import OBJECTS_NAME
-    from styx.set_aside.places import listing
+    from styx.set_aside import listing
 
     if not (data_dir / OBJECTS_NAME).is_dir():
         raise usage_error(f"--data-dir {data_dir} is no engine's directory; of a cluster, give --coordinator")

@@ -11,8 +11,7 @@ from styx.kafka.address import KafkaAddress
 from styx.kafka.reader import KafkaReader
 from styx.kafka.topics import topics_of
 from styx.log.base import Stream
-from styx.set_aside.check import examine
-from styx.set_aside.places import listing, outcome, place_of, read, set_aside
+from styx.set_aside import examine, listing, outcome, place_of, read, set_aside
 from styx.store.base import Store
 
 

@@ -13,8 +13,7 @@ from styx.deployment.claim import NAME, decode_claim
 from styx.embedded_engine.storage import LOG_NAME, OBJECTS_NAME, DataDirectory
 from styx.log.base import Stream
 from styx.log.sqlite import SqliteLog
-from styx.set_aside.check import examine
-from styx.set_aside.places import Place, outcome, place_of, read, set_aside
+from styx.set_aside import Place, examine, outcome, place_of, read, set_aside
 from styx.store.directory import DirectoryStore
 
 

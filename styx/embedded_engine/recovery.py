@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
+from styx import set_aside
 from styx.embedded_engine.app_change import ACCEPT, AppChange, Stage
 from styx.embedded_engine.engine_log import ExternalLog
 from styx.embedded_engine.metrics import EngineCounters
@@ -20,7 +21,6 @@ from styx.host.background import Background
 from styx.log.base import Log, LogReader, Record, Stream
 from styx.messages import ReplyRecord, decode_reply
 from styx.reports.function_reports import FunctionReports
-from styx.set_aside import places as set_aside
 from styx.snapshot.load import Unusable, load_state
 from styx.state.table import NEWEST
 from styx.worker.events import (

@@ -103,6 +103,12 @@ def test_the_help_of_each_command_has_examples_and_exit_codes(styx: Styx, name: 
         assert not line.endswith(" "), "help was wrapped where its author did not break it"
 
 
+@pytest.mark.parametrize("name", application._COMMANDS)
+def test_the_help_of_a_command_names_a_store_s_secrets_if_it_has_a_store(styx: Styx, name: str) -> None:
+    ran = styx(name.replace("_", "-"), "--help")
+    assert ("STYX_S3_SECRET_KEY" in ran.out) == ("--store" in ran.out)
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

@@ -15,7 +15,7 @@ from styx.cli.set_aside import set_aside
 from styx.errors import ConfigurationError
 from styx.log.base import Stream
 from styx.messages import Request, decode_reply, encode_request
-from styx.set_aside.places import place_of
+from styx.set_aside import place_of
 from styx.worker.executor import Executor
 from tests.plain_form import plain_form
 

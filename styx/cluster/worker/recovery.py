@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from styx import set_aside
 from styx.cluster.worker.node import Node
 from styx.kafka.reader import KafkaReader
 from styx.log.base import LogReader, Stream
@@ -23,7 +24,6 @@ from styx.model.placement import Misplaced, misplaced
 from styx.protocol.messages import Recover
 from styx.sequencer.epoch_record import EPOCHS_PARTITION, decode_external
 from styx.sequencer.sequencer import slot_of
-from styx.set_aside import places as set_aside
 from styx.snapshot.load import Behind, Unusable, behind_snapshot, state_of
 from styx.snapshot.part import spans
 from styx.snapshot.prefetch import PrefetchingStore

@@ -1,14 +1,15 @@
-"""Whether a request may be set aside: its record exists, and no outcome was given that setting it aside would take
-back.
+"""Requests that an operator has set aside, because the engine failed at them: they are refused, and never run.
 
-Reads the log and the newest snapshot's manifest; blocks. The answer holds only while the request is not run, or has not
-ended since.
+Each is an object in the store, which the store keeps for ever. It takes effect at the next start or recovery
+(`styx.worker.intake`). The records of the log do not change. `examine` finds out whether a request may be set aside:
+its record exists, and no outcome was given that setting it aside would take back.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,10 +18,15 @@ from styx.log.base import LogReader, Stream
 from styx.messages import ReplyRecord, decode_reply, decode_request
 from styx.protocol.manifest import Manifest, SlotPart
 from styx.sequencer.sequencer import slot_of
-from styx.set_aside.places import Place, read
 from styx.snapshot.manifest import newest_first, read_manifests
-from styx.store.base import StoreReader
+from styx.store.base import Store, StoreReader
 from styx.values.codec import shown
+
+PREFIX: Final = "aside/"
+_PLACE: Final = re.compile(r"(\d{1,9}+):(\d{1,18}+)")
+
+Place = tuple[int, int]
+"""(slot, offset) of a request's record."""
 
 
 class Asked(NamedTuple):
@@ -30,10 +36,41 @@ class Asked(NamedTuple):
     request_id: str
 
 
+def place_of(text: str) -> Place:
+    """From SLOT:OFFSET. Raises `ConfigurationError`."""
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        raise ConfigurationError(f"a request's place is SLOT:OFFSET, as the failure names it, not {text!r}")
+    return int(found[1]), int(found[2])
+
+
+def set_aside(store: Store, place: Place) -> None:
+    """Durable when it returns."""
+    store.put(f"{PREFIX}{place[0]}-{place[1]}", b"set aside by an operator")
+
+
+def read(store: StoreReader) -> frozenset[Place]:
+    """All that were set aside."""
+    places = (name.removeprefix(PREFIX).split("-") for name in store.list(PREFIX))
+    return frozenset((int(slot), int(offset)) for slot, offset in places)
+
+
+def outcome(place: Place, words: str, dry_run: bool) -> str:
+    """What is said of a request, given in `words`, that was set aside, or that could be."""
+    would = "would be" if dry_run else "is"
+    return f"request {place[0]}:{place[1]}, {words}, {would} set aside: it is refused, and not run"
+
+
+def listing(places: Iterable[Place]) -> str:
+    """One line for each."""
+    return "\n".join(f"{slot}:{offset}" for slot, offset in sorted(places)) or "no request is set aside"
+
+
 def examine(place: Place, n_slots: int, log: LogReader, replies: Iterable[bytes], store: StoreReader) -> str:
     """What the request is, in words. Raises `ConfigurationError` that says why it cannot be set aside.
 
-    `replies` are the records of the replies stream, as far back as the log has them.
+    Reads the log and the newest snapshot's manifest, and blocks. `replies` are the records of the replies stream, as
+    far back as the log has them. The answer holds only while the request is not run, or has not ended since.
     """
     slot, offset = place
     name = f"{slot}:{offset}"
