@@ -71,11 +71,11 @@ class Gateway:
             await self._requests(path, scope, receive, send)
 
     def _closing(self, send: Send) -> Send:
-        """`send`, with `Connection: close` on every answer that begins while `draining`; the server then closes the
+        """Wraps `send`: while `draining`, every answer gets `Connection: close`, and the server then closes the
         connection.
 
-        A client that is told so opens another connection for its next request, which goes elsewhere. One whose
-        kept-alive connection is closed without a word may have a request under way on it.
+        A client that gets this header opens another connection for its next request, which reaches another server. If
+        the server closed an idle connection without it, a request might be under way on that connection.
         """
 
         def send_last(message: Message) -> Awaitable[None]:
@@ -129,7 +129,7 @@ class Gateway:
 
 
 class _Description:
-    """The descriptions of one version of an app, each made when it is first asked for."""
+    """The descriptions of one version of an app, each made on its first request."""
 
     def __init__(self, app: App) -> None:
         self.app = app

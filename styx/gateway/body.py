@@ -26,12 +26,12 @@ from styx.values.custom_types import dec_hook
 
 LINGER_BYTES_MAX: Final = 16 * 1024 * 1024
 LINGER_SECONDS_MAX: Final = 2.0
-"""How much of an unwanted body is taken, and for how long."""
+"""How long the rest of an unwanted body is read. `LINGER_BYTES_MAX` limits its size."""
 NESTING_MAX: Final = 128
 """Arrays and objects inside each other; the same on every Python version."""
 
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
-"""Up and down, as signed bytes."""
+"""Maps brackets to steps of the nesting, up or down, as signed bytes."""
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _DECODERS_KEPT_MAX: Final = 64
 
@@ -49,7 +49,7 @@ class ClientGone(Exception):
 
 
 class IncomingBody:
-    """The body of one request; `complete` once all of it has been taken from the server."""
+    """The body of one request; `complete` once all of it has been read from the server."""
 
     __slots__ = ("_receive", "complete")
 
@@ -58,10 +58,10 @@ class IncomingBody:
         self.complete = False
 
     async def read(self, bytes_max: int, announced: bytes | None = None) -> bytes:
-        """The whole body; `announced` is its `Content-Length`.
+        """Reads the whole body; `announced` is its `Content-Length`.
 
-        Raises `RequestRejected` as soon as the body is over the limit (`too_large`), or at once if its announced length
-        is, or is no number (`bad_request`); raises `ClientGone`.
+        Raises `RequestRejected` as soon as the body, or at once if its announced length, is over the limit
+        (`too_large`), and if the announced length is no number (`bad_request`). Raises `ClientGone`.
         """
         if announced is not None:
             if not announced.isdigit():
@@ -82,9 +82,9 @@ class IncomingBody:
         return b"".join(parts)
 
     async def discard(self) -> None:
-        """Takes the rest of an unwanted body, within limits.
+        """Reads the rest of an unwanted body, within limits.
 
-        Closing a connection with unread data resets it, and the answer is lost on the way to a client that still sends.
+        Closing a connection with unread data resets it, and a client that still sends would lose the answer.
         """
         left = LINGER_BYTES_MAX
         try:
@@ -137,7 +137,9 @@ def split(body: bytes) -> list[msgspec.Raw] | dict[str, msgspec.Raw]:
 
 
 def _why(body: bytes, error: ValueError) -> str:
-    """msgspec takes half of a pair for the end of the data; the standard library takes it as it is."""
+    """The reason why a body is no JSON. msgspec takes half of a surrogate pair for the end of the data, and the
+    standard library accepts it.
+    """
     if b"\\u" in body and isinstance(error, msgspec.DecodeError):
         try:
             json.loads(body, parse_int=float)
@@ -157,10 +159,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _check_nesting(body: bytes) -> None:
-    """Takes linear time for any body. A body that is no JSON may pass, since the decoder's text is better."""
+    """Checks the nesting in linear time. A body that is no JSON may pass, because the decoder's error is better."""
     if body.count(b"[") + body.count(b"{") <= NESTING_MAX:
         return
-    # Escaped backslashes first: a quote behind one that is left is escaped itself, and every other one is a string's.
+    # Escaped backslashes are removed first, then escaped quotes. Every quote that is left begins or ends a string.
     quoted = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     brackets = b"".join(quoted.split(b'"')[::2]).translate(_STEPS, _NO_BRACKETS)
     if max(accumulate(array("b", brackets)), default=0) > NESTING_MAX:
@@ -240,7 +242,7 @@ class ArgumentReader:
     def _decoder(self, declared: Any, what: str) -> Decoder:
         try:
             return Decoder(declared, dec_hook=dec_hook)
-        except TypeError as error:  # it is no type of msgpack's alone: a dict with keys of its own is one of these
+        except TypeError as error:  # msgpack has no such type, for example a dict with other keys
             raise BadArguments(f"{self._signature.function}: {what} cannot be given as JSON: {error}") from None
 
     def _undecodable(self, error: Exception, what: str) -> Exception:

@@ -1,8 +1,8 @@
 """`POST /v1/{operator}`: a bulk load from a request's body, read as it arrives and sent to the engine in chunks.
 
-The body is either lines of JSON, `[key, value]` each, of any length; or one msgpack array of such pairs no larger than
-a request, with the encoded states as they are to be stored. A refused pair ends the load; what was acknowledged before
-stays, and the answer says how much that is.
+The body is either lines of JSON, `[key, value]` each, of any number; or one msgpack array of such pairs, no larger than
+a request, with the encoded states to be stored. A refused pair ends the load. Pairs that were acknowledged before stay,
+and the answer gives their number.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ async def answer_load(
     timeout_seconds: float,
     request_id: str,
 ) -> Answer:
-    """Loads the body's pairs. `timeout_seconds`: for each chunk's reply, and for each part of the body to arrive.
-    `name`: the idempotency key, or empty. The chunks get keys of their own from it, the same for the same body.
+    """Loads the body's pairs. `timeout_seconds` limits the wait for each chunk's reply, and for each part of the body.
+    `name` is the idempotency key, or empty. Each chunk's own key is derived from it: the same for the same body.
 
     Raises `RequestRejected` for options that are wrong, and `ClientGone`.
     """
@@ -89,7 +89,7 @@ async def _part(body: IncomingBody, timeout_seconds: float) -> bytes:
 
 
 async def _lines(body: IncomingBody, bytes_max: int, timeout_seconds: float) -> AsyncIterator[bytes]:
-    begun, size = [], 0  # the parts of a line whose end has not come: joined once, however many there are
+    begun, size = [], 0  # the parts of an unfinished line, joined only once
     while not body.complete:
         first, *others = (await _part(body, timeout_seconds)).split(b"\n")
         begun.append(first)
@@ -167,14 +167,14 @@ class _EngineTarget(LoadTarget):
 
 
 class _MsgpackTarget(_EngineTarget):
-    """Encoded states are passed on; the worker checks them."""
+    """Passes encoded states on; the worker checks them."""
 
     def read(self, pair: tuple[Any, msgspec.Raw]) -> tuple[Key, bytes]:
         return self._declared.check_key(pair[0]), bytes(pair[1])
 
 
 class _JsonTarget(_EngineTarget):
-    """Lines of JSON: the state type decides what a string or a number stands for."""
+    """Decodes lines of JSON by the operator's state type."""
 
     def __init__(
         self, engine: Engine, operator: Operator, replace: bool, timeout_seconds: float, request_id: str

@@ -14,14 +14,14 @@ from styx.values.codec import shown
 
 PROXIES_MAX: Final = 1_000
 HOPS_MAX: Final = 20
-"""Addresses that are read of `X-Forwarded-For`, from its end: more than there are proxies in a row."""
+"""Limit on the addresses read from the end of `X-Forwarded-For`. Real chains of proxies are shorter."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Proxies:
-    """The `trusted` ones: addresses, and networks such as 10.0.0.0/8. Raises `ConfigurationError`."""
+    """The trusted proxies: addresses, and networks such as 10.0.0.0/8. Raises `ConfigurationError` for other texts."""
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:
         found = listed(trusted)
@@ -30,7 +30,7 @@ class Proxies:
         self._networks = tuple(map(_network, found))
 
     def address_of(self, scope: Mapping[str, Any]) -> str:
-        """The address; empty if there is none, as on a Unix socket.
+        """The client's address; empty if there is none, as on a Unix socket.
 
         Each proxy appends the address of its own client, so the last address that is no trusted proxy counts.
         """
@@ -42,7 +42,7 @@ class Proxies:
         for hop in reversed(b",".join(sent).rsplit(b",", HOPS_MAX)[-HOPS_MAX:]):
             found = _address(hop.strip().decode("latin-1"))
             if found is None:
-                return address  # what stands before it was appended to something that nobody vouches for
+                return address  # no trusted proxy wrote the addresses before it
             address = str(found)
             if not self._trusts(address):
                 return address
@@ -65,7 +65,7 @@ def _network(text: str) -> Network:
 
 
 def _address(text: str) -> Address | None:
-    """Of `ADDRESS`, `IPV4:PORT` or `[IPV6]:PORT`, an IPv4 address within IPv6 as itself."""
+    """The address in `ADDRESS`, `IPV4:PORT` or `[IPV6]:PORT`. An IPv4 address within IPv6 is returned as IPv4."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -25,7 +25,7 @@ _VARY_PREFLIGHT: Final = (b"vary", b"origin, access-control-request-method, acce
 
 
 class Door:
-    """`application` behind `rules`; `on_refusal` hears of each request that is refused."""
+    """Serves `application` behind `rules`. `on_refusal` is called for each refused request."""
 
     def __init__(self, application: Application, rules: OriginRules, on_refusal: OnRefusal) -> None:
         self._application = application
@@ -52,9 +52,9 @@ class Door:
 async def refuse(
     refusal: Refusal, receive: Receive, send: Send, scope: Scope, headers: tuple[tuple[bytes, bytes], ...] = ()
 ) -> None:
-    """Answers a request that is not served; its connection ends with it."""
+    """Answers a request that is not served, and closes the connection."""
     answer = status.failure(refusal.code, status.REJECTED, refusal.message)
-    # Who waits to be told to go on does not send its body, and must not be told.
+    # A client that waits for `100 Continue` does not send its body yet, and must not get that answer.
     if not any(name == b"expect" for name, _ in scope["headers"]):
         await IncomingBody(receive).discard()
     length, own = (b"content-length", b"%d" % len(answer.body)), {name for name, _ in headers}
@@ -64,7 +64,7 @@ async def refuse(
 
 
 def _naming(send: Send, origin: bytes | None) -> Send:
-    """`send`, with the headers that let pages of `origin` read the answer, if there is one."""
+    """Wraps `send`: adds the headers that let pages of `origin`, if there is one, read the answer."""
     cors = [_VARY]
     if origin is not None:
         cors += [(b"access-control-allow-origin", origin), (b"access-control-expose-headers", _RESPONSE_HEADERS)]

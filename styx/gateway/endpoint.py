@@ -40,7 +40,7 @@ from styx.model.request import request_ids
 from styx.model.signature import NO_ARGUMENTS
 
 CLIENT_GONE_STATUS: Final = 499
-"""Counted for a request whose client was gone before its answer, as proxies do."""
+"""The status counted for a request whose client was gone before its answer; proxies use the same number."""
 
 _log = logging.getLogger("styx.gateway")
 
@@ -52,7 +52,7 @@ class _Route(NamedTuple):
 
 
 class RequestEndpoint:
-    """Serves the requests of one engine; `timeout_seconds` is how long one waits for its reply unless it says so."""
+    """Serves the requests of one engine. `timeout_seconds` is the wait for a reply if the request names no other."""
 
     def __init__(self, engine: Engine, timeout_seconds: float = TIMEOUT_SECONDS_DEFAULT) -> None:
         self.metrics = GatewayMetrics()
@@ -73,7 +73,7 @@ class RequestEndpoint:
         try:
             answer = await self._answer(path, scope, headers, body, request_id)
             if not body.complete and b"expect" not in headers:
-                # The server cancels what outlives its grace period; the answer stands already.
+                # The server cancels tasks after its grace period. The answer is known already.
                 with contextlib.suppress(asyncio.CancelledError):
                     await body.discard()
         except ClientGone:
@@ -89,7 +89,7 @@ class RequestEndpoint:
     async def _answer(
         self, path: str, scope: Scope, headers: Mapping[bytes, bytes], body: IncomingBody, request_id: str
     ) -> Answer:
-        """The answer; once the engine has the request, no answer says that nothing was run."""
+        """Makes the answer. Once the engine has the request, no answer claims that nothing was run."""
         submitted, seconds, engine = False, self._timeout_seconds, self._engine
         try:
             if len(headers) < len(scope["headers"]):
@@ -100,8 +100,8 @@ class RequestEndpoint:
                 key = head.key_of(asked.key, operator, headers)
                 seconds = head.timeout_seconds(headers, seconds)
                 self._admit()
-                # A read changes nothing, so its Idempotency-Key, which some programs send with everything, counts for
-                # nothing. It must not put a reply where a call with the same key would find it.
+                # Some programs send an Idempotency-Key with every request. It is ignored for a read: a call with the
+                # same key must not find the read's reply.
                 request = engine.maker.make(operator, key, READ_FUNCTION, NO_ARGUMENTS, "", request_id)
                 submitted = True
                 async with asyncio.timeout(seconds):
@@ -128,7 +128,7 @@ class RequestEndpoint:
                 submitted = True
                 return status.answer_of(await engine.submit_request(request))
         except (InTransactionError, RequestRejected) as error:
-            # Also when awaited: it was not taken. No outcome that is unknown is one of these.
+            # The engine raises these only for requests that it has not taken, also when the reply is awaited.
             return status.refusal(error, error.code)
         except TimeoutError:
             if submitted:
@@ -141,7 +141,7 @@ class RequestEndpoint:
         except (OutcomeUnknown, EngineFailed) as error:
             return _cut_off(str(error), submitted, request_id)
         except asyncio.CancelledError:
-            # The server cancels what outlives its grace period. Its task ends after the client has been told.
+            # The server cancels tasks after its grace period. This task ends after the client has its answer.
             return _cut_off("the gateway is shutting down", submitted, request_id)
         except Exception:  # noqa: BLE001 - logged and answered: a client must not be left without an answer
             _log.exception("request %s failed in the gateway", request_id)
@@ -151,7 +151,7 @@ class RequestEndpoint:
 
     def _route(self, operator: str, function: str) -> _Route:
         if self._engine.app is not self._app:
-            # Another version has been deployed: operators, functions and parameters may be different ones.
+            # Another version has been deployed: its operators, functions and parameters may differ.
             self._app = self._engine.app
             self._routes.clear()
         route = self._routes.get((operator, function))
@@ -173,7 +173,7 @@ class RequestEndpoint:
 
 
 def _asked(path: str, method: str) -> Address:
-    """The address of a request that comes with the method for it."""
+    """The address in a path. Raises `RequestRejected` if the method does not fit the address."""
     asked = head.parse(path)
     reads = asked is not None and asked.key is not None and asked.function is None
     if asked is None or (reads and method != "GET"):
@@ -188,7 +188,7 @@ def _asked(path: str, method: str) -> Address:
 
 
 def _cut_off(why: str, submitted: bool, request_id: str) -> Answer:
-    """The answer to a request that ended without a reply, for a reason that is not its own."""
+    """The answer to a request that ended without a reply, through no fault of the request."""
     if submitted:
         return status.no_reply(OutcomeUnknown(why, request_id), request_id)
     return status.refusal(NotSent(f"{why}; nothing was run"), "unavailable")
@@ -205,7 +205,7 @@ class GatewayMetrics:
         self._by_status: dict[int, int] = {}
         self._refused: dict[str, int] = {}
         self._latency = Histogram(REQUEST_SECONDS)
-        # Without the process's memory, which the engine tells: this text stands behind the engine's.
+        # Without the process's memory: the engine's metrics, which precede this text, have it.
         self._exposition = Exposition(self._collect, with_process=False)
 
     def observe(self, status: int, seconds: float) -> None:

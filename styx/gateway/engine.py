@@ -1,4 +1,4 @@
-"""The interface of an engine to its gateway, which an embedded engine has, and a cluster's request log."""
+"""The interface of an engine to its gateway. The embedded engine and the gateway process of a cluster implement it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Engine(Protocol):
 
     @property
     def maker(self) -> RequestMaker:
-        """Makes the requests that it takes, of `app`; there is none before it is ready."""
+        """The maker of requests for this engine, of its `app`. There is none before the engine is ready."""
 
     @property
     def unavailable_reason(self) -> str | None:
@@ -28,17 +28,18 @@ class Engine(Protocol):
 
     @property
     def broken_reason(self) -> str | None:
-        """Why only a new start of this process helps, for a person to read; None where it would not."""
+        """Why only a restart of this process helps, for a person to read; None if a restart is not needed."""
 
     @property
     def in_flight(self) -> int:
-        """Requests it has taken and not answered yet, those of other clients included."""
+        """The number of requests taken and not answered yet, of all clients."""
 
     def submit_request(self, request: Placed) -> Awaitable[ReplyRecord]:
-        """Takes a request of `maker`; the awaitable gives its reply. Cancelling it does not cancel the transaction.
+        """Takes a request made by `maker`. The awaitable gives its reply. Cancelling it does not cancel the
+        transaction.
 
-        Raises `RequestRejected` (`unavailable`, `overloaded`), at once or when awaited, if it was not taken; and when
-        awaited `OutcomeUnknown` if it was, and will have no reply.
+        Raises `RequestRejected` (`unavailable`, `overloaded`), at once or when awaited, if the request was not taken.
+        Raises `OutcomeUnknown` when awaited if the request was taken and no reply will come.
         """
 
     def metrics(self) -> str:

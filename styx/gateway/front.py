@@ -35,9 +35,11 @@ _log = logging.getLogger("styx.gateway")
 
 @dataclass(frozen=True, kw_only=True)
 class Front:
-    """`allowed_hosts`: names beyond those of the address listened on, as in `Hosts`. `allowed_origins`: other origins
-    whose pages may use the gateway. `access`: who may, by default whoever reaches it. `tls`: its certificate.
-    `trusted_proxies`: who may say in `X-Forwarded-For` where a request comes from, as in `Proxies`.
+    """The options of a gateway's front.
+
+    `allowed_hosts`: host names besides those of the address listened on, as in `Hosts`. `allowed_origins`: other
+    origins whose pages may use the gateway. `access`: the clients that may use the gateway, by default all. `tls`: the
+    certificate. `trusted_proxies`: proxies whose `X-Forwarded-For` is believed, as in `Proxies`.
     """
 
     allowed_hosts: tuple[str, ...] = ()
@@ -47,7 +49,7 @@ class Front:
     trusted_proxies: tuple[str, ...] = ()
 
     def rules(self, bound: str, address: str) -> OriginRules:
-        """The rules of a gateway that was told to listen on `bound`, and does on `address`.
+        """The rules of a gateway whose option names the host `bound`, and which listens on `address`.
 
         Raises `ConfigurationError` for a host or an origin that is none.
         """
@@ -71,7 +73,7 @@ class Entrance:
 
     @asynccontextmanager
     async def kept_fresh(self) -> AsyncIterator[None]:
-        """Meanwhile files that change are read again."""
+        """While the context is open, files that change are read again."""
         polling = asyncio.create_task(self._poll(), name="styx-front")
         try:
             yield

@@ -49,24 +49,24 @@ def path(scope: Mapping[str, Any]) -> str:
 
 
 def raw_path(scope: Mapping[str, Any]) -> str:
-    """As `path`, as it was sent: percent-encoding included."""
+    """The same path as it was sent, with its percent-encoding."""
     sent = scope.get("raw_path")
     if sent is None:
         return quote(path(scope), safe="/")
-    # Bytes beyond ASCII are no URL; kept one to one here, they fail as names or keys with a message.
+    # Bytes beyond ASCII are not allowed in a URL. They are kept here, and fail later as names or keys, with a message.
     text: str = sent.decode("latin-1")
     if not scope.get("root_path"):
         return text
     below = path(scope)
-    # The prefix may be encoded in another way than ours, and some servers leave it out here.
+    # The prefix may be encoded in a different way, and some servers leave it out here.
     n_prefix = 0 if below == scope["path"] else scope["root_path"].count("/")
     found = "/" + "/".join(text.split("/")[n_prefix + 1 :])
     return next((raw for raw in (found, text) if unquote(raw) == below), quote(below, safe="/"))
 
 
 def request_path(scope: Mapping[str, Any]) -> str | None:
-    """The raw path of a call, a read or a load; None for a path that does not begin with `/v1/`, or that was not sent
-    so: proxies may have rules about `/v1/`, and do not know it as `/%76%31/`.
+    """The raw path of a call, a read or a load; None for a path that was not sent with a literal `/v1/` at its
+    beginning. The reason is that proxies may have rules about `/v1/`, which would not match `/%76%31/`.
     """
     sent = raw_path(scope)
     return sent if sent.startswith(PREFIX) and path(scope).startswith(PREFIX) else None
@@ -99,7 +99,7 @@ def _decoded(name: str) -> str:
 
 
 def check_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Refuses a request that repeats a header which can have one meaning only: another server might take the other one.
+    """Refuses a request that repeats a header with one value, because another server might take the other value.
 
     Raises `RequestRejected` (`bad_request`).
     """
@@ -127,7 +127,7 @@ def key_of(text: str, operator: Operator, headers: Mapping[bytes, bytes]) -> Key
 def idempotency_key(headers: Mapping[bytes, bytes], identity: Identity | None) -> str:
     """The key under which the reply is remembered, empty without the header; raises `RequestRejected` (`bad_request`).
 
-    Each identity has keys of its own: its fingerprint comes first, then a blank, which no header's key can hold.
+    Each identity has separate keys: its fingerprint comes first, then a blank, which no key in a header can contain.
     """
     value = headers.get(b"idempotency-key")
     if value is None:
@@ -141,7 +141,7 @@ def idempotency_key(headers: Mapping[bytes, bytes], identity: Identity | None) -
     if identity is None:
         return value.decode("ascii")
     own = f"{identity.fingerprint} {value.decode('ascii')}"
-    # Two blanks: what stands for a long key is nobody's short one.
+    # Two blanks, so that the digest of a long key never equals a short key.
     return own if len(own) <= IDEMPOTENCY_KEY_CHARS_MAX else f"{identity.fingerprint}  {blake2b(value).hexdigest()}"
 
 

@@ -1,7 +1,7 @@
 """The hosts of a gateway: whether the host in a `Host` header or an origin is one of its own or an allowed one.
 
-A page whose name was made to resolve to this machine (DNS rebinding) sends its own name as `Host`, and is recognized by
-it. An address in `Host` cannot be forged in this way: a browser that sends an address is connected to it.
+If a stranger's name was made to resolve to this machine (DNS rebinding), the browser sends that name as `Host`, and the
+request is recognized by it. An address in `Host` cannot be forged so: the browser is connected to that address.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from styx.errors import ConfigurationError
 from styx.values.codec import shown
 
 AUTHORITY_CHARS_MAX: Final = 300
-"""A DNS name has 253 at most, a port five."""
+"""Enough for a DNS name, of 253 characters at most, and a port of five."""
 HOSTS_MAX: Final = 1_000
-"""Allowed hosts, and allowed origins."""
+"""Limit on the allowed hosts, and on the allowed origins."""
 EVERY_HOST: Final = "*"
 
 _NAME_CHARS: Final = frozenset(string.ascii_lowercase + string.digits + "-_.")
 _REMEMBERED_MAX: Final = 64
-"""`Host` headers whose answer is kept."""
+"""Limit on the `Host` headers whose answers are kept."""
 _PORT_MAX: Final = 65_535
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -63,9 +63,10 @@ def parse_authority(text: str) -> Authority | None:
 class Hosts:
     """The hosts of a gateway that listens on `bound`, with the `allowed` ones.
 
-    On a loopback address they are `localhost`, names below `.localhost` and loopback addresses, with any port, since
-    tunnels change it; on another address that one; on all addresses (`0.0.0.0`, `::`) these, each address, and this
-    machine's name. An allowed one is `NAME`, `NAME:PORT`, an address, `*.NAME` for all names below it, or `*` for all.
+    On a loopback address the hosts are `localhost`, names below `.localhost` and loopback addresses, with any port,
+    because tunnels change ports. On another address the only host is that address. On all addresses (`0.0.0.0`, `::`)
+    the hosts are those of a loopback address, every address, and this machine's name. An allowed host is `NAME`,
+    `NAME:PORT`, an address, `*.NAME` for all names below it, or `*` for all.
 
     Raises `ConfigurationError` for another text.
     """
@@ -125,7 +126,7 @@ class Hosts:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server that listens there."""
+    """Whether a server that listens on `host` can be reached only from this machine."""
     if host.lower().removesuffix(".") == "localhost":
         return True
     address = _address(host)
@@ -133,13 +134,13 @@ def is_loopback(host: str) -> bool:
 
 
 def is_any_address(host: str) -> bool:
-    """Whether to listen there is to listen on all addresses of this machine."""
+    """Whether a server that listens on `host` listens on all addresses of this machine."""
     address = _address(host)
     return host == "" or (address is not None and address.is_unspecified)
 
 
 def listed(values: Iterable[str]) -> list[str]:
-    """The values of an option that may be given several times and may hold several, with commas between."""
+    """The values of an option that may be repeated, each of which may have several values, separated by commas."""
     return [part for value in values for part in value.replace(",", " ").split()]
 
 

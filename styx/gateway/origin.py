@@ -19,7 +19,7 @@ FORBIDDEN_HOST: Final = "forbidden_host"
 FORBIDDEN_ORIGIN: Final = "forbidden_origin"
 BAD_TYPE: Final = "unsupported_media_type"
 HEALTH_PATHS: Final = frozenset({"/healthz", "/readyz"})
-"""Asked by supervisors, under any name of this gateway; the answers hold nothing worth stealing."""
+"""Paths that supervisors ask for under any host name. Their answers contain no secrets."""
 LANDING_PATHS: Final = frozenset({"/", "/docs"})
 """Pages that a link on another site may open."""
 
@@ -37,7 +37,7 @@ _TYPES: Final = frozenset(
         "application/octet-stream",
     }
 )
-"""None of them can a page send to another origin without a preflight."""
+"""Content types that a page cannot send to another origin without a preflight."""
 _WATCHED: Final = frozenset(
     {
         b"host",
@@ -63,8 +63,8 @@ class Refusal(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`refusal`, or None; `cors_origin`, the other origin whose page may read the answer; and whether the browser only
-    asks beforehand what it may send.
+    """The verdict on a request: a `refusal` or None, the other origin whose page may read the answer (`cors_origin`),
+    and whether the request is a preflight, in which the browser only asks which requests it may send.
     """
 
     refusal: Refusal | None = None
@@ -73,7 +73,7 @@ class Verdict(NamedTuple):
 
 
 _OWN_SITES: Final = (None, b"same-origin", b"none")
-"""`Sec-Fetch-Site` of the gateway's own pages, and of no page; old browsers send none."""
+"""`Sec-Fetch-Site` of requests by the gateway's own pages and by no page. Old browsers do not send it."""
 _FINE: Final = Verdict()
 
 
@@ -92,7 +92,7 @@ class OriginRules:
 
     @property
     def shared(self) -> bool:
-        """Whether any other origin may use it, so that answers differ by origin."""
+        """Whether other origins may use the gateway, so that answers differ by origin."""
         return bool(self._origins)
 
     def judge(self, method: str, path: str, http_version: str, scheme: str, headers: Headers) -> Verdict:
@@ -116,7 +116,7 @@ class OriginRules:
 
     def _of_host(self, host: bytes | None, http_version: str) -> Refusal | None:
         if host is None:
-            # Browsers speak nothing so old, and health checks of balancers do.
+            # Browsers do not send HTTP/1.0, but health checks of load balancers do.
             return None if http_version == "1.0" else Refusal("bad_request", "the request has no Host header")
         if self._hosts.admit(host):
             return None
@@ -133,7 +133,7 @@ class OriginRules:
         if origin is not None:
             named = _parse_origin(origin.decode("latin-1"))
             shared = named in self._origins
-            # A page of the same host may be another origin that only the browser can tell from ours: it says so.
+            # A page of the same host may have another origin, which only the browser knows; `Sec-Fetch-Site` tells.
             own = site in _OWN_SITES and _is_own(named, said.get(b"host", b""), scheme)
             if not shared and not own:
                 return Verdict(_foreign(origin))
@@ -167,9 +167,9 @@ def _with_port(authority: Authority, scheme: str) -> Authority:
 
 
 def _is_own(origin: _Origin | None, host: bytes, scheme: str) -> bool:
-    """Whether a page of `origin` came from the very host that is asked.
+    """Whether a page of `origin` came from the host that the request is sent to.
 
-    Behind a proxy that ends TLS a page's scheme is https where ours is http; the reverse cannot be.
+    Behind a proxy that ends TLS a page's scheme is https while the request's is http. The reverse cannot happen.
     """
     authority = parse_authority(host.decode("latin-1"))
     if origin is None or authority is None or origin.scheme not in _DEFAULT_PORTS:
@@ -180,7 +180,7 @@ def _is_own(origin: _Origin | None, host: bytes, scheme: str) -> bool:
 
 
 def _is_visit(method: str, path: str, said: dict[bytes, bytes]) -> bool:
-    """Whether a person has followed a link to a page of this gateway: no other page can read its text."""
+    """Whether a person follows a link to a page of this gateway. Other pages cannot read that page's text."""
     opened = said.get(b"sec-fetch-mode") == b"navigate" and said.get(b"sec-fetch-dest") == b"document"
     return opened and method in ("GET", "HEAD") and path in LANDING_PATHS
 

@@ -30,13 +30,13 @@ from styx.watchdog import ending
 GRACE_SECONDS: Final = 20
 """How long requests in flight may take to finish at shutdown; below the 30 s that Kubernetes gives by default."""
 KEEP_ALIVE_SECONDS: Final = 75
-"""How long an idle connection stays open: longer than clients keep theirs, so that none sends into a closing one."""
+"""How long an idle connection stays open: longer than clients keep it, so that no request meets a closing one."""
 CONNECTIONS_MAX: Final = 10_000
-"""Open at once, as far as the process may have file descriptors."""
+"""Limit on open connections, if the process may have that many file descriptors."""
 LINGER_SECONDS: Final = 0.1
 """How long connections stay open for another request, before another server takes the socket over."""
 BACKLOG_MAX: Final = 2_048
-"""Connections that wait to be accepted."""
+"""Limit on connections that wait to be accepted."""
 
 _log = logging.getLogger("styx.gateway")
 
@@ -59,15 +59,15 @@ async def serve(
 ) -> None:
     """Serves until SIGTERM, SIGINT or `stop`; then shuts down gracefully and awaits `on_shutdown()`.
 
-    Port 0 takes a free one. `on_started` gets the real URL once requests are accepted. The first signal calls
-    `on_draining()` and drains for `drain_seconds`; a second one ends that, and `stop` does not begin it. After the
-    drain, a second SIGINT drops what is in flight; a second SIGTERM changes nothing. Signals are handled in the main
-    thread only. `front` says whose requests are taken; by default those to the address listened on, of its own pages
-    and of programs. `around` may wrap the whole application.
+    Port 0 takes a free port. `on_started` gets the real URL once requests are accepted. The first signal calls
+    `on_draining()` and drains for `drain_seconds`; a second signal ends the drain. `stop` shuts down without a drain.
+    After the drain, a second SIGINT drops the requests in flight; a second SIGTERM changes nothing. Signals are handled
+    in the main thread only. `front` decides which requests are taken; by default requests to the address listened on,
+    from the gateway's own pages and from programs. `around` may wrap the whole application.
 
-    `listener` listens already, instead of `host` and `port`, and goes on when this ends: connections that are made from
-    `stop` on wait there for another server. Those that are open are served for `LINGER_SECONDS` more, and closed behind
-    an answer, so that none is closed under a request.
+    `listener` is a socket that listens already; it replaces `host` and `port`, and stays open at the end. Connections
+    made after `stop` wait on it for another server. Open connections are served for `LINGER_SECONDS` more, and closed
+    after an answer, so that none is closed under a request.
 
     Raises `ConfigurationError`, without calling `on_shutdown`, if it cannot listen there.
     """
@@ -86,7 +86,7 @@ async def serve(
     served = application if around is None else around(application)
     server = HttpServer(served, room, KEEP_ALIVE_SECONDS, BACKLOG_MAX, grace_seconds)
     if front.tls is not None:
-        server.config.load()  # which would make a context of its own, and never look at the files again
+        server.config.load()  # it would make another TLS context, and never read the files again
         server.config.ssl = front.tls.context
     url = url_of(listener, front.tls is not None)
 
@@ -106,7 +106,7 @@ async def serve(
 
     def let_go() -> None:
         gateway.draining = True
-        for accepting in getattr(server, "servers", ()):  # none before it has started
+        for accepting in getattr(server, "servers", ()):  # empty before the start
             accepting.close()
         asyncio.get_running_loop().call_later(LINGER_SECONDS, shut_down)
 
@@ -137,7 +137,7 @@ def _signals(server: HttpServer, told: Callable[[], None]) -> Iterator[None]:
 
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, on_interrupt)
-    # Supervisors often send it twice, to the group and to the process; that must not cut off anything.
+    # Supervisors often send SIGTERM twice, to the group and to the process. The second one must not drop requests.
     loop.add_signal_handler(signal.SIGTERM, told)
     ending.notice()
     try:

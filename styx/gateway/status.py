@@ -68,7 +68,7 @@ def answer_of(record: ReplyRecord) -> Answer:
     try:
         return Answer(200, b'{"result":%b,%b' % (result_json(record.result), place))
     except ResultNotJson as error:
-        # It did commit, so no other status is true; who repeated it after a 5xx would run it twice.
+        # The transaction has committed. A client that got a 5xx might repeat the request, and run it twice.
         why = _encode(f"the transaction committed, but its result cannot be written as JSON: {error}")
         return Answer(200, b'{"result":null,"result_error":%b,%b' % (why, place))
 
@@ -112,12 +112,14 @@ def load_failed(error: LoadFailed) -> Answer:
     if error.index is not None:
         content["pair"] = error.index
     status = STATUS_OF_CODE.get(error.code, INTERNAL_STATUS)
-    # Once a part of it is loaded, nobody may be told that the same could simply be sent again.
+    # Once a part is loaded, the answer must not say that the same body can simply be sent again.
     return Answer(status, _encode(content), (JSON,) if error.loaded else _HEADERS.get(status, (JSON,)))
 
 
 def no_reply(why: TimeoutError | OutcomeUnknown, request_id: str) -> Answer:
-    """The answer to a request that was taken and has no reply: it may have committed, or still may. No Retry-After."""
+    """The answer to a request that was taken and has no reply: it may have committed, or may still commit. It has no
+    `Retry-After`.
+    """
     code, kind = ("unknown", OutcomeUnknown) if isinstance(why, OutcomeUnknown) else ("timeout", TimeoutError)
     error = {"code": code, "type": kind.__name__, "message": str(why), "request_id": request_id}
     return Answer(STATUS_OF_CODE[code], _encode({"error": error, "request_id": request_id}))

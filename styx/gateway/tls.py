@@ -1,7 +1,7 @@
 """TLS of a gateway: its certificate and key from PEM files, which are read again when they change.
 
-A change counts for the connections that are made from then on; those there are go on. It asks clients for no
-certificate: API keys and tokens say who they are. Between processes of a cluster there is `styx.transport.tls`.
+A change takes effect for new connections; open ones go on. The gateway asks clients for no certificate, because API
+keys and tokens identify them. `styx.transport.tls` is the TLS between the processes of a cluster.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from styx.gateway.watched_files import WatchedFiles
 
 
 class GatewayTls:
-    """`certificate` may hold intermediate ones behind its own; `key` is not encrypted. TLS 1.2 at least.
+    """The certificate and key. `certificate` may contain intermediate certificates after its own; `key` is not
+    encrypted. TLS 1.2 is the lowest version.
 
-    Raises `ConfigurationError` for files that are no such pair.
+    Raises `ConfigurationError` for files that are no certificate with its key.
     """
 
     def __init__(self, certificate: Path, key: Path) -> None:
@@ -26,14 +27,14 @@ class GatewayTls:
         self._watched = WatchedFiles([certificate, key], self._load)
 
     def poll(self) -> None:
-        """Reads the files again if they have changed; a pair that does not fit leaves the one in use."""
+        """Reads the files again if they have changed. If certificate and key do not fit, the old pair stays in use."""
         self._watched.poll()
 
     def _load(self) -> None:
-        # First elsewhere: a context that has taken half of a pair serves nobody.
+        # Another context tries the pair first: a context with half of a pair could serve no connection.
         for context in (_context(), self.context):
             try:
-                # With a password at hand OpenSSL never asks the terminal for one.
+                # With any password given, OpenSSL never asks for one at the terminal.
                 context.load_cert_chain(self._certificate, self._key, password="")
             except (ssl.SSLError, OSError, ValueError) as error:
                 why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

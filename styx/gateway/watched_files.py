@@ -13,7 +13,7 @@ from typing import Final
 from styx.errors import ConfigurationError
 
 POLL_SECONDS: Final = 1.0
-"""Between two looks at files."""
+"""The time between two checks of the files."""
 
 _Stamp = tuple[int, int, int, int] | None
 
@@ -21,8 +21,8 @@ _log = logging.getLogger("styx.gateway")
 
 
 class WatchedFiles:
-    """Calls `load()` now, and in `poll` whenever one of the files is another one. `load` raises `ConfigurationError`
-    for what it does not take; here only that of the first time is raised.
+    """Calls `load()` now, and in `poll` whenever a file has changed. `load` raises `ConfigurationError` for content
+    that it refuses. Only the error of the first load is raised here; later errors are logged.
     """
 
     def __init__(self, paths: Sequence[Path], load: Callable[[], None]) -> None:
@@ -33,7 +33,9 @@ class WatchedFiles:
         load()
 
     def poll(self) -> None:
-        """Loads the files if one has changed, or if the last load failed: its cause need not be in the file."""
+        """Loads the files if one has changed. Loads them again if the last load failed, because the cause may lie
+        elsewhere.
+        """
         stamps = self._look()
         changed = stamps != self._stamps
         if not changed and not self._failed:
@@ -59,5 +61,5 @@ def _stamp(path: Path) -> _Stamp:
         found = path.stat()
     except OSError:
         return None
-    # The last one tells also of another owner or mode, with which a file may be read that could not be before.
+    # `st_ctime_ns` also changes with owner and mode, which may make a file readable.
     return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns

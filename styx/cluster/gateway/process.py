@@ -35,19 +35,19 @@ from styx.transport import Connection, Hello, Refused, Security
 from styx.transport.handshake import Refusal
 
 RECONNECT_SECONDS: Final = 0.5
-"""Before another attempt to reach the coordinator or Kafka."""
+"""The pause before another attempt to reach the coordinator or Kafka."""
 INCARNATION_BYTES: Final = 8
 PING_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 3.0
-"""A coordinator that is silent for longer is gone, whatever its half of the connection says."""
+"""A coordinator that is silent for longer counts as lost, although the connection is open."""
 STUCK_SECONDS: Final = 60.0
-"""A step of following the coordinator that takes longer will not end: each has shorter timeouts."""
+"""A step of following the coordinator that takes longer counts as stuck, because all timeouts are shorter."""
 
 _log = logging.getLogger("styx.gateway")
 
 
 class _NoApp(App):
-    """Stands for the app while the gateway has not heard of it: nothing can be said of any operator."""
+    """The app before the gateway has received one: it cannot say which operators exist."""
 
     def __init__(self) -> None:
         super().__init__("unknown", [])
@@ -59,7 +59,8 @@ class _NoApp(App):
 class GatewayProcess:
     """An `Engine` for `styx.gateway`; `run` follows the coordinator until it is cancelled.
 
-    `connected` says whether the coordinator is there, `version` which version of the app is served, 0 before the first.
+    `connected` says whether the coordinator is connected. `version` is the served version of the app, 0 before the
+    first.
     """
 
     def __init__(self, name: str, security: Security, coordinator: str, log: KafkaAddress) -> None:
@@ -83,7 +84,9 @@ class GatewayProcess:
         self._waits_for: str | None = f"the gateway waits for the coordinator at {coordinator}"
 
     async def run(self) -> None:
-        """Serves the coordinator's deployment; raises `ConfigurationError` if that becomes another one."""
+        """Serves the coordinator's deployment. Raises `ConfigurationError` if the coordinator's deployment changes to
+        another one.
+        """
         while True:
             link = await reach_coordinator(
                 self._coordinator, self._security, self._hello, RECONNECT_SECONDS, _log, self._refused
@@ -216,7 +219,9 @@ class GatewayProcess:
         self.version = code.version
 
     async def serve(self, app: App) -> None:
-        """Serves this version of the app from the next request on; the first time, as soon as Kafka is there."""
+        """Serves this version of the app from the next request on. The first version waits until Kafka can be
+        reached.
+        """
         requester = self._requester or await self._connected(app.name)
         self.app, self.maker = app, requester.maker(AppRouter(app, self.n_slots))
         self._requester = requester
@@ -229,7 +234,7 @@ class GatewayProcess:
             try:
                 await requester.start()
             except (NotSent, ConfigurationError, OSError) as error:
-                # The coordinator has made the topics: what a broker does not know of them yet, it soon will.
+                # The coordinator has made the topics. A broker that does not know them yet soon will.
                 failures += 1
                 self._waits_for = f"the gateway waits for Kafka: {error}"
                 if failures == 1:

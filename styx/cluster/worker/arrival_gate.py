@@ -14,21 +14,21 @@ from typing import Final
 from styx.log.base import Arrival
 
 INTERVAL_SECONDS_PER_PEER: Final = 0.004
-"""Between the beginnings of two epochs, for each other worker: so that an epoch's cost stays in proportion."""
+"""Between the beginnings of two epochs, for each other worker, because an epoch's cost grows with their number."""
 INTERVAL_SECONDS_MAX: Final = 0.03
-"""The same, however many workers there are: requests wait half of it, on average."""
+"""The same for any number of workers. On average a request waits half of it."""
 EXPECTED_MIN: Final = 2.0
-"""Requests that this worker expects in an interval; with fewer, holding them back would save next to nothing."""
+"""Requests are held back only if this worker expects at least this number of them in an interval."""
 RATE_SECONDS: Final = 0.5
-"""Over about how long the rate of arrivals is averaged."""
+"""The rate of arrivals is averaged over about this time."""
 TURN_SECONDS: Final = 0.003
-"""So much longer all workers but the first wait, to be told to join instead of all beginning at once."""
+"""All workers but the first wait this much longer, so that they join its epoch instead of beginning one each."""
 FETCH_AHEAD_SECONDS: Final = 0.002
-"""So long before an epoch its requests are fetched."""
+"""The time between the fetch of an epoch's requests and the epoch's beginning."""
 
 
 class ArrivalGate:
-    """One generation's. `deliver` gets requests by slot; `place` is the worker's among `members`."""
+    """The gate of one generation. `deliver` gets requests by slot. `place` is the worker's place among `members`."""
 
     def __init__(self, place: int, members: int, deliver: Callable[[dict[int, list[Arrival]]], None]) -> None:
         self._deliver = deliver
@@ -46,7 +46,7 @@ class ArrivalGate:
         return self._rate * self._interval_s >= EXPECTED_MIN
 
     def arrive(self, fetched: dict[int, list[Arrival]]) -> None:
-        """Requests were fetched, by slot."""
+        """Takes fetched requests by slot, and holds them back or delivers them."""
         for slot, arrivals in fetched.items():
             self._arrived += len(arrivals)
             self._held.setdefault(slot, []).extend(arrivals)
@@ -59,7 +59,7 @@ class ArrivalGate:
             self.open()
 
     def open(self) -> None:
-        """Hands on everything that is held: an epoch begins anyway."""
+        """Delivers all requests that are held back, because an epoch begins anyway."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -76,17 +76,17 @@ class ArrivalGate:
             self._began_s, self._arrived = now_s, 0
 
     def fetch_pause_s(self) -> float:
-        """How long nothing more needs to be fetched; 0 if requests are not held back."""
+        """How long no further request needs to be fetched, in seconds; 0 if requests are not held back."""
         if not self._holds:
             return 0.0
         fetch_s, now_s = self._began_s + self._interval_s - FETCH_AHEAD_SECONDS, self._loop.time()
         if now_s < fetch_s:
             return fetch_s - now_s
-        # This epoch's are here.
+        # The requests of this epoch have been fetched.
         return self._interval_s if now_s < fetch_s + FETCH_AHEAD_SECONDS else 0.0
 
     def stop(self) -> None:
-        """Hands on nothing any more."""
+        """Delivers no further request."""
         self._held.clear()
         if self._timer is not None:
             self._timer.cancel()

@@ -14,33 +14,33 @@ from styx.worker.events import CheckFurther, Event
 from styx.worker.worker import Worker
 
 SLICE_SECONDS: Final = 0.0005
-"""About so long is a slice."""
+"""The time that a slice should take."""
 SHARE: Final = 0.3
-"""Of the time that it takes to the next one, the slice has this share."""
+"""The share of a slice in the time from its beginning to the next slice's."""
 STALL_SECONDS: Final = 0.25
-"""If two slices, one after the other, took longer by the clock, a `migrate=` waits for something: they get smaller."""
+"""If two successive slices take longer than this by the clock, a `migrate=` waits for something; slices get smaller."""
 ENTITIES_MAX: Final = 4096
 
 
 class CheckPace:
-    """Has `core` check further through `give`; whatever runs the core says how long each slice `took`."""
+    """Gives `CheckFurther` to `core` through `give`. The host reports the time of each slice to `took`."""
 
     def __init__(self, core: Worker, give: Callable[[Event], None]) -> None:
         self._core = core
         self._give = give
-        self._entities = 1  # nobody knows yet what a `migrate=` costs
+        self._entities = 1  # the cost of a `migrate=` is unknown at first
         self._rest_s = 0.0
         self._stalled = False
         self._timer: asyncio.TimerHandle | None = None
         self._given = False
 
     def go_on(self) -> None:
-        """A pass has ended: if there is something to check, a slice comes soon."""
+        """Schedules the next slice at a pass's end, if there is state to check."""
         if self._timer is None and not self._given and self._core.checking:
             self._timer = asyncio.get_running_loop().call_later(self._rest_s, self._slice)
 
     def stop(self) -> None:
-        """No slice begins any more."""
+        """Begins no further slice."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -50,7 +50,9 @@ class CheckPace:
         self._give(CheckFurther(self._entities))
 
     def took(self, seconds: float, processor_s: float) -> None:
-        """The slice is over. What others' processes take from it once makes the rest longer, and no slice smaller."""
+        """Takes the times of a slice by the clock and by the processor. If other processes delay one slice, the pause
+        after it gets longer, but the next slice is not smaller.
+        """
         self._given = False
         self._rest_s = seconds * (1 - SHARE) / SHARE
         wanted = int(self._entities * SLICE_SECONDS / max(processor_s, 1e-6))

@@ -29,15 +29,15 @@ class Span(IntEnum):
     SEQUENCING = 0
     """The batch is formed and its record encoded."""
     EXECUTION = 1
-    """Until all own transactions have been run, on other workers too."""
+    """Until all transactions with their root here have been run, also on other workers."""
     BARRIER_1 = 2
     """Until all workers are done; functions that others call run meanwhile."""
     VALIDATION = 3
     """Conflicts are found."""
     RECORD = 4
-    """Nothing to do until the own epoch record is durable."""
+    """The wait until the worker's epoch record is durable."""
     BARRIER_2 = 5
-    """Until all workers have found theirs."""
+    """Until all workers have found their conflicts."""
     COMMIT = 6
     """Writes are applied, outcomes decided."""
     LOCK_PHASE = 7
@@ -50,7 +50,9 @@ _SPANS: Final = len(Span)
 
 
 class EpochSpans:
-    """`clock` gives seconds. Replies leave when the next epoch has begun already: an epoch counts with `flush`."""
+    """The times of one epoch's spans; `clock` gives seconds. An epoch's replies leave when the next one has begun
+    already, so an epoch is counted by `flush`.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.by_span = [Histogram(STEP_SECONDS) for _ in Span]
@@ -67,7 +69,7 @@ class EpochSpans:
         self._since_s = self._clock()
 
     def enter(self, span: Span) -> None:
-        """The open epoch goes on with another span; without one, nothing happens."""
+        """Begins another span of the open epoch. Does nothing if no epoch is open."""
         if self.span is not None:
             now_s = self._clock()
             self._spent[self.span] += now_s - self._since_s
@@ -81,12 +83,12 @@ class EpochSpans:
             self._ended, self._spent = self._spent, [0.0] * _SPANS
 
     def replied(self, seconds: float) -> None:
-        """So long it took just now to give replies: those of the epoch that has ended, else early ones."""
+        """Takes the time for giving replies: of the epoch that has ended, otherwise early ones of the open epoch."""
         (self._spent if self._ended is None else self._ended)[Span.REPLIES] += seconds
         self._since_s += seconds
 
     def flush(self) -> float | None:
-        """Counts the epoch that has ended, if there is one; returns how long it took, in seconds."""
+        """Counts the epoch that has ended, if there is one. Returns its duration in seconds."""
         ended, self._ended = self._ended, None
         if ended is None:
             return None
@@ -97,13 +99,15 @@ class EpochSpans:
         return whole_s
 
     def abandon(self) -> None:
-        """The generation is over: its open epoch counts for nothing."""
+        """Forgets the open epoch, because its generation has ended."""
         self.span = self._ended = None
         self._spent = [0.0] * _SPANS
 
 
 class EpochWatch(Watch):
-    """`sampling`: this epoch is timed in detail. `clock` gives seconds, `wall_clock` those since 1970."""
+    """Observes the epochs of a worker process. `sampling`: this epoch is timed in detail. `clock` gives seconds,
+    `wall_clock` seconds since 1970.
+    """
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, wall_clock: Callable[[], float] = time.time
@@ -145,7 +149,7 @@ class EpochWatch(Watch):
         executor.invocation = self._timed_invocation if self.sampling else Invocation
 
     def sequenced(self, executor: Executor) -> None:
-        """The epoch's transactions are there, to be run."""
+        """The epoch's transactions have been made, and will be run next."""
         # Replies of the epoch before may still be on their way out of the step that began this one.
         self._roots_before, self._roots = self._roots, executor.roots
         self.spans.enter(Span.EXECUTION)
@@ -155,17 +159,17 @@ class EpochWatch(Watch):
         self.spans.enter(Span.VALIDATION)
 
     def locks(self, locked: int) -> None:
-        """The lock phase begins, with so many own transactions."""
+        """The lock phase begins; `locked` counts its transactions with their root on this worker."""
         self.spans.enter(Span.LOCK_PHASE)
         self.locked += locked
 
     def slice_begins(self) -> None:
-        """Its functions count like others."""
+        """A slice of the lock phase begins. Its functions count like those of the execution step."""
         if self.sampling:
             self._slice_began_s = self.clock()
 
     def slice_ends(self) -> None:
-        """They have been run."""
+        """A slice of the lock phase has ended."""
         if self.sampling:
             self.breakdown.running_s += self.clock() - self._slice_began_s
 
@@ -202,7 +206,7 @@ class EpochWatch(Watch):
     def said(self, message: ToCoordinator) -> None:
         """The coordinator was sent a message."""
         if isinstance(message, Done):
-            if self.spans.span is Span.EXECUTION:  # a worker alone is behind the barrier already
+            if self.spans.span is Span.EXECUTION:  # a single worker has passed the barrier already
                 self.spans.enter(Span.BARRIER_1)
         elif isinstance(message, Conflicts):
             self.spans.enter(Span.BARRIER_2)
@@ -210,7 +214,7 @@ class EpochWatch(Watch):
             self._rounds += 1
 
     def replied(self, replies: list[ReplyRecord], seconds: float) -> None:
-        """Replies were handed to the log, which took so long; `pass_ended` says which of them it was."""
+        """The worker handed replies to the log, which took `seconds`. `pass_ended` counts them."""
         self.spans.replied(seconds)
         roots = self._roots
         if not any(reply.sequence in roots for reply in replies):  # the first one, as a rule
@@ -219,8 +223,8 @@ class EpochWatch(Watch):
         self._sent_us += [root.timestamp_us for root in found if root is not None]
 
     def pass_ended(self, executor: Executor, runnable: bool) -> list[int]:
-        """The worker has nothing more to do for now. Returns when the requests that were answered entered the log,
-        in microseconds; for `durable`.
+        """Ends a pass. Returns the times at which the answered requests entered the log, in microseconds, for
+        `durable`.
         """
         if self.spans.span is Span.VALIDATION:
             self.spans.enter(Span.RECORD)
@@ -234,13 +238,13 @@ class EpochWatch(Watch):
         return sent_us
 
     def durable(self, sent_us: list[int]) -> None:
-        """The replies to requests of these times are durable."""
+        """The replies to the requests that entered the log at `sent_us` are durable."""
         self.latency.observe_since(sent_us, self._wall_clock() * 1e6)
 
 
 class TimedSteps:
-    """Of `core`, whose epochs `watch` looks at; `checked` gets how long a slice of a check of the state took, and how
-    long its processor, in seconds.
+    """Times the steps of `core` for `watch`. `checked` gets the duration of each slice of a check of the state, by the
+    clock and by the processor, in seconds.
     """
 
     def __init__(self, core: Worker, watch: EpochWatch, checked: Callable[[float, float], None]) -> None:

@@ -43,17 +43,19 @@ if TYPE_CHECKING:
     from styx.cluster.worker.session import WorkerSession
 
 FETCHES_PER_EPOCH: Final = 2
-"""What arrives while an epoch is open waits for the next one, so there is no hurry to fetch it."""
+"""Fetches while an epoch is open. Requests that arrive then wait for the next epoch, so two are enough."""
 FETCH_PAUSE_SECONDS_MAX: Final = 0.04
-"""A fetch that comes late for an epoch makes its requests wait for the one after."""
+"""Limit on the pause between fetches, because requests of a late fetch wait for one more epoch."""
 LOAD_RETRY_SECONDS: Final = 0.2
-"""Before a load that could not reach log or store is tried again; it is for as long as the generation lasts."""
+"""The pause before a load that could not reach log or store is tried again, until the generation ends."""
 
 _log = logging.getLogger("styx.worker")
 
 
 class Generation:
-    """`connected` once all peers are; before that their loss is an unreachable peer, told once."""
+    """The resources of one generation. `connected` once all peers are connected. A peer lost before that is reported as
+    unreachable, once.
+    """
 
     def __init__(self, session: WorkerSession, recover: Recover) -> None:
         self.number = recover.generation
@@ -68,7 +70,8 @@ class Generation:
         self.appender = Appender(
             node.log,
             transactional_id=worker_producer(session.deployment.app, place),
-            # Not taken over here: this generation may have ended long ago, and nobody would notice.
+            # The coordinator took this identity over. A worker whose generation has ended must not take one over
+            # itself.
             identity=ProducerIdentity(*recover.producers[place]),
             on_failure=self._refused,
         )
@@ -78,8 +81,8 @@ class Generation:
             session.deployment.reply_partitions,
             lambda error: session.broken(self, -1, f"a reply cannot be appended: {error}"),
         )
-        # What still runs when the generation ends is not waited for: the next one runs it again, unless its outcome was
-        # logged.
+        # The end of the generation does not wait for running calls. The next one makes a call again unless its outcome
+        # is in the log.
         self.externals = ExternalFunctions(
             asyncio.get_running_loop(),
             session.deployment.limits,
@@ -97,7 +100,7 @@ class Generation:
         self._session.broken(self, -1, f"the log refuses appends: {error}")
 
     def end(self) -> None:
-        """Everything that is under way for it is dropped."""
+        """Ends the generation: drops all work that is under way for it."""
         if self._task is not None:
             self._task.cancel()
         self.appender.abort()
@@ -109,7 +112,7 @@ class Generation:
             self._session.node.let_go(self.feed.stop())
 
     def give(self, event: Event) -> None:
-        """Something that was under way for it has ended."""
+        """Takes the result of work that was under way for the generation."""
         if isinstance(event, SlotPartsStored):
             self._session.node.counters.stored(event.parts, time.monotonic() - self._snapshot_since_s)
         self._session.give(event)
@@ -135,7 +138,9 @@ class Generation:
         self.appender.append(topic, EPOCHS_PARTITION, [(None, effect.payload, [])]).add_done_callback(appended)
 
     def external(self, effect: AppendExternal, durable: Callable[[bytes | None], None]) -> None:
-        """As `WorkerJournal.external`. What cannot be appended ends the generation, and is begun again in the next."""
+        """As `WorkerJournal.external`. A record that cannot be appended ends the generation; the next one appends it
+        again.
+        """
         outcome = effect.record.outcome
 
         def appended(future: asyncio.Future[int]) -> None:
@@ -171,7 +176,7 @@ class Generation:
     # Its recovery ------------------------------------------------------------------------------------------
 
     def load(self, wanted: LoadState, loaded: Callable[[StateLoaded | StateUnusable], None]) -> None:
-        """As `Recovery.load`: when peers, appender and feed are there as well."""
+        """As `Recovery.load`. The load ends when peers, appender and feed are ready as well."""
         self._task = asyncio.get_running_loop().create_task(self._load(wanted, loaded), name=f"styx-load-{self.number}")
         self._task.add_done_callback(self._loading_ended)
 

@@ -23,7 +23,7 @@ _log = logging.getLogger("styx.worker")
 
 
 class Lifeline:
-    """For one registration: `number` is the worker's."""
+    """The second connection of one registration; `number` is the worker's."""
 
     def __init__(self, coordinator: str, security: Security, hello: Hello, number: int) -> None:
         self._coordinator = coordinator
@@ -40,11 +40,11 @@ class Lifeline:
         self._thread = threading.Thread(target=self._run, name="styx-lifeline", daemon=True)
 
     def start(self) -> None:
-        """Connects, and again whenever the connection is lost, until `stop`."""
+        """Connects, and connects again whenever the connection is lost, until `stop`."""
         self._thread.start()
 
     def busy(self, what: str, seconds: float) -> None:
-        """`what` has held up the worker for so long; from any thread."""
+        """Reports that `what` has held up the worker for `seconds`. Any thread may call it."""
         loop = self._loop
         if loop is not None and not self._stopped:
             try:
@@ -53,7 +53,7 @@ class Lifeline:
                 pass  # it has just ended
 
     def stop(self) -> None:
-        """Says nothing more; from any thread."""
+        """Ends the connection. Any thread may call it."""
         self._stopped = True
         loop, over = self._loop, self._over
         if loop is not None and over is not None:

@@ -1,7 +1,7 @@
 """A worker's counters, and its metrics, which are computed from the counters when they are read.
 
-They are plain integers, so the hot path pays for an addition at most. They count since the process started, over
-all registrations, and the protocol never reads them. docs/metrics.md describes the metrics.
+The counters are plain integers, so the hot path pays for an addition at most. They count since the process started,
+over all registrations, and the protocol never reads them. docs/metrics.md describes the metrics.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class WorkerCounters:
-    """Replies given by outcome; frames to and from peers with the messages in them; parts of snapshots.
+    """Counts replies by outcome, frames to and from peers with the messages in them, and parts of snapshots.
 
-    `replay_differences` are replies that a replay gave otherwise than they stand in the log, `operators_lost` operators
-    of which entities were loaded that cannot be found. `recovery_s` is how long the last load took; `fenced` how often
-    the log refused this worker as outdated.
+    `replay_differences` counts replies of a replay that differ from the log's. `operators_lost` counts operators with
+    loaded entities that requests would look for on another slot. `recovery_s` is the duration of the last load in
+    seconds. `fenced` counts how often the log refused this worker as outdated.
     """
 
     committed: int = 0
@@ -52,7 +52,7 @@ class WorkerCounters:
     fenced: int = 0
 
     def stored(self, parts: list[SlotPart] | None, seconds: float) -> None:
-        """The worker's part of a snapshot is in the store after so long, or (None) was given up."""
+        """Counts the worker's parts of a snapshot, which were stored in `seconds`, or (None) abandoned."""
         if parts is None:
             self.snapshot_failures += 1
             return
@@ -136,7 +136,7 @@ def _storage(process: WorkerProcess) -> Iterator[Metric]:
 
 
 def _place(process: WorkerProcess) -> Iterator[Metric]:
-    """Where the worker stands now; all zero while it is not registered."""
+    """The worker's present position: all zero while it is not registered."""
     session = process.session
     core = None if session is None else session.core
     generation = None if session is None else session.generation

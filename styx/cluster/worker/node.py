@@ -28,14 +28,16 @@ from styx.transport import Hello, Security
 
 
 class Departure:
-    """`leaving`: it is to have no slots; `released` is set when it has none, and gets none any more."""
+    """The departure of a worker. `leaving`: it should get rid of its slots. `released` is set once it has no slots and
+    gets none any more.
+    """
 
     def __init__(self) -> None:
         self.leaving = False
         self.released = asyncio.Event()
 
     def let_go(self) -> None:
-        """The coordinator has given its slots to others, as it was asked to by this process or by an operator."""
+        """Notes that the coordinator has given the slots to other workers, as this process or an operator had asked."""
         self.leaving = True
         self.released.set()
 
@@ -45,7 +47,9 @@ _STATM: Final = Path("/proc/self/statm")
 
 
 class Node:
-    """`own_app` is the app that the process was started with, if any, and `own_fingerprint` what its package has."""
+    """The resources of a worker process. `own_app` is the app that the process was started with, if any;
+    `own_fingerprint` is the fingerprint of that app's package.
+    """
 
     def __init__(
         self,
@@ -77,7 +81,7 @@ class Node:
         self._ending: set[asyncio.Task[None]] = set()
 
     def hello(self) -> Hello:
-        """How it introduces itself to the coordinator, and to peers that dial it."""
+        """The introduction to the coordinator, and to peers that dial this worker."""
         return Hello(
             cluster=self.security.cluster,
             role=WORKER,
@@ -88,7 +92,7 @@ class Node:
         )
 
     def hello_to_peers(self, number: int) -> Hello:
-        """How it introduces itself to peers that it dials, under the number of its present registration."""
+        """The introduction to peers that this worker dials, with the number of its present registration."""
         return Hello(
             cluster=self.security.cluster,
             role=WORKER,
@@ -98,14 +102,14 @@ class Node:
         )
 
     def app_of(self, code: Code) -> App:
-        """The app in a package; the process's own where it is the same code. Raises `PackageRefused`."""
+        """The app in a package, or the process's own app if the code is the same. Raises `PackageRefused`."""
         own, fingerprint = self._own
         if own is not None and read_header(code.package, self.security.secret).fingerprint == fingerprint:
             return own
         return unpack(code.package, self.security.secret)
 
     def let_go(self, ending: Coroutine[Any, Any, None]) -> None:
-        """Lets something end by itself; nobody waits for it."""
+        """Runs a coroutine in the background, without waiting for its end."""
         task = asyncio.get_running_loop().create_task(ending)
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
@@ -118,11 +122,11 @@ class Node:
 
     @property
     def strangers(self) -> int:
-        """Records in the log that were passed over, because others than the engine appended them."""
+        """The number of records in the log that were skipped because the engine did not append them."""
         return 0 if self._reader is None else self._reader.strangers
 
     def memory(self) -> int:
-        """Resident bytes of the process; 0 where the system does not say."""
+        """Resident bytes of the process; 0 on a system that does not report them."""
         try:
             return int(_STATM.read_text().split()[1]) * _PAGE_BYTES
         except OSError:

@@ -1,7 +1,7 @@
 """Connections to the other workers of the generation: one for each pair, dialled by the worker with the lower number.
 
-A broken connection is reported once and never repaired within its generation: frames on their way are lost, and only a
-new generation makes up for them.
+A broken connection is reported once and never repaired within its generation: frames on their way are lost, and only
+the recovery of a new generation replaces them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _log = logging.getLogger("styx.worker")
 
 
 def address_of(host_and_port: str, incarnation: str) -> str:
-    """What the coordinator hands round: where a worker listens, and which process is meant."""
+    """The address that the coordinator gives to the peers: where a worker listens, and its incarnation."""
     return f"{host_and_port}/{incarnation}"
 
 
@@ -37,11 +37,11 @@ class Unreachable(OSError):
 
 
 class Peers:
-    """`arrived(payloads)` gets frames, in each peer's order; `lost(peer, reason)` is told of a member's loss.
+    """The connections of one worker. `arrived(payloads)` gets frames, in each peer's order. `lost(peer, reason)` is
+    called once if a member's connection is lost.
 
-    A peer that is silent for longer than `silence_seconds` is lost. Not before: a function may hold it up. Whether it
-    lives is what the coordinator says, and a connection whose other half is gone without a word is noticed by the
-    system.
+    A peer that is silent for longer than `silence_seconds` is lost. The time is long, because a function may hold up
+    the peer. The coordinator decides whether a worker lives, and the operating system notices dead connections.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Peers:
         self._changed = asyncio.Event()
 
     def accept(self, connection: Connection) -> None:
-        """A worker has dialled this one."""
+        """Takes the connection of a worker that has dialled this one."""
         number = connection.peer.facts.get("worker", "")
         if connection.peer.role != WORKER or not number.isdigit():
             connection.abort("it is no worker of this cluster")
@@ -70,9 +70,9 @@ class Peers:
         self._take(int(number), connection)
 
     async def connect(self, me: int, addresses: dict[int, str]) -> None:
-        """Returns when every other member is connected, the live connections of before included.
+        """Connects to all other members; live connections of before are kept. Returns when all are connected.
 
-        Raises `Unreachable` for the first that is not in time.
+        Raises `Unreachable` for the first peer that is not reached in time.
         """
         self._members = frozenset(addresses) - {me}
         for number in set(self._connections) - self._members:
@@ -89,13 +89,13 @@ class Peers:
             raise Unreachable(number, f"it did not connect within {CONNECT_SECONDS_MAX:g} s")
 
     def send(self, peer: int, payload: bytes) -> None:
-        """Sends a frame, if the peer is there: if not, its loss has been reported already."""
+        """Sends a frame. Does nothing if the connection is lost, because `lost` has been called already."""
         connection = self._connections.get(peer)
         if connection is not None:
             connection.send(payload)
 
     def close(self) -> None:
-        """Ends all connections; nobody is told."""
+        """Ends all connections, without calling `lost`."""
         self._members = frozenset()
         for connection in self._connections.values():
             connection.abort("the worker registers anew")

@@ -1,6 +1,6 @@
 """A worker process: registers with the coordinator, serves its registration, and registers anew when that ends.
 
-It keeps no state from one registration to the next: each time its slots are assigned and loaded anew.
+No state is kept from one registration to the next: each time the slots are assigned and loaded anew.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from styx.transport import Connection, Listener, listen
 from styx.transport.address import format_address
 
 REGISTER_RETRY_SECONDS: Final = 0.1
-"""Before another attempt to reach the coordinator, or to register with one that is not ready."""
+"""The pause before another attempt to reach the coordinator, or to register with one that is not ready."""
 TURNED_AWAY_RETRY_SECONDS: Final = 1.0
-"""The same after the coordinator has said that this worker does not fit."""
+"""The pause after the coordinator has refused this worker."""
 PING_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 3.0
-"""A coordinator that is silent for longer is gone, whatever its half of the connection says."""
+"""A coordinator that is silent for longer counts as lost, although the connection is open."""
 
 _log = logging.getLogger("styx.worker")
 
 
 class WorkerProcess:
-    """`run` ends when it is cancelled, or raises what no new registration can mend."""
+    """A worker process. `run` ends when it is cancelled, or raises an error that a new registration cannot mend."""
 
     def __init__(self, options: ProcessOptions, app: App | None = None) -> None:
         self._options = options
@@ -50,15 +50,15 @@ class WorkerProcess:
         self.node.coordinator = options.coordinator
         self.session: WorkerSession | None = None
         self.metrics: Callable[[], str] = exposition(self).text
-        """Gives Prometheus' text for `/metrics`."""
+        """Returns the text of `/metrics`, in Prometheus' format."""
         self._listener: Listener | None = None
         self._over: asyncio.Future[str] | None = None
         self._turned_away_for = ""
 
     async def run(self) -> None:
-        """Serves for as long as it is let."""
+        """Serves until it is cancelled."""
         options = self._options
-        # Peers learn the address from the coordinator; until there is a registration nobody is answered.
+        # Peers learn the address from the coordinator. Without a registration their connections are refused.
         self._listener = await listen(options.host, options.port, options.security, self.node.hello(), self._accept)
         listener = self._listener
         self.node.refused = lambda: listener.refused
@@ -73,7 +73,7 @@ class WorkerProcess:
             await self._listener.close()
 
     def stuck(self) -> str | None:
-        """What shows that the protocol makes no progress here, None if it does or there is no registration."""
+        """The sign that the protocol makes no progress on this worker; None if it does, or without a registration."""
         if self.session is None:
             return None
         silent_s = time.monotonic() - self.session.beat_at_s
@@ -82,13 +82,15 @@ class WorkerProcess:
         return f"its protocol has made no pass for {silent_s:.1f} s"
 
     def unready(self) -> str | None:
-        """Why it is of no use now, None if it is."""
+        """Why this worker cannot serve now; None if it can."""
         if self.session is None:
             return self._turned_away_for or "it is not registered with the coordinator"
         return self.stuck() or self.session.unready()
 
     async def leave(self, seconds_max: float) -> str:
-        """Waits until others have its slots, and says how that ended; at once without a registration."""
+        """Waits until other workers have the slots, at most `seconds_max`. Returns the outcome as a sentence. Does not
+        wait without a registration.
+        """
         session, over, departure = self.session, self._over, self.node.departure
         if session is None or over is None:
             return "no coordinator counts on it: it has nothing to hand over"

@@ -1,9 +1,9 @@
-"""A cluster's worker's recovery: the state that a generation begins with, and the watch on its replay.
+"""Recovery on a worker of a cluster: the load of a generation's first state, and the reports on its replay.
 
-A load blocks, on threads. If log or store is out of reach, it raises `OSError`, and the load is tried again; damage is
-part of the answer. Faults of the app's functions end no recovery: else none could ever succeed, and a better version
-can be deployed only to a running cluster. So each fault is logged as an error and counted, and the worker goes on. A
-reply in the log stays, and no client is given another one. Paper section 7.2.
+A load blocks, so it runs on threads. If log or store cannot be reached, it raises `OSError`, and is tried again. Damage
+is part of the answer. A fault of the app's functions does not end a recovery, because a better version can be deployed
+only to a running cluster. So each fault is logged as an error and counted, and the worker goes on. A reply in the log
+stays, and no client is given another one. Paper section 7.2.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from styx.worker.given_replies import (
 
 
 class LoadedGeneration(NamedTuple):
-    """The answer to `LoadState`; the ends of the epochs stream and of each replies partition after the fence."""
+    """The answer to `LoadState`, with the ends of the epochs stream and of each replies partition after the fence."""
 
     answer: StateLoaded | StateUnusable
     epochs_end: int
@@ -88,7 +88,9 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
 
 
 def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:
-    """Which worker asks for a call is its callee's owner, and may own none of the roots: so all partitions."""
+    """The outcomes in all partitions. A call's record is in the partition of the calling function's slot, which may
+    differ from the root's.
+    """
     outcomes: dict[bytes, bytes] = {}
     for slot, (first, end) in reader.bounds_of(Stream.EXTERNALS).items():
         if first == end:
@@ -101,7 +103,7 @@ def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:
 
 
 def _reply_starts(wanted: LoadState, partitions: int) -> dict[int, int]:
-    """Where each replies partition must be read from for this worker's slots."""
+    """The offset of each replies partition from which the replies of this worker's slots must be read."""
     if wanted.manifest is None:
         return dict.fromkeys(range(partitions), 0)
     parts = [slot.part.replies for slot in wanted.manifest.slots if slot.part.slot in wanted.slots]
@@ -109,15 +111,17 @@ def _reply_starts(wanted: LoadState, partitions: int) -> dict[int, int]:
 
 
 KEYS_LOOKED_AT: Final = 256
-"""So many keys of each operator in each slot are looked for: a partition_key that differs by process moves most."""
+"""Keys of each operator that are checked in each slot. They suffice: a `partition_key` that differs between processes
+moves most keys.
+"""
 POISON_TOLD_MAX: Final = 10
-"""Undecodable request records that a process tells of: a log full of them must not fill a disk."""
+"""Undecodable request records that a process logs. The limit keeps a log full of them from filling a disk."""
 
 _log = logging.getLogger("styx.worker")
 
 
 class ReplayWatch:
-    """Tells of the findings of one generation."""
+    """Logs and counts the findings of one generation's replay."""
 
     def __init__(self, node: Node, recover: Recover, partitions: int) -> None:
         self._node = node
@@ -139,7 +143,7 @@ class ReplayWatch:
             _log.warning("requests record %d of slot %d was skipped: %s%s", *where, effect.reason, further)
 
     def differs(self, effect: ReplyDiffers) -> None:
-        """A replay gives another reply than the one that stands in the log."""
+        """A replay's reply differs from the reply in the log."""
         self._node.counters.replay_differences += 1
         function = function_of(effect.request)
         further = self._told.again(function)
@@ -156,7 +160,7 @@ class ReplayWatch:
             )
 
     def not_resumed(self, effect: NotResumed) -> None:
-        """A replay does not make the external call that a recorded epoch goes on behind."""
+        """A replay does not make an external call after which a recorded epoch resumes the transaction."""
         self._node.counters.replay_differences += 1
         further, words = self._told.again(None), not_resumed(effect.tid, effect.slot)
         self._node.reports.replay_difference(None, effect.tid, None, None if further is None else words)
@@ -182,7 +186,7 @@ class ReplayWatch:
 
 
 def first_lost(app: App, slots: Mapping[int, Mapping[str, Mapping[Any, bytes]]], n_slots: int) -> list[Misplaced]:
-    """Of each operator a loaded key that would be looked for elsewhere, if one of those that are looked at would be."""
+    """For each operator the first of the checked keys that requests would look for on another slot."""
     found: dict[str, Misplaced] = {}
     for slot, tables in slots.items():
         for name, table in tables.items():
@@ -195,7 +199,7 @@ def first_lost(app: App, slots: Mapping[int, Mapping[str, Mapping[Any, bytes]]],
 
 
 def tell_lost(app: App, slots: Mapping[int, Mapping[str, Mapping[Any, bytes]]], n_slots: int) -> int:
-    """Tells of them; how many operators that are."""
+    """Logs the operators with keys that cannot be found. Returns their number."""
     lost = first_lost(app, slots, n_slots)
     for each in lost:
         _log.error(

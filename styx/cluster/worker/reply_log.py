@@ -1,4 +1,4 @@
-"""Replies on their way into the log, each to the partition its requester listens on; and which of them are durable.
+"""The appending of replies to the log, each to its requester's partition, and the knowledge of which are durable.
 
 For each partition it knows an offset that precedes all later replies; a recovery reads from there. Paper section 7.4.
 """
@@ -16,7 +16,7 @@ from styx.kafka.topics import TID_HEADER
 from styx.messages import ReplyRecord, encode_reply
 
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""While more bytes of replies than this wait in the appender, others are held back here, as many as their epoch has."""
+"""While more bytes of replies than this wait in the appender, further ones are held back in memory."""
 APPEND_BYTES: Final = 4 * 1024 * 1024
 """Replies are appended in pieces of about this size."""
 
@@ -29,9 +29,9 @@ class _Held(NamedTuple):
 
 
 class ReplyLog:
-    """One generation's. `ends` are the ends of the partitions, read after the generation's fence.
+    """The replies of one generation. `ends` are the ends of the partitions, read after the generation's fence.
 
-    `lost` is told of a reply that could not be appended although the log is there.
+    `lost` is called for a reply that could not be appended although the log can be reached.
     """
 
     def __init__(self, appender: Appender, topic: str, partitions: int, lost: Callable[[BaseException], None]) -> None:
@@ -47,7 +47,7 @@ class ReplyLog:
 
     @property
     def waiting_bytes(self) -> int:
-        """Of replies that are not durable yet."""
+        """The bytes of replies that are not durable yet."""
         return self._queued_bytes + self._held_bytes
 
     def emit(self, replies: list[ReplyRecord]) -> None:
@@ -82,7 +82,7 @@ class ReplyLog:
         self._held_bytes += size
 
     def when_durable(self, then: Callable[[], None]) -> None:
-        """Calls `then` once every reply emitted so far is durable; never, if one is not."""
+        """Calls `then` once all replies emitted so far are durable. Never calls it if one cannot be made durable."""
         waiting = set(self._under_way)
         if not waiting:
             then()
@@ -97,7 +97,9 @@ class ReplyLog:
             future.add_done_callback(one_less)
 
     def end(self) -> None:
-        """What is not durable by now will not be told to be: what waits for it, a snapshot maybe, is freed."""
+        """Ends the generation. Callbacks for replies that are not durable yet are dropped, with all that they
+        refer to.
+        """
         self._held.clear()
         self._held_bytes = 0
         for durable in list(self._under_way):
@@ -105,7 +107,7 @@ class ReplyLog:
 
     def _append_held(self) -> None:
         held = self._held
-        # Only replies count, whatever else waits in the appender: else nobody would look here again when that is gone.
+        # Only the bytes of replies count. Other bytes in the appender do not call this method when they have left.
         while held and self._queued_bytes <= QUEUED_BYTES_MAX:
             partition, records, size, durable = held.popleft()
             self._held_bytes -= size

@@ -1,7 +1,7 @@
-"""One registration of a worker: its core, and everything the core's effects need, until the coordinator is gone.
+"""One registration of a worker: its core, and the resources for the core's effects, until the coordinator is lost.
 
 Messages and frames become events of the core. The effects of each generation go to the resources of that generation.
-All of it happens in passes, signs of life included: a worker whose passes have stopped, for any reason, is silent, and
+All of it happens in passes, and so do signs of life. A worker whose passes have stopped, for any reason, is silent and
 is replaced.
 """
 
@@ -51,12 +51,14 @@ from styx.worker.events import CoordinatorSaid, Event, FrameArrived, RequestsArr
 from styx.worker.worker import Worker
 
 WAITING_BYTES_MAX: Final = 32 * 1024 * 1024
-"""The same in bytes, unless epochs are replayed: an epoch waits until all that it had is there."""
+"""Limit on the waiting requests of one slot in bytes. A replay has no limit, because an epoch needs all its
+requests.
+"""
 WAITING_RECORDS_MAX: Final = 20_000
-"""Requests of one slot that have arrived and are in no epoch; beyond, that slot is fetched no further for a while."""
+"""Limit on the requests of one slot that have arrived and are in no epoch. Beyond it the slot's fetching pauses."""
 
 PEER_LOSS_SECONDS: Final = 0.1
-"""Between the loss of a connection to a peer and the report of it."""
+"""The delay between the loss of a connection to a peer and the report."""
 
 _WAITS: Final = "it waits for its share of the slots"
 _TAKES_PART: Final = "it takes part"
@@ -67,7 +69,7 @@ _log = logging.getLogger("styx.worker")
 
 
 class WorkerSession:
-    """`ended` gets why the registration is over: the connection was lost, or the worker cannot go on."""
+    """One registration. `ended` gets the reason for its end: the connection was lost, or the worker cannot go on."""
 
     def __init__(
         self, node: Node, link: Connection, welcome: Welcome, ended: Callable[[str, BaseException | None], None]
@@ -111,11 +113,11 @@ class WorkerSession:
             self.leave()
 
     def leave(self) -> None:
-        """Asks for its slots to be given to others."""
+        """Asks the coordinator to give the slots to other workers."""
         self._link.send(encode(Leave()))
 
     def unready(self) -> str | None:
-        """Why it does not take part, None if it does, or stands by because enough others do."""
+        """Why this worker takes no part; None if it does, or stands by because enough other workers do."""
         if self.node.departure.leaving:
             return "it leaves: its slots move to other workers"
         if self._part == _TAKES_PART and self.core.reached in (Step.LOADING, Step.LOADED):
@@ -123,7 +125,7 @@ class WorkerSession:
         return _WAITS if self._part == _WAITS else None
 
     def close(self) -> None:
-        """Ends everything that this registration holds; it hears and says nothing more."""
+        """Ends the registration and frees its resources. No further message is taken or sent."""
         self._passes.stop()
         self._beat_timer.cancel()
         self._pace.stop()
@@ -131,7 +133,7 @@ class WorkerSession:
             self._generation.end()
         self.peers.close()
         self._link.abort("the worker's registration is over")
-        # This session refers to itself in many ways, and the collector of this process comes hardly ever.
+        # The session is part of reference circles, and the garbage collector of this process hardly ever runs.
         self.core.end()
         self._passes.watchdog.stop()
         if self._lifeline is not None:
@@ -141,7 +143,7 @@ class WorkerSession:
     # What arrives ------------------------------------------------------------------------------------------
 
     def hear(self, payload: bytes) -> None:
-        """A message of the coordinator's."""
+        """Takes a message of the coordinator."""
         message = worker_hears.decode(payload)
         if isinstance(message, Code):
             self._take_code(message)
@@ -167,7 +169,7 @@ class WorkerSession:
             problem = f"{type(error).__name__}: {error}"
             _log.error("version %d of the app cannot run here: %s", code.version, problem)
         else:
-            # The one that runs here, the last one that came, which may run elsewhere, and the one that may come next.
+            # The version that runs here, the last one offered, which other workers may run, and the next one.
             kept = {self._version, max(self._apps, default=code.version)}
             self._apps = {version: self._apps[version] for version in kept & self._apps.keys()} | {code.version: app}
             problem = ""
@@ -177,15 +179,16 @@ class WorkerSession:
         if message.generation <= self._announced:
             return
         if message.app_version not in self._apps:
-            # A worker that stands by is not told which of several deployments took effect; registering anew tells it.
+            # The coordinator does not tell a stand-by worker which of several deployments took effect. A new
+            # registration does.
             self._ended(f"version {message.app_version} of the app is not here any more", None)
             return
         self._announced, self._version = message.generation, message.app_version
         self._passes.to_worker(CoordinatorSaid(message))
 
     def _step(self, event: Event) -> None:
-        """Before a generation begins in the core, what the one before it has is ended: effects of events before that
-        are not done with what the new one has.
+        """Steps the core. Before a generation begins in the core, the resources of the one before are ended, so that no
+        effect of an earlier event uses resources of the new generation.
         """
         if isinstance(event, CoordinatorSaid) and isinstance(event.message, Recover):
             self._begin(event.message)
@@ -226,11 +229,11 @@ class WorkerSession:
 
     @property
     def generation(self) -> Generation | None:
-        """What it has for the present generation; None before the first."""
+        """The resources of the present generation; None before the first."""
         return self._generation
 
     def deliver(self, generation: int, arrived: dict[int, list[Arrival]]) -> None:
-        """Requests, by slot, were fetched for a generation."""
+        """Takes requests by slot that were fetched for a generation."""
         left = len(arrived)
         for slot, arrivals in arrived.items():
             left -= 1
@@ -238,11 +241,11 @@ class WorkerSession:
             self._passes.to_worker(RequestsArrived(generation, slot, arrivals, left > 0), n_bytes)
 
     def give(self, event: Event) -> None:
-        """Something that was under way for a generation has ended."""
+        """Takes the result of work that was under way for a generation."""
         self._passes.to_worker(event)
 
     def broken(self, generation: Generation, peer: int, reason: str) -> None:
-        """The generation cannot go on; the coordinator makes another one."""
+        """Reports a lost peer: the generation cannot go on, and the coordinator begins another one."""
         if generation is self._generation and not self._passes.stopped:
             self._link.send(encode(Broken(generation.number, peer, reason)))
 
@@ -281,7 +284,7 @@ class WorkerSession:
         return False
 
     def _hold_up(self, feed: RequestFeed) -> None:
-        """Slots of which too many requests wait are fetched no further for a while."""
+        """Pauses the fetching of slots with too many waiting requests."""
         bytes_max = sys.maxsize if self.core.replaying else WAITING_BYTES_MAX
         for slot, (waiting, n_bytes) in self.core.waiting().items():
             many = waiting > WAITING_RECORDS_MAX or n_bytes > bytes_max

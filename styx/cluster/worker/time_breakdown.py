@@ -1,5 +1,4 @@
-"""The breakdown of a worker's time: functions, state, the network, the protocol, waiting; measured in one epoch of
-many.
+"""The breakdown of a worker's time into functions, state, network, protocol and waiting, measured in one epoch of many.
 
 The shares are those of the paper's Table 3.
 """
@@ -13,14 +12,14 @@ from typing import Any, Final
 from styx.worker.invocation import Invocation
 
 EPOCHS_PER_SAMPLE: Final = 64
-"""One epoch in so many is timed in detail."""
+"""One epoch in this number is timed in detail."""
 PARTS: Final = ("function", "state", "network", "protocol", "idle")
 
 
 class TimeBreakdown:
     """Seconds of sampled epochs by part, and how many transactions were rooted in them.
 
-    `running_s` is time spent driving functions, `state_s` the part of it inside of `get`, `put` and `delete`.
+    `running_s` is the time spent in functions; `state_s` is the part of it in `get`, `put` and `delete`.
     """
 
     def __init__(self) -> None:
@@ -37,11 +36,11 @@ class TimeBreakdown:
         self._for_peers = False
 
     def wait(self, now_s: float, for_peers: bool) -> None:
-        """There is nothing to do; `for_peers`: own transactions run on other workers."""
+        """A wait begins. `for_peers`: transactions with their root here run on other workers meanwhile."""
         self._waiting_since_s, self._for_peers = now_s, for_peers
 
     def go_on(self, now_s: float) -> None:
-        """The wait, if there was one, is over."""
+        """Ends the wait, if there is one."""
         if self._waiting_since_s is not None:
             waited_s = now_s - self._waiting_since_s
             self._waiting_since_s = None
@@ -51,18 +50,22 @@ class TimeBreakdown:
                 self._idle_s += waited_s
 
     def moved(self, seconds: float) -> None:
-        """Frames were encoded and sent, or decoded: maybe in the midst of a wait, of which it is no part."""
+        """Takes the time for encoding and sending, or decoding, frames. If it lies within a wait, it is taken
+        from it.
+        """
         self.network_s += seconds
         if self._waiting_since_s is not None:
             self._waiting_since_s += seconds
 
     def end(self, transactions: int) -> None:
-        """The sampled epoch closes; the next one may begin before it counts."""
+        """The sampled epoch closes. The next epoch may begin before `count`."""
         function_s = max(0.0, self.running_s - self.state_s)
         self._ended = (function_s, self.state_s, self.network_s, self._idle_s, transactions)
 
     def count(self, whole_s: float) -> None:
-        """The epoch that has closed took so long. Whatever was not told of it, if it was sampled, is the protocol's."""
+        """Takes the duration of the closed epoch. In a sampled epoch, the time of no other part counts as the
+        protocol's.
+        """
         ended, self._ended = self._ended, None
         if ended is None:
             return
@@ -76,12 +79,12 @@ class TimeBreakdown:
         self.transactions += transactions
 
     def abandon(self) -> None:
-        """The generation is over: what has not been counted never will be."""
+        """Forgets the times that have not been counted, because the generation has ended."""
         self._ended = None
 
 
 def timed_invocation(breakdown: TimeBreakdown) -> type[Invocation]:
-    """A kind of invocation that adds the time spent in `get`, `put` and `delete` to `breakdown.state_s`."""
+    """A subclass of `Invocation` that adds the time spent in `get`, `put` and `delete` to `breakdown.state_s`."""
 
     class TimedInvocation(Invocation):
         async def get(self, default: Any = None) -> Any:

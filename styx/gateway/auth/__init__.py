@@ -1,4 +1,4 @@
-"""Authentication and authorization at a gateway: API keys, tokens, rules, limits, and a line about each refusal.
+"""Authentication and authorization at a gateway: API keys, tokens, rules, limits, and a log of refusals.
 
-`guard.py` puts them together in front of the gateway.
+`guard.py` combines them in front of the gateway.
 """

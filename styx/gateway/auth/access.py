@@ -1,5 +1,5 @@
 """The keys, rules and limits of a gateway, kept up to date: files are read again when they change, and signing keys are
-fetched from time to time. Does the I/O.
+fetched from time to time. This module does the I/O of `styx.gateway.auth`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from styx.gateway.auth.tokens import SigningKey
 
 FETCH_WAIT_SECONDS_MAX: Final = 10.0
-"""How long signing keys are waited for, the look-up of their server's name included."""
+"""Limit on the fetch of signing keys, with the look-up of their server's name."""
 POLICY_BYTES_MAX: Final = 4 * 1024 * 1024
 
 _log = logging.getLogger("styx.gateway")
@@ -35,8 +35,8 @@ _log = logging.getLogger("styx.gateway")
 
 @dataclass(frozen=True, kw_only=True)
 class AccessOptions:
-    """The conditions of access. `signing_keys` is a file or an https URL; it needs `issuer` and `audiences`. `rate` in
-    requests a second and `in_flight` in requests at once are each identity's, unless its key has its own.
+    """The conditions of access. `signing_keys` is a file or an https URL; it needs `issuer` and `audiences`. `rate`, in
+    requests a second, and `in_flight`, in requests at once, limit each identity whose key has no own limits.
     """
 
     api_keys: Path | None = None
@@ -90,7 +90,7 @@ class Access:
             self._take_tokens(options.signing_keys)
 
     def guard(self, application: Application, on_refusal: OnRefusal, address_of: AddressOf) -> Guard:
-        """`application`, guarded; `address_of` is where a request comes from."""
+        """Puts a guard before `application`. `address_of` returns the client address of a request."""
         limits = Limits(self._options.rate, self._options.in_flight)
         guard = Guard(application, self._verifier, limits, self._refetch, on_refusal, address_of)
         guard.policy = self._policy
@@ -98,7 +98,7 @@ class Access:
         return guard
 
     def poll(self) -> None:
-        """Reads changed files, and begins a fetch that is due; called from time to time, on the event loop."""
+        """Reads changed files, and begins a fetch that is due. The event loop calls it from time to time."""
         for watched in self._watched:
             watched.poll()
         if self._url:
@@ -109,7 +109,7 @@ class Access:
                 self._begin_fetch()
 
     async def close(self) -> None:
-        """Ends a fetch that is under way."""
+        """Cancels a fetch that is under way."""
         if self._fetching is not None:
             self._fetching.cancel()
             await asyncio.wait([self._fetching])
@@ -163,7 +163,7 @@ class Access:
         self._verifier.has_signing_keys = True
 
     async def _refetch(self) -> bool:
-        """Fetches signing keys if that may be done now, and says whether there are new ones."""
+        """Fetches signing keys unless the last fetch was too recent. Returns whether there are new keys."""
         if not self._url:
             return False
         if self._fetching is None or self._fetching.done():
@@ -191,11 +191,11 @@ class Access:
 
 
 async def _on_thread(fetch: Callable[[], list[SigningKey]]) -> list[SigningKey]:
-    """The result of `fetch`, or its error; raises `TimeoutError`. The thread never keeps the process from ending, as
-    one of asyncio's would.
+    """The result of `fetch`, or its error, or `TimeoutError`. The thread does not keep the process from ending, whereas
+    a thread of asyncio would.
     """
     found: Future[list[SigningKey]] = Future()
-    found.set_running_or_notify_cancel()  # who no longer waits for it leaves it as it is
+    found.set_running_or_notify_cancel()  # a caller that no longer waits cannot cancel it
 
     def run() -> None:
         try:

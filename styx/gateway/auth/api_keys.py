@@ -1,7 +1,8 @@
 """API keys: their form, and the file in which a gateway finds their hashes.
 
-A key is `styx_ID_SECRET`. The file keeps the SHA-256 of the whole key: the secret has 160 random bits, which nobody
-guesses, so a slow hash would only cost time. The file is replaced as a whole, so that a gateway never finds half of it.
+A key is `styx_ID_SECRET`. The file keeps the SHA-256 of the whole key. The secret has 160 random bits, which cannot be
+guessed, so a slow hash would only cost time. The file is replaced as a whole, so that a gateway never reads half a
+file.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _NO_HASH: Final = "0" * _HASH_CHARS
 
 
 class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An entry of the file. `rate` in requests a second, `in_flight` in requests at once; times with a time zone."""
+    """An entry of the file. `rate` is in requests a second, `in_flight` in requests at once; times have a time zone."""
 
     name: str
     id: str
@@ -61,7 +62,7 @@ _decoder = msgspec.json.Decoder(KeyFile)
 
 
 class KeyRing:
-    """The keys of one state of the file. Raises `ConfigurationError` for entries that cannot be."""
+    """The keys in one version of the file. Raises `ConfigurationError` for invalid entries."""
 
     def __init__(self, keys: list[ApiKey]) -> None:
         if len(keys) > KEYS_MAX:
@@ -75,8 +76,8 @@ class KeyRing:
             self._by_id[key.id] = key
 
     def identify(self, text: str, now_s: float) -> Identity:
-        """Whose key `text` is, at `now_s` seconds since 1970; raises `NotProved`, as late for a secret that is nearly
-        right as for any other.
+        """The identity that the key `text` proves at `now_s` seconds since 1970. Raises `NotProved`. The time until
+        then does not depend on how much of the secret is right.
         """
         if len(text) > KEY_CHARS_MAX:
             raise NotProved(INVALID)
@@ -103,7 +104,7 @@ def encode(keys: list[ApiKey]) -> bytes:
 
 
 def new_key(name: str, now: datetime, expires: datetime | None = None) -> tuple[str, ApiKey]:
-    """A fresh key, which is shown once, and its entry; raises `ConfigurationError` for a name that cannot be."""
+    """A new key, which is shown once, and its entry. Raises `ConfigurationError` for an invalid name."""
     key_id = secrets.token_hex(_ID_BYTES)
     text = f"{PREFIX}{key_id}_{secrets.token_hex(_SECRET_BYTES)}"
     entry = ApiKey(name, key_id, hash_of(text), now.replace(microsecond=0), expires)
@@ -151,15 +152,15 @@ def read_file(path: Path) -> KeyRing:
 
 
 def change_file(path: Path, changed: Callable[[list[ApiKey]], list[ApiKey]]) -> None:
-    """Replaces the keys by `changed(keys)`; a file that is not there has none. Two commands at once take turns.
+    """Replaces the keys by `changed(keys)`; a missing file has no keys. Two commands at once take turns.
 
-    Only its owner reads a new file; an old one's mode and owner stay. Raises `ConfigurationError`.
+    A new file can be read only by its owner; an existing file keeps its mode and owner. Raises `ConfigurationError`.
     """
     try:
         with _turn(path):
             old = read_file(path).keys if path.exists() else []
             data = encode(changed(old))
-            parse(data)  # nothing is written that a gateway would refuse
+            parse(data)  # a file that a gateway would refuse is not written
             _replace(path, data)
     except OSError as error:
         raise ConfigurationError(f"the file of API keys {path} cannot be written: {error.strerror}") from None
@@ -193,7 +194,9 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _give_to(number: int, old: os.stat_result) -> None:
-    """The new file's owner is the old one's: a gateway that runs as that user must go on reading it."""
+    """Gives the new file to the owner of the old one, because a gateway that runs as that user must be able
+    to read it.
+    """
     new = os.fstat(number)
     if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid):
         return

@@ -15,20 +15,22 @@ from styx.gateway.auth.limits import TokenBucket
 LINES_PER_SECOND: Final = 10.0
 LINES_AT_ONCE: Final = 50.0
 TEXT_CHARS_MAX: Final = 200
-"""Of a text that the sender chose, such as an origin."""
+"""Limit on the logged characters of a text that the sender chose, such as an origin."""
 
 _log = logging.getLogger("styx.audit")
 
 
 class Audit:
-    """Writes the lines; `left_out` in a line is the number of refusals without one before it. Reads no clock."""
+    """Writes the lines. `left_out` in a line is the number of refusals before it that have no line. Callers give the
+    time.
+    """
 
     def __init__(self) -> None:
         self._bucket = TokenBucket(LINES_AT_ONCE, 0.0)
         self._left_out = 0
 
     def refused(self, now_s: float, status: int, code: str, message: str, **facts: str | None) -> None:
-        """One refusal; `facts` that are None or empty are not told."""
+        """Logs one refusal. `facts` that are None or empty are left out."""
         if not self._may_write(now_s):
             self._left_out += 1
             return
@@ -38,7 +40,7 @@ class Audit:
         self._write(line)
 
     def flush(self, now_s: float) -> None:
-        """Tells of lines that were left out, if one may be written; called from time to time."""
+        """Logs the number of refusals without lines, if a line may be written now. It is called from time to time."""
         if self._left_out and self._may_write(now_s):
             self._write({"event": "refused", "message": "no line was written about further refusals"})
 

@@ -41,7 +41,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class Verifier:
-    """The present proofs of an identity: `ring` of API keys, and `tokens` if any are taken."""
+    """Verifies credentials: with the API keys of `ring`, and with `tokens` if tokens are accepted."""
 
     def __init__(self) -> None:
         self.ring: KeyRing | None = None
@@ -49,7 +49,7 @@ class Verifier:
         self.has_signing_keys = False
 
     def identify(self, credential: str, now_s: float) -> Identity:
-        """Whose credential it is, at `now_s` seconds since 1970; raises `NotProved` or `CannotTell`."""
+        """The identity that a credential proves at `now_s` seconds since 1970. Raises `NotProved` or `CannotTell`."""
         if credential.startswith(api_keys.PREFIX):
             if self.ring is None:
                 raise NotProved(INVALID)
@@ -62,10 +62,10 @@ class Verifier:
 
 
 class Guard:
-    """`application` behind `verifier`, `limits` and a policy; None: each identity may do everything.
+    """Serves `application` behind `verifier`, `limits` and a policy. Without a policy each identity may do everything.
 
-    `refetch` gets signing keys anew, and says whether it did. `address_of` is where a request comes from. `policy` may
-    be replaced at any time.
+    `refetch` fetches signing keys again, and returns whether there are new ones. `address_of` returns the client
+    address of a request. `policy` may be replaced at any time.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Guard:
             await self._refuse(Refusal("unavailable", str(error)), scope, receive, send)
             return
         except Exception as error:  # noqa: BLE001 - logged and answered; who sends odd things learns nothing from it
-            # Without the traceback, which could show the credential.
+            # The log has no traceback, because that could show the credential.
             _log.error("a credential could not be looked at: %s", type(error).__name__)
             await self._refuse(Refusal("internal", "the gateway failed; nothing was run"), scope, receive, send)
             return
@@ -155,7 +155,7 @@ class Guard:
 
 
 def _challenges(scope: Scope, error: NotProved) -> tuple[tuple[bytes, bytes], ...]:
-    """The accepted credentials; a browser asks its person for a password only for a page."""
+    """The headers that name the accepted credentials. Only for a page do they make a browser ask for a password."""
     challenge = _CHALLENGE if isinstance(error, NoCredential) else _CHALLENGE_INVALID
     action = action_of(scope)
     wants_page = any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
@@ -165,11 +165,11 @@ def _challenges(scope: Scope, error: NotProved) -> tuple[tuple[bytes, bytes], ..
 
 
 class NoCredential(NotProved):
-    """None was sent."""
+    """The request has no credential."""
 
 
 def credential_in(headers: Headers) -> str:
-    """The credential; raises `NotProved`, `NoCredential` if there is none."""
+    """The credential in the headers. Raises `NoCredential` if there is none, and `NotProved` for several."""
     sent = [value for name, value in headers if name == b"authorization"]
     if not sent:
         raise NoCredential(MISSING)

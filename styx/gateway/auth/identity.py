@@ -17,10 +17,9 @@ _FINGERPRINT_BYTES: Final = 16
 
 
 class Identity(NamedTuple):
-    """`name` is for rules, logs and people; `source` says where limits are counted, by key or by token's subject.
-
-    `claims` are a token's, None for an API key. `rate` in requests a second and `in_flight` are its own limits; None:
-    those of the gateway.
+    """A proved identity. `name` is for rules, logs and people. Limits are counted by `source`, which stands for a key
+    or a token's subject. `claims` are those of a token, None for an API key. `rate`, in requests a second, and
+    `in_flight` are its own limits; None: the gateway's.
     """
 
     name: str
@@ -31,13 +30,13 @@ class Identity(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The kind of its proof: `api_key` or `token`."""
+        """The kind of the proof: `api_key` or `token`."""
         return API_KEY if self.claims is None else TOKEN
 
     @property
     def fingerprint(self) -> str:
-        """32 hex digits of its own: of an API key's name, which stays when the key is exchanged, or of a
-        token's issuer and subject.
+        """32 hex digits that no other identity has. They are made of an API key's name, which stays when the key is
+        exchanged, or of a token's issuer and subject.
         """
         issuer = "" if self.claims is None else self.claims.get("iss")
         whole = msgspec.json.encode((self.kind, issuer, self.name))
@@ -45,12 +44,12 @@ class Identity(NamedTuple):
 
 
 class NotProved(Exception):
-    """A credential that proves nothing. Its text goes to the sender, and shows nothing of the credential."""
+    """The credential proves no identity. The message goes to the sender, and contains no part of the credential."""
 
 
 class CannotTell(Exception):
-    """A token cannot be verified now, because the signing keys have not arrived yet."""
+    """A token cannot be verified now, because the signing keys have not been fetched yet."""
 
 
 class UnknownKey(NotProved):
-    """A token signed by a key that is not known, or not yet."""
+    """The token was signed by an unknown key, which the next fetch may bring."""

@@ -1,8 +1,8 @@
-"""Limits of clients: requests a second and in flight, by identity, and failed authentications, by address. Pure: the
-caller gives the time.
+"""Limits of clients: requests a second and in flight, by identity, and failed authentications, by address. Callers give
+the time.
 
-A rate is a token bucket of one second's requests. Each gateway counts for itself, so several gateways let through as
-many times more.
+A rate is a token bucket of one second's requests. Each gateway counts separately, so with several gateways the limits
+are several times as high.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import Final, NamedTuple
 from styx.gateway.auth.identity import Identity
 
 IDENTITIES_MAX: Final = 10_000
-"""Counted identities; beyond them, the one with the oldest request and none in flight is forgotten."""
+"""Limit on the counted identities. Beyond it, the identity with the oldest request and none in flight is forgotten."""
 _LOOKED_AT: Final = 16
 FAILURES_AT_ONCE_MAX: Final = 20
-"""From one address, before it has to wait."""
+"""Failures at once from one address before it has to wait."""
 FAILURES_PER_SECOND_MAX: Final = 0.2
-"""Beyond them: one in five seconds."""
+"""Further failures of such an address: one in five seconds."""
 ADDRESSES_MAX: Final = 10_000
-"""That are remembered; the one that failed least lately is forgotten first."""
+"""Limit on the remembered addresses. The one whose last failure is the oldest is forgotten first."""
 TOO_MANY_FAILED: Final = "too many credentials from this address proved nothing, this one included"
 _IPV6_PREFIX_BITS: Final = 64
-"""A customer has a network of IPv6, not an address."""
+"""A customer has a whole network of IPv6, so failures are counted by network."""
 
 
 class TokenBucket:
-    """A number of requests at once, and a rate beyond it. The bucket is full at first, and fills evenly; its size and
-    its rate may change with each use.
+    """A token bucket: it allows a number of requests at once, and a rate after that. It is full at first, and fills
+    evenly. Size and rate may change with each use.
     """
 
     __slots__ = ("_at_s", "_left")
@@ -41,7 +41,7 @@ class TokenBucket:
         self._at_s = now_s
 
     def take(self, most: float, per_second: float, now_s: float) -> int | None:
-        """Takes one; gives the seconds after which to try again if there is none."""
+        """Takes one token. If there is none, returns the seconds after which to try again."""
         self._left = min(most, self._left + max(0.0, now_s - self._at_s) * per_second)
         self._at_s = now_s
         if self._left < 1:
@@ -66,7 +66,7 @@ class _Use:
 
 
 class Limits:
-    """`rate` and `in_flight` are for identities without their own; None: no limit."""
+    """The limits by identity. `rate` and `in_flight` are for identities without own limits; None: no limit."""
 
     def __init__(self, rate: float | None = None, in_flight: int | None = None) -> None:
         self._rate = rate
@@ -94,7 +94,7 @@ class Limits:
         return None
 
     def leave(self, identity: Identity) -> None:
-        """An admitted request has been answered."""
+        """Notes that an admitted request has been answered."""
         use = self._uses.get(identity.source)
         if use is not None:
             use.in_flight -= 1
@@ -109,16 +109,16 @@ class Limits:
 class FailedAttempts:
     """Failed authentications: a bucket for each address.
 
-    A valid credential is always served: nobody guesses 160 random bits or a signature, and an attacker must not lock
-    out others who share the address. A client that keeps failing is told to come back later. A request without a
-    credential is not an attempt.
+    A valid credential is always served: 160 random bits or a signature cannot be guessed, and an attacker must not
+    lock out others who share the address. A client that keeps failing gets an answer that asks it to come back later.
+    A request without a credential is not counted.
     """
 
     def __init__(self) -> None:
         self._uses: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def failed(self, address: str, now_s: float) -> int | None:
-        """One more failed, at `now_s`; after how many seconds to try again, None within the limit."""
+        """Counts a failure at `now_s`. Returns the seconds after which to try again, None within the limit."""
         name = _network_of(address)
         bucket = self._uses.pop(name, None) or TokenBucket(FAILURES_AT_ONCE_MAX, now_s)
         self._uses[name] = bucket  # as the last one

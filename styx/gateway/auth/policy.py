@@ -1,19 +1,13 @@
-"""Rules: the actions that each identity may take. An action is a call, a read, a load, or the sight of a page; one that
-no rule allows is refused.
+"""Rules: the actions that each identity may take. An action is a call, a read, a load, or the sight of a page. An
+action that no rule allows is refused.
 
 A file in TOML, of rules under `[[allow]]`:
 
-    [[allow]]
-    keys = ["shop", "batch-*"]              # API keys by name
-    call = ["account.deposit", "cart.*"]    # OPERATOR.FUNCTION
-    read = ["account"]                      # OPERATOR
-    load = ["account"]
-    see = ["metrics", "docs"]
+[[allow]] keys = ["shop", "batch-*"] # API keys by name call = ["account.deposit", "cart.*"] # OPERATOR.FUNCTION read =
+["account"] # OPERATOR load = ["account"] see = ["metrics", "docs"]
 
-    [[allow]]
-    claims = {role = "teller"}              # tokens by claim; all of them
-    entity = "sub"                          # only entities whose key is this claim's value
-    call = ["account.*"]
+[[allow]] claims = {role = "teller"} # tokens by claim; all of them entity = "sub" # only entities whose key is this
+claim's value call = ["account.*"]
 
 A pattern is a name, or the beginning of a name followed by `*`. A rule without `keys` and `claims` is for every
 identity.
@@ -50,7 +44,9 @@ ANY: Final = "*"
 
 
 class Action(NamedTuple):
-    """`target` is OPERATOR.FUNCTION of a call, OPERATOR of a read or a load, or a page; `key` the entity's, as text."""
+    """An action. `target` is OPERATOR.FUNCTION of a call, OPERATOR of a read or a load, or a page. `key` is the
+    entity's key as text.
+    """
 
     kind: str
     target: str
