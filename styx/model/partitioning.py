@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Callable, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 from zlib import crc32
 
 import msgspec
@@ -160,13 +160,14 @@ class KeySpace:
 
     def check(self, key: Any) -> Any:
         """`key` as the engine holds it; raises `BadKey` for an invalid one."""
-        if type(key) is self._scalar:
-            if type(key) is str:
+        kind: Any = type(key)
+        if kind is self._scalar:
+            if kind is str:
                 text: str = key
                 if len(text) <= SHORT_TEXT_CHARS and text.isascii():
                     return key
             else:
-                number = cast(int, key)
+                number: int = key
                 if -_SMALL < number < _SMALL:
                     return key
         elif type(key) is tuple and self._is_small(key):

@@ -51,8 +51,20 @@ class Table:
         assert self.epoch <= epoch, "a read of an epoch that later commits have changed"
         return MappingProxyType(self._entries)
 
-    def commit(self, epoch: int, writes: Changes) -> None:
-        """The only write; an epoch may have several, until the next one has committed."""
+    # The only writes. An epoch may have any number of them, until the next one has committed.
+
+    def write(self, epoch: int, key: Any, value: bytes | None) -> None:
+        """Commits one state."""
+        assert self.epoch <= epoch, "a commit to an epoch behind the last one"
+        self.epoch = epoch
+        self._changes[key] = value
+        if value is None:
+            self._entries.pop(key, None)
+        else:
+            self._entries[key] = value
+
+    def commit(self, epoch: int, writes: Mapping[Any, bytes | None]) -> None:
+        """Commits many states at once."""
         assert self.epoch <= epoch, "a commit to an epoch behind the last one"
         self.epoch = epoch
         self._changes.update(writes)

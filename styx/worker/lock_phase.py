@@ -10,7 +10,6 @@ and 6.3.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Container, Mapping
 from typing import Any, Final
 
@@ -19,7 +18,6 @@ import msgspec
 from styx.native.compiled import FirstSteps
 from styx.native.interpreted import native
 from styx.protocol.frames import Failure
-from styx.state.table import Changes
 from styx.worker.footprint import Footprint
 from styx.worker.invocation import Running
 from styx.worker.notes import Notes
@@ -166,7 +164,6 @@ class SlotLockPhase:
 
     def commit(self) -> None:
         """Commits the writes of the last round."""
-        writes: defaultdict[str, Changes] = defaultdict(dict)
+        slot = self._slot
         for (operator, key), value in self._current.items():
-            writes[operator][key] = value
-        self._slot.commit(writes)
+            slot.table(operator).write(slot.epoch, key, value)

@@ -7,12 +7,12 @@ Functions never touch the state: their writes stay in cells until commit. Paper 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from styx.protocol.manifest import PassedOver, PendingTransaction
 from styx.state.slot_state import SlotState
-from styx.state.table import Changes, Reader
+from styx.state.table import Reader, Table
 from styx.worker.events import SlotContent
 from styx.worker.footprint import EntityCell, Footprint
 
@@ -50,13 +50,12 @@ class Slot:
         read = self.found[operator] = self.state.table(operator).reader(self._reads)
         return read
 
-    def commit(self, writes: Mapping[str, Changes]) -> None:
-        """Commits writes of the epoch, by operator. Later reads find them."""
-        for operator, written in writes.items():
-            if written:
-                self.state.table(operator).commit(self.epoch, written)
-        self.found = {}
-        self._reads = self.epoch
+    def table(self, operator: str) -> Table:
+        """The operator's table, for a commit of the epoch's writes. Later reads find them."""
+        if self._reads != self.epoch:
+            self._reads = self.epoch
+            self.found = {}
+        return self.state.table(operator)
 
     def shared_cell(self, first: EntityCell, footprint: Footprint, operator: str) -> EntityCell:
         """An entity's cell for a further transaction; `first` is the cell of the first transaction that named the

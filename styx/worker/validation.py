@@ -7,12 +7,10 @@ transactions without conflict have read the right values. Paper section 6.1.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Container
 from operator import itemgetter
 
 from styx.model.access import Access
-from styx.state.table import Changes
 from styx.worker.slot import Slot
 
 
@@ -31,9 +29,10 @@ def conflicts(slot: Slot, gone: Container[int]) -> list[int]:
                 written = True
     accesses: list[tuple[int, Access]] = []
     slot.accessing = []
-    for tid, footprint in slot.footprints.items():
+    for footprint in slot.footprints.values():
         if footprint.accesses is not None:
             slot.accessing.append(footprint)
+            tid = footprint.tid
             if tid not in gone:
                 accesses.extend([(tid, access) for access in footprint.accesses])
     if accesses:
@@ -71,14 +70,13 @@ def commit(slot: Slot, left: Collection[int]) -> None:
 
     Transactions that are committed have no conflict. No two of them write one entity, so their order does not matter.
     """
-    writes: defaultdict[str, Changes] = defaultdict(dict)
+    epoch = slot.epoch
     for footprint in slot.accessing:
         if footprint.tid not in left:
             for access in footprint.accesses or ():
-                writes[access.operator].update(access.writes)
+                slot.table(access.operator).commit(epoch, access.writes)
     for operator, cells in slot.cells_by_operator():
-        written = writes[operator]
+        table = slot.table(operator)
         for cell in cells:
             if cell.written and not (left and cell.footprint.tid in left):
-                written[cell.key] = cell.value if cell.values is None else cell.final_value()
-    slot.commit(writes)
+                table.write(epoch, cell.key, cell.value if cell.values is None else cell.final_value())

@@ -353,13 +353,13 @@ def loads_are_in_no_snapshot(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_commit_is_in_no_snapshot(patch: pytest.MonkeyPatch) -> None:
-    def commit(self: Table, epoch: int, writes: Any) -> None:
+    def write(self: Table, epoch: int, key: Any, value: bytes | None) -> None:
         changes, self._changes = self._changes, {}
-        original(self, epoch, writes)
+        original(self, epoch, key, value)
         self._changes = changes
 
-    original = Table.commit
-    patch.setattr(Table, "commit", commit)
+    original = Table.write
+    patch.setattr(Table, "write", write)
 
 
 def an_epoch_reads_what_the_one_before_found(patch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,16 @@ def test_a_deletion_empties_the_table_and_stays_in_the_changes() -> None:
     assert table.take_changes() == {1: None, 2: None}
 
 
+@pytest.mark.parametrize("value", [b"new", None])
+def test_a_single_write_does_what_a_commit_of_many_does(value: bytes | None) -> None:
+    one, many = Table({1: b"old", 2: b"kept"}, -1), Table({1: b"old", 2: b"kept"}, -1)
+    one.write(0, 1, value)
+    many.commit(0, {1: value})
+    assert one.epoch == many.epoch == 0
+    assert dict(one.at(0)) == dict(many.at(0)) == {2: b"kept", **({1: value} if value else {})}
+    assert one.take_changes() == many.take_changes() == {1: value}
+
+
 def test_an_epoch_commits_more_than_once() -> None:
     table = Table({}, -1)
     table.commit(3, {1: b"lock-free"})
@@ -45,6 +55,8 @@ def test_a_commit_comes_no_earlier_than_the_last_one() -> None:
     table = Table({}, 4)
     with pytest.raises(AssertionError, match="behind the last one"):
         table.commit(3, {1: b"late"})
+    with pytest.raises(AssertionError, match="behind the last one"):
+        table.write(3, 1, b"late")
 
 
 def test_nobody_else_writes() -> None:
