@@ -62,7 +62,8 @@ def _claimed(store: Store, wanted: Claim) -> Claim:
 
 def claim_directory(store: Store, wanted: Claim) -> None:
     """Claims the store of a data directory; raises `ConfigurationError` if that is something else's."""
-    found = _claimed(store, wanted)
+    # The look comes first: an engine starts on a full disk, and answers what the log has.
+    found = read_claim(store) or _claimed(store, wanted)
     if found.app != wanted.app:
         raise ConfigurationError(
             f"the data directory holds the data of app {found.app!r}, not of {wanted.app!r}: use another data directory"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+from errno import ENOSPC
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -48,6 +50,19 @@ async def test_closing_and_opening_again(tmp_path: Path) -> None:
         # A clean end leaves nothing to run again.
         assert client.engine.worker.transactions_ended == 0
         assert await client.call("ledger", "a", "add", 1) == 6
+
+
+async def test_an_engine_starts_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(folder: Path) -> NoReturn:
+        raise OSError(ENOSPC, "No space left on device", str(folder))
+
+    async with styx.embedded(app, tmp_path) as client:
+        await client.call("ledger", "a", "add", 5)
+        client.crash()
+    monkeypatch.setattr("styx.store.directory._lasting_file", full)
+    async with styx.embedded(app, tmp_path) as client:
+        assert client.state() == {("ledger", "a"): 5}
+        client.crash()
 
 
 async def test_a_crash_before_the_first_snapshot(tmp_path: Path) -> None:
