@@ -7,9 +7,11 @@ each recovery is of this kind. Loaded state is not in a dump: the store still ha
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +22,16 @@ from styx.model.limits import Limits
 from styx.version import __version__
 
 TEXT_CHARS_MAX: Final = 200
-"""The length of an event's text."""
+"""The length of an event's text in a dump."""
+TEXT_DEPTH_MAX: Final = 20
+"""Values within values are shown so deep, then as an ellipsis."""
+_BRACKETS: Final[dict[type, tuple[str, str]]] = {
+    list: ("[", "]"),
+    tuple: ("(", ")"),
+    set: ("{", "}"),
+    frozenset: ("frozenset({", "})"),
+    dict: ("{", "}"),
+}
 _UNFIT_FOR_A_FILE: Final = re.compile(r"[^A-Za-z0-9-]")
 
 
@@ -112,8 +123,59 @@ def write_dump(path: Path, dump: bytes) -> None:
         raise
 
 
+def event_text(event: object, chars_max: int) -> str:
+    """`repr(event)`, up to so many characters and an ellipsis. It takes no longer for an event of gigabytes."""
+    pieces: list[str] = []
+    left = chars_max
+    for piece in _pieces(event, chars_max, 0):
+        pieces.append(piece)
+        left -= len(piece)
+        if left < 0:
+            return "".join(pieces)[:chars_max] + "…"
+    return "".join(pieces)
+
+
+def _pieces(value: Any, chars_max: int, depth: int) -> Iterator[str]:
+    """The parts of the value's text. A long str or bytes gives more than `chars_max` characters, and not all."""
+    kind, names = type(value), _field_names(value)
+    if kind in (str, bytes):
+        yield repr(value[: chars_max + 1])
+    elif depth > TEXT_DEPTH_MAX:
+        yield "…"
+    elif names is not None:
+        yield f"{kind.__name__}("
+        for number, name in enumerate(names):
+            yield f", {name}=" if number else f"{name}="
+            yield from _pieces(getattr(value, name), chars_max, depth + 1)
+        yield ")"
+    elif not value or kind not in _BRACKETS:
+        yield repr(value)
+    elif kind is dict:
+        for number, (key, item) in enumerate(value.items()):
+            yield ", " if number else "{"
+            yield from _pieces(key, chars_max, depth + 1)
+            yield ": "
+            yield from _pieces(item, chars_max, depth + 1)
+        yield "}"
+    else:
+        opening, closing = _BRACKETS[kind]
+        for number, item in enumerate(value):
+            yield ", " if number else opening
+            yield from _pieces(item, chars_max, depth + 1)
+        yield ",)" if kind is tuple and len(value) == 1 else closing
+
+
+def _field_names(value: Any) -> Sequence[str] | None:
+    """Of a record: a Struct, a dataclass or a named tuple."""
+    if isinstance(value, msgspec.Struct):
+        return value.__struct_fields__
+    if dataclasses.is_dataclass(value):
+        return [field.name for field in dataclasses.fields(value)]
+    return getattr(value, "_fields", None) if isinstance(value, tuple) else None
+
+
 def _dumped(event: object) -> DumpedEvent:
-    name, text = type(event).__name__, repr(event)[:TEXT_CHARS_MAX]
+    name, text = type(event).__name__, event_text(event, TEXT_CHARS_MAX)
     try:
         return DumpedEvent(name, text, msgspec.msgpack.encode(event))
     except (TypeError, ValueError, msgspec.MsgspecError):

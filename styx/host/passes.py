@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from styx.coordinator.events import Event as CoordinatorEvent
 from styx.errors import StyxError
-from styx.host.event_dump import CoordinatorCore, WorkerCore, leave_dump
+from styx.host.event_dump import CoordinatorCore, WorkerCore, event_text, leave_dump
 from styx.host.event_log import BYTES_MAX, CARRIERS, EVENTS_MAX, NOTED, EventLog, Item, Step
 from styx.watchdog.watchdog import Watchdog
 from styx.watchdog.watched import Watched
@@ -175,9 +175,7 @@ def settle(events: deque[Item], log: EventLog) -> None:
         try:
             step(event)
         except BaseException as error:
-            text = repr(event)
-            note = text if len(text) <= EVENT_TEXT_CHARS_MAX else f"{text[:EVENT_TEXT_CHARS_MAX]}…"
-            error.add_note(f"while taking {note}")
+            error.add_note(f"while taking {event_text(event, EVENT_TEXT_CHARS_MAX)}")
             raise
 
 

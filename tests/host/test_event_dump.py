@@ -7,13 +7,13 @@ import stat
 import tempfile
 from collections import deque
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 
 from styx.host import passes
-from styx.host.event_dump import Dump, WorkerCore, dump_of, temporary_path, write_dump
+from styx.host.event_dump import Dump, WorkerCore, _pieces, dump_of, event_text, temporary_path, write_dump
 from styx.host.event_log import EventLog, KeptLoad
 from styx.host.passes import settle
 from styx.model.limits import Limits
@@ -81,6 +81,44 @@ def test_an_event_that_cannot_be_encoded_is_there_as_text() -> None:
     (event,) = dump(Halted(object())).events  # type: ignore[arg-type]
     assert (event.type, event.encoded) == ("Halted", None)
     assert event.text.startswith("Halted(halted=<object")
+
+
+class Arrived(NamedTuple):
+    offset: int
+    payload: bytes
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        RECOVER,
+        StateLoaded(1, 4, 9, {}, [], {5: b"r", 6: 7}, (4, 1), {b"k": b"o"}, {(0, 3)}),
+        [Arrived(1, b"x"), ((), (1,), (1, 2), [], set(), frozenset(), frozenset({"it's"}), {}, None, 1.5)],
+    ],
+    ids=["message", "load", "values"],
+)
+def test_the_text_of_a_small_event_is_its_repr(value: object) -> None:
+    assert event_text(value, 1_000) == repr(value)
+    assert event_text(value, len(repr(value))) == repr(value)
+    assert event_text(value, 20) == repr(value)[:20] + "…"
+
+
+def test_the_text_of_a_large_event_looks_at_its_beginning_only() -> None:
+    looked_at: list[int] = []
+
+    class Part:
+        def __repr__(self) -> str:
+            looked_at.append(1)
+            return "part"
+
+    for many in ([Part()] * 10_000, dict.fromkeys(range(10_000), Part()), {"slots": [[Part()] * 10_000]}):
+        assert len(event_text(Halted(many), 100)) == 101  # type: ignore[arg-type]
+    assert len(looked_at) < 100
+    assert len("".join(_pieces(b"x" * 1_000_000, 100, 0))) < 110
+    nested: list[Any] = []
+    for _ in range(10_000):
+        nested = [nested]
+    assert event_text(nested, 1_000) == "[" * 21 + "…" + "]" * 21
 
 
 def test_others_cannot_read_a_dump_nor_have_it_written_elsewhere(tmp_path: Path) -> None:
