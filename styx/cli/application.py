@@ -49,11 +49,11 @@ First steps:
 
 A cluster on Kafka and an object store:
   styx up shop:app --log … --store …  all of it on this machine
-  styx status                         how it is
+  styx status                         its state
   styx coordinator, worker, gateway   its processes one by one
-  styx backup, styx restore           its data to another place, and back
+  styx backup, styx restore           copy its data to another place, and back
   styx keys                           who may use a gateway
-  styx set-aside                      refuse a request that makes it fail
+  styx set-aside                      refuse a request at which it fails
 
 Every option can also be given as the environment variable that its help names.
 """

@@ -49,11 +49,12 @@ def backup(
 
     The cluster may be running. Only its store is read, and nothing is changed
     there; neither the coordinator nor Kafka is needed. Every checksum is verified
-    on the way. Each backup stands for itself, under the time at which it began,
-    and counts only when it is whole.
+    on the way. Each backup is complete in itself, and named by the time at which
+    it began. An unfinished backup does not count.
 
-    What is acknowledged after the snapshot is not in the backup: a snapshot is as
-    old as --snapshot-interval of the coordinator, and a backup until the next one.
+    Transactions acknowledged after the snapshot are not in the backup. So a restore
+    loses at most the time between two backups and one --snapshot-interval of the
+    coordinator.
     """
     from styx.cli.exit_codes import usage_error
 

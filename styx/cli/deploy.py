@@ -50,11 +50,11 @@ def deploy(
     Every worker must be able to run it, and no entity may be lost: an operator
     that has state keeps its name, its key type and its number of partitions, and
     every stored entity must fit its state_type, or be converted by its migrate=.
-    The workers look at all of them first, beside their work, and again at those
-    that were changed meanwhile. What does not fit is refused, with the number and
-    the first ten, and nothing has changed. A million entities take some seconds;
-    give --timeout for many more.
-    Requests go on meanwhile; each runs on one version, the same again in a replay.
+    The workers check all entities while they serve requests, and check changed
+    ones again. If any entity does not fit, the version is refused and nothing
+    changes; the message has the number of such entities and the first ten. A
+    million entities take some seconds; raise --timeout for many more.
+    Requests are served meanwhile. Each runs on one version, also in a replay.
     """
     from styx.cli.exit_codes import CommandFailed, usage_error
 

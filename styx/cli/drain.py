@@ -41,7 +41,8 @@ def drain(
     A snapshot is taken, and nothing is replayed. The worker gets no slots again
     until it is started anew. If it is the last one, its state is stored, and
     requests wait in the log for the next worker. SIGTERM to a worker does the
-    same; this command waits for it elsewhere, in a hook before the stop say.
+    same. This command does it from elsewhere and waits for the end, for example in
+    a hook before the stop.
     """
     from styx.cli.exit_codes import CommandFailed, usage_error
 

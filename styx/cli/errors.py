@@ -20,8 +20,8 @@ Examples:
   styx errors --limit 1000 --json
   styx errors --url http://10.0.0.7:8082 --url http://10.0.0.8:8082
 
-A gateway with API keys is asked with STYX_API_KEY, a worker that asks for a token
-with STYX_FACTS_TOKEN, or the one that STYX_SECRET gives.
+The command sends STYX_API_KEY to a gateway with API keys. To a worker that asks for
+a token, it sends STYX_FACTS_TOKEN, or the token derived from STYX_SECRET.
 
 Exit codes:
   0    they were told, or there are none

@@ -66,14 +66,16 @@ class FrontOptions:
         str | None,
         Parameter(help="Tokens' signing keys: https://… or a file, a JWK set or PEM.", env_var="STYX_JWT_KEYS"),
     ] = None
-    jwt_issuer: Annotated[str | None, Parameter(help="Their iss.", env_var="STYX_JWT_ISSUER")] = None
+    jwt_issuer: Annotated[str | None, Parameter(help="The tokens' issuer (iss).", env_var="STYX_JWT_ISSUER")] = None
     jwt_audience: Annotated[
-        Texts, Parameter(negative=(), help="Their aud; one of these.", env_var="STYX_JWT_AUDIENCE")
+        Texts, Parameter(negative=(), help="The tokens' audience (aud): one of these.", env_var="STYX_JWT_AUDIENCE")
     ] = ()
     jwt_algorithm: Annotated[
         Texts,
         Parameter(
-            negative=(), help="Their alg; RS256, PS256, ES256 and EdDSA by default.", env_var="STYX_JWT_ALGORITHM"
+            negative=(),
+            help="The tokens' algorithms; RS256, PS256, ES256, EdDSA by default.",
+            env_var="STYX_JWT_ALGORITHM",
         ),
     ] = ()
     policy: Annotated[
@@ -84,12 +86,13 @@ class FrontOptions:
         float | None, Parameter(help="Requests a second for each key or token's subject.", env_var="STYX_RATE_LIMIT")
     ] = None
     in_flight_limit: Annotated[
-        int | None, Parameter(help="Requests in flight for each of them.", env_var="STYX_IN_FLIGHT_LIMIT")
+        int | None,
+        Parameter(help="Requests in flight for each key or token's subject.", env_var="STYX_IN_FLIGHT_LIMIT"),
     ] = None
     tls_cert: Annotated[
         Path | None, Parameter(help="PEM certificate of the gateway: it serves https.", env_var="STYX_GATEWAY_TLS_CERT")
     ] = None
-    tls_key: Annotated[Path | None, Parameter(help="Its PEM key.", env_var="STYX_GATEWAY_TLS_KEY")] = None
+    tls_key: Annotated[Path | None, Parameter(help="PEM key of --tls-cert.", env_var="STYX_GATEWAY_TLS_KEY")] = None
 
     @property
     def guarded(self) -> bool:

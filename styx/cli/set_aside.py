@@ -8,9 +8,9 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from styx.cli.common_options import ANSWER_SECONDS_DEFAULT, AnswerTimeout, ClusterOrLocal, check_timeout
-from styx.cli.store_options import NO_OPTIONS, StoreOptions, StorePlace
+from styx.cli.store_options import NO_OPTIONS, StoreOptions, StorePlace, secrets_help
 
-EXAMPLES: Final = """\
+EXAMPLES: Final = f"""\
 Examples:
   styx set-aside 3:1041 --dry-run
   styx set-aside 3:1041 --data-dir /var/lib/bank
@@ -22,6 +22,9 @@ Examples:
 In the environment only, with --coordinator:
   STYX_SECRET, or STYX_SECRET_FILE    the cluster's secret; not needed for a
   cluster that styx up runs from this directory
+In the environment only, with --store:
+{secrets_help("--store")}
+  STYX_KAFKA_USERNAME, STYX_KAFKA_PASSWORD    of the log, if it asks for them
 
 Exit codes:
   0    set aside, or listed; with --dry-run, it could be
@@ -57,14 +60,14 @@ def set_aside(
 ) -> None:
     """Refuse a request at which the engine fails or hangs whenever it meets it.
 
-    Its requester gets a rejection that says so, and nothing of it runs. Without a
-    place, lists what is set aside. A request that was answered is refused here,
-    since its answer would be taken back.
-    A running cluster takes it through --coordinator: workers that a function holds
-    up are left out, and the others go on at once. For a stopped one give --store
-    and --log; it takes effect at its start, as in a data directory.
-    There is no way back: what ran since may rest on the refusal, and a replay has
-    to repeat it. Send the request again instead, under another id.
+    The request never runs, and its requester gets a rejection that says so.
+    Without a place, the command lists the requests that are set aside. It refuses
+    a request that was answered, because the answer would be taken back.
+    For a running cluster give --coordinator: workers that a function holds up are
+    left out, and the others go on at once. For a stopped cluster give --store and
+    --log, for an embedded engine --data-dir: then it takes effect at the start.
+    This cannot be undone: later transactions may depend on the refusal, and a
+    replay has to repeat it. Send the request again instead, under another id.
     """
     if coordinator is not None:
         print(_of_running_cluster(place, coordinator, cluster, dry_run, timeout))

@@ -33,7 +33,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("up", ["STYX_WORKERS", "STYX_GATEWAYS", "STYX_STORE", "STYX_RUN_DIR", "styx scale 3"]),
         ("deploy", ["--rollback", "STYX_COORDINATOR"]),
         ("scale", ["styx scale 3", "STYX_COORDINATOR"]),
-        ("backup", ["STYX_STORE", "STYX_TO_S3_ENDPOINT", "STYX_TO_S3_SECRET_KEY", "--keep", "is not in the backup"]),
+        ("backup", ["STYX_STORE", "STYX_TO_S3_ENDPOINT", "STYX_TO_S3_SECRET_KEY", "--keep", "are not in the backup"]),
         ("restore", ["--from-secret-file", "STYX_FROM_S3_SECRET_KEY", "--if-empty", "STYX_KAFKA_USERNAME", "is lost"]),
         ("drain", ["STYX_NAME", "STYX_TIMEOUT", "STYX_COORDINATOR", "no worker of this name"]),
         ("status", ["--json", "--watch", "STYX_STATUS_URL"]),
