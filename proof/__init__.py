@@ -1,1 +1,1 @@
-"""What proves the product and is not part of it: the simulator, fault runs on real processes, the outside judge."""
+"""Programs that prove the product and are not part of it: the simulator, fault runs on real processes, the judge."""

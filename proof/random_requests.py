@@ -1,4 +1,4 @@
-"""Random requests for the chaos app: programs, chunks of bulk loads, reads of one entity; how often, on how many keys.
+"""Random requests for the chaos app: programs, chunks of bulk loads, and reads of one entity, by a profile.
 
 Everything comes from the generator that is passed in, so that a seed names a request for good. What the programs do
 stands in `proof.chaos_app`.
@@ -31,7 +31,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What random requests look like; shares are probabilities from 0 to 1.
+    """The properties of random requests; shares are probabilities from 0 to 1.
 
     `keys`: entities per operator, few for high contention. `calls_max`: calls one program may make, all branches
     counted. `synchronous`: share of calls that wait. `transfers`: share of requests that are bank transfers.
@@ -93,7 +93,7 @@ def _is_program(operand: Any) -> bool:
 
 
 def request_key(key: Key) -> str | int | list[str | int]:
-    """The key as a request that was read from the log has it."""
+    """The key in the form that a request read from the log has."""
     return list(key) if isinstance(key, tuple) else key
 
 
@@ -147,14 +147,14 @@ class _Composer:
         return steps
 
     def call(self, target: Steps, depth: int, mode: str | None = None, body: Steps | None = None) -> Steps:
-        """One call as a list of steps, empty if there may be no more."""
+        """One call as a list of steps; empty if the program has used up its calls."""
         if self.calls_left < 1 or depth >= DEPTH_MAX:
             return []
         self.calls_left -= 1
         return [["call", mode or self.mode(), target, self.block(depth + 1) if body is None else body]]
 
     def mode(self) -> str:
-        """Wait for the result, or not."""
+        """Whether the call waits for its result."""
         return "sync" if self.rng.random() < self.profile.synchronous else "async"
 
     def at(self) -> Steps:

@@ -1,7 +1,7 @@
 """Many simulated seeds, over all processor cores: `python -m proof.soak --seeds 20000`.
 
-Prints what was run, the faults by kind, the transactions checked, and every seed that failed with its plan. Exit
-status 1 if one did; that seed belongs into the project's list of regression seeds.
+Prints the number of runs, the faults by kind, the transactions checked, and every failed seed with its plan. The exit
+status is 1 if a seed failed; such a seed belongs into the project's list of regression seeds.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from proof.simulation import SimulationFailure, SimulationPlan, random_plan, rep
 
 CHUNK_SEEDS = 20
 ELSEWHERE_EVERY = 20
-"""Of so many seeds one is also replayed from its log on other numbers of workers."""
+"""One seed in this number is also replayed from its log on other numbers of workers."""
 
 
 class Tally(msgspec.Struct):
-    """What a number of seeds did; `failures` are the messages of those that failed."""
+    """The sums over a number of seeds; `failures` are the messages of failed seeds."""
 
     seeds: int = 0
     transactions: int = 0
@@ -50,7 +50,7 @@ class Tally(msgspec.Struct):
 
 
 def plan_of(seed: int) -> SimulationPlan:
-    """Every other seed is of a cluster."""
+    """The plan of a seed. Every other seed simulates a cluster."""
     return random_plan(seed, cluster=seed % 2 == 1)
 
 

@@ -1,5 +1,5 @@
-"""Functions that run too long, without taking any time: who runs the programs decides at each such step whether the
-watchdog ends it there. Decides nothing else.
+"""Functions that run too long, without taking any time. The simulator decides at each such step whether the watchdog
+interrupts the function there.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from styx.errors import FunctionTooLong
 from styx.model.context import Context
 
 TEXT: Final = "the program ran too long"
-"""Of the error, the same wherever it happens."""
+"""The text of the error, the same at every place."""
 
 
 class Interrupted(BaseException):
-    """What the watchdog raises in a function that it ends."""
+    """The exception that the watchdog raises in a function to interrupt it."""
 
 
 def _ends(context: Context, endless: bool) -> bool:
@@ -27,15 +27,17 @@ _watchdog: list[Callable[[Context, bool], bool]] = [_ends]
 
 
 def watched_by(decides: Callable[[Context, bool], bool] | None) -> None:
-    """From here on this is asked, with the function's context and whether it would never end by itself; None: only what
-    is endless is ended.
+    """Sets the decision: `decides` gets the function's context and whether the function is endless. None: only endless
+    functions are interrupted.
     """
     _watchdog[0] = _ends if decides is None else decides
 
 
 @contextmanager
 def as_replied(cut: bool) -> Iterator[None]:
-    """Within, what may end by itself is ended if the reply says so; for `check_history`."""
+    """While the context is open, a function that may end by itself is interrupted if `cut`, as the reply says. For
+    `check_history`.
+    """
     watched_by(lambda _, endless: endless or cut)
     try:
         yield

@@ -34,11 +34,12 @@ from styx.store.memory import MemoryStore
 from styx.transport import Security
 
 REQUESTS: Final = {"deposit": ("alice/credit", b"[5]"), "transfer": ("alice/transfer", b'["bob",5]')}
-"""By name: where each is posted, below `/v1/account/`, and its arguments."""
+"""The requests by name: the path of each below `/v1/account/`, and its arguments."""
 WORKERS: Final = 2
 SLOTS: Final = 4
 ATTEMPTS: Final = 5
-"""In a cluster other things happen meanwhile, such as pings: of so many requests the one that met the fewest counts."""
+"""Requests sent in a cluster. Pings and other work also happen there, so the request with the fewest functions counts.
+"""
 _FIRST: Final = {"alice/open": b"[100]", "bob/open": b"[100]"}
 _ROOT: Final = Path(styx.__file__).parent.parent
 _STARTS_WITH: Final = str(_ROOT / "styx")
@@ -46,14 +47,16 @@ _READY_POLL_SECONDS: Final = 0.05
 
 
 class Way:
-    """`passed` are the functions that were entered, a coroutine once for each of its steps: (file, function)."""
+    """The way of one request. `passed` are the entered functions as (file, function); a coroutine counts at
+    each step.
+    """
 
     def __init__(self, passed: Iterable[tuple[str, str]] = ()) -> None:
         self.passed = list(passed)
 
     @property
     def files(self) -> dict[str, list[str]]:
-        """The functions that were passed, by file; both in the order in which they were first passed."""
+        """The functions on the way by file; files and functions are in the order of their first entry."""
         found: dict[str, dict[str, None]] = {}
         for file, function in self.passed:
             found.setdefault(file, {})[function] = None
@@ -65,7 +68,7 @@ class Way:
         return len(set(self.passed))
 
     def changes(self, of: Callable[[str], str]) -> int:
-        """How often the next function's file is another one, by what `of` makes of a file."""
+        """How often the way changes from one `of(file)` to another."""
         places = [of(file) for file, _ in self.passed]
         return sum(one != other for one, other in pairwise(places))
 
@@ -78,7 +81,7 @@ class Way:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """What this thread runs of the engine meanwhile is on the way."""
+        """While the context is open, the functions of the engine that this thread runs are added to the way."""
         note = self.passed.append
 
         def entered(frame: FrameType, event: str, _: Any) -> None:
@@ -94,7 +97,7 @@ class Way:
 
 
 async def post(gateway: Gateway, to: str, body: bytes) -> None:
-    """One POST, given to the gateway as a server gives it; it must commit."""
+    """Gives one POST to the gateway, as a server does. Its transaction must commit."""
     sent: list[Any] = []
     path = f"/v1/account/{to}"
     scope = {
@@ -155,7 +158,9 @@ async def cluster(kafka: str) -> AsyncIterator[Gateway]:
 
 
 async def ways(gateway: Gateway, attempts: int, pause: Callable[[], Awaitable[object]]) -> dict[str, Way]:
-    """The way of each of `REQUESTS`, where nothing is done for the first time; `pause` waits for what they leave."""
+    """The way of each of `REQUESTS`, after requests that fill all caches. `pause` waits for the work that a request
+    leaves.
+    """
     for to, body in [*_FIRST.items(), *REQUESTS.values(), *REQUESTS.values()]:
         await post(gateway, to, body)
     found = {}
@@ -170,13 +175,13 @@ async def ways(gateway: Gateway, attempts: int, pause: Callable[[], Awaitable[ob
 
 
 async def ways_embedded() -> dict[str, Way]:
-    """The ways in an embedded engine: always the same."""
+    """The ways in an embedded engine. They are the same in each run."""
     async with embedded() as gateway:
         return await ways(gateway, 1, lambda: asyncio.sleep(0.01))
 
 
 async def ways_in_cluster(kafka: str) -> dict[str, Way]:
-    """The ways in a cluster behind the broker at this address, HOST:PORT; where nothing interferes."""
+    """The ways in a cluster behind the broker at HOST:PORT, with as little other work as possible."""
     async with cluster(kafka) as gateway:
         return await ways(gateway, ATTEMPTS, lambda: asyncio.sleep(0.1))
 

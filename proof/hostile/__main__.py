@@ -6,7 +6,7 @@
     python -m proof.hostile --url http://127.0.0.1:8080 --app bank --log kafka://127.0.0.1:9092 \\
         --target 127.0.0.1:7700 --target 127.0.0.1:7710 --target 127.0.0.1:7701
 
-It connects to what it is told and to nothing else, so tell it only what is yours. The app is `examples/bank.py`: its
+It connects only to the given addresses, so give it only your own. The app is `examples/bank.py`: its
 accounts are used with names of their own, transfers run all the time, and in the end no money may be missing.
 `--target` names other ports, of workers, coordinators, metrics; `--log` and `--app` let it append garbage to the app's
 topics. How many connections and for how long is bounded by `--connections` and `--seconds`. Exit status 1 if anything
@@ -34,7 +34,7 @@ DESCRIPTORS_WANTED = 65_536
 
 
 class Options(NamedTuple):
-    """What is tried, and how much of it."""
+    """The attacks to try, and their limits."""
 
     url: str
     targets: list[str]
@@ -51,14 +51,14 @@ Attack = Callable[[], Awaitable[str]]
 
 
 async def attack(options: Options, tell: Callable[[str], None]) -> Bank:
-    """All of it, one after the other, with honest clients beside it.
+    """Runs all attacks, one after the other, with honest clients beside them.
 
     Raises `BankFailed`, `ConfigurationError`, `OSError` and `TimeoutError`.
     """
     gateway = target_of(options.url, list(options.headers), options.authority)
     others = targets_of(options.targets)
     async with gateway.connected():
-        pass  # nobody there is told at once
+        pass  # a peer that waits gets no answer at once
     async with Bank(gateway, options.seed) as bank:
         for name, each in _attacks(options, gateway, others, bank):
             tell(f"{name}: {await each()}")

@@ -1,5 +1,5 @@
-"""Honest clients of the bank in `examples/bank.py`, while others misbehave: each request must be answered, and in the
-end no money has come or gone.
+"""Honest clients of the bank in `examples/bank.py`, which work beside hostile ones. Each of their requests must be
+answered, and at the end the sum of all money must be unchanged.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ ACCOUNTS: Final = 10
 MONEY: Final = 1_000
 PAUSE_SECONDS: Final = 0.05
 TRIES_MAX: Final = 6_000
-"""Of one request, a tenth of a second apart: whoever serves it may be recovering."""
+"""Limit on the attempts of one request, a tenth of a second apart, because the server may be recovering."""
 _TRY_AGAIN: Final = frozenset({0, 429, 503, 504})
 
 
 class BankFailed(AssertionError):
-    """A request was not answered as it must be, or money is missing."""
+    """A request got a wrong answer or none, or the sum of all money has changed."""
 
 
 class Bank:
-    """Its accounts have names of their own. Use as `async with`: transfers run inside of the block."""
+    """The honest clients, with new accounts. Use as `async with`: transfers run inside of the block."""
 
     def __init__(self, target: Target, seed: int) -> None:
         self.transfers = 0
@@ -54,20 +54,22 @@ class Bank:
             self._running.result()
 
     async def audit(self) -> int:
-        """What all accounts hold together, read by paying nothing into each. Raises `BankFailed` if it is not right."""
+        """Returns the sum of all balances, read by paying nothing into each account. Raises `BankFailed` if it is
+        wrong.
+        """
         total: int = sum([await self._request(number, "credit", 0) for number in range(ACCOUNTS)])
         if total != ACCOUNTS * MONEY:
             raise BankFailed(f"the accounts {self._name}-* hold {total} instead of {ACCOUNTS * MONEY}")
         return total
 
     def check(self) -> None:
-        """Raises what has ended the transfers, if anything has."""
+        """Raises the error that ended the transfers, if there is one."""
         if self._running is not None and self._running.done():
             self._running.result()
 
     @property
     def path(self) -> str:
-        """Of a call that can be refused without any harm."""
+        """The path of a call that does no harm."""
         return f"/v1/account/{self._name}-none/credit"
 
     async def _run(self) -> None:

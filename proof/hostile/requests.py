@@ -1,8 +1,8 @@
 """Requests that are wrong in one way each, with the statuses that may answer them; sent to a gateway, one by one and
 behind one another.
 
-None of them is a request of the app, so none may be answered with success; none may be a server's error; and each
-refusal says why. An answer that may not come raises `BankFailed`.
+None of them is a request of the app. So no answer may be a success or a server's error, and each refusal must give a
+reason. Any other answer raises `BankFailed`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from proof.hostile.target import HttpAnswer, Target, closed, next_answer, send
 
 MIB: Final = 1024 * 1024
 NOISE: Final = 40
-"""Pieces of random bytes."""
+"""The number of pieces of random bytes."""
 REFUSED: Final = frozenset({400, 401, 403, 404, 405, 408, 409, 411, 413, 414, 415, 422, 429, 431, 501, 505})
 
 
 class Wrong(NamedTuple):
-    """`closes`: the connection may also be closed without an answer."""
+    """A wrong request and its allowed statuses. `closes`: the connection may also be closed without an answer."""
 
     name: str
     data: bytes
@@ -33,7 +33,7 @@ class Wrong(NamedTuple):
 
 
 def wrong_requests(target: Target, path: str, seed: int) -> Iterator[Wrong]:
-    """`path` is that of a function's call, `/v1/OPERATOR/KEY/FUNCTION`."""
+    """Makes the wrong requests. `path` is that of a function's call, `/v1/OPERATOR/KEY/FUNCTION`."""
     _, v1, operator, _, function = path.split("/")
     yield from _paths(target, f"/{v1}/{operator}", function)
     yield from _headers(target, path)
@@ -159,7 +159,7 @@ MESSAGE_CHARS_MAX: Final = 2_000
 
 
 async def send_wrong(target: Target, path: str, seed: int) -> str:
-    """Each on a connection of its own."""
+    """Sends each wrong request on a separate connection."""
     by_status: dict[int, int] = {}
     for wrong in wrong_requests(target, path, seed):
         async with target.connected() as streams:
@@ -189,8 +189,8 @@ def _check(wrong: Wrong, answer: HttpAnswer) -> None:
 
 
 async def behind_one_another(target: Target, path: str) -> str:
-    """Many requests in one write, each with its answer in turn; garbage behind them changes none of these; and requests
-    within what another server could take for a body are no requests.
+    """Sends many requests in one write, and checks that their answers come in turn. Garbage after them must not change
+    an answer. Requests hidden in bytes that another server might take for a body must not be answered.
     """
     request = target.post(path, b'["none"]')
     async with target.connected() as streams:
@@ -205,7 +205,7 @@ async def behind_one_another(target: Target, path: str) -> str:
     for smuggled in _smuggled(target, path, request):
         async with target.connected() as streams:
             await send(streams, smuggled)
-            if streams[1].can_write_eof():  # not in TLS, where the gateway ends what stands still
+            if streams[1].can_write_eof():  # not in TLS, where the gateway ends a silent connection
                 streams[1].write_eof()
             answers = (await closed(streams[0])).count(b"HTTP/1.1 ")
             if answers > 1:
@@ -225,7 +225,7 @@ def _smuggled(target: Target, path: str, inner: bytes) -> list[bytes]:
 
 
 async def hang_up(target: Target, path: str, count: int) -> str:
-    """Clients that go in the middle of their request, and right behind it."""
+    """Clients that close their connections in the middle of a request, and right after it."""
     whole = target.post(path, b'["none"]')
     for number in range(count):
         async with target.connected() as streams:

@@ -1,6 +1,7 @@
-"""Clients that are slow, silent or many, at every port: each must be let go in time, and keep nobody out.
+"""Clients that are slow, silent or many, at every port. Each must be disconnected in time, and must not keep other
+clients out.
 
-All of it is bounded: so many connections at each port, for so many seconds.
+The number of connections at each port and their time are limited.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ Opening = Callable[[Target, int], bytes]
 
 
 def nothing(_: Target, number: int) -> bytes:
-    """Most send nothing at all, some a byte or two."""
+    """The opening of a silent client: mostly nothing, sometimes a byte or two."""
     return b"\0\0"[: number % 3]
 
 
 def half_a_header(target: Target, number: int) -> bytes:
-    """A request that has no end yet."""
+    """The opening of a request whose headers never end."""
     return f"POST {target.prefix}/v1/none/{number}/none HTTP/1.1\r\nHost: {target.place}\r\n".encode()
 
 
 def half_a_body(path: str) -> Opening:
-    """Headers that promise more than comes, of a call of the function at `path`."""
+    """The opening of a call of the function at `path`, whose headers announce a longer body than is sent."""
 
     def opening(target: Target, _: int) -> bytes:
         kind, length = "Content-Type: application/json", "Content-Length: 100000"
@@ -44,7 +45,7 @@ def half_a_body(path: str) -> Opening:
 
 @asynccontextmanager
 async def many(target: Target, count: int, opening: Opening) -> AsyncIterator[list[Streams]]:
-    """So many connections, each with its opening. Those that the peer does not take are left out."""
+    """Opens `count` connections, each with its opening. Connections that the peer refuses are left out."""
     made: list[Streams] = []
 
     async def one(number: int) -> None:
@@ -63,14 +64,14 @@ async def many(target: Target, count: int, opening: Opening) -> AsyncIterator[li
 
 
 async def half_open(target: Target, count: int, seconds: float) -> str:
-    """Connections that never say anything, for so long."""
+    """Keeps silent connections open for `seconds`."""
     async with many(target, count, nothing) as made:
         await asyncio.sleep(seconds)
         return f"{len(made)} of {count} connections taken, {_ended(made)} closed within {seconds:g} s"
 
 
 async def dripping(target: Target, count: int, seconds: float, opening: Opening) -> str:
-    """Requests that come byte by byte, for so long."""
+    """Sends requests byte by byte for `seconds`."""
     async with many(target, count, opening) as made:
         for byte in itertools.islice(itertools.cycle(b"x: y\r\n"), int(seconds / DRIP_SECONDS)):
             for streams in made:
@@ -89,7 +90,7 @@ async def unread(target: Target, count: int, seconds: float, request: bytes) -> 
 
 
 async def noise(target: Target, count: int) -> str:
-    """What no process of a cluster says, at one of their ports: each connection must be closed."""
+    """Sends bytes that no process of a cluster sends to a port of the cluster. Each connection must be closed."""
     sent = (
         b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(509),

@@ -14,14 +14,14 @@ from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport.address import parse_address
 
 ANSWER_SECONDS_MAX: Final = PATIENCE_SECONDS
-"""How long anything may take to be answered or closed; every limit of the server is below it."""
+"""Limit on the wait for an answer or a close. All limits of the server are lower."""
 READ_BYTES_MAX: Final = 64 * 1024 * 1024
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Target(NamedTuple):
-    """A gateway; `headers` are sent with each request, such as one that says who sends it."""
+    """A gateway. `headers` are sent with each request, for example the sender's credential."""
 
     host: str
     port: int
@@ -56,7 +56,7 @@ class Target(NamedTuple):
 
 
 class HttpAnswer(NamedTuple):
-    """`status` 0 is a connection that was closed without one."""
+    """An answer. `status` 0 stands for a connection that was closed without an answer."""
 
     status: int
     headers: bytes
@@ -64,7 +64,7 @@ class HttpAnswer(NamedTuple):
 
 
 def target_of(url: str, headers: list[str], authority: str | None) -> Target:
-    """Raises `ConfigurationError` for what is no URL of a gateway."""
+    """The target of a URL. Raises `ConfigurationError` for a text that is no URL of a gateway."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(f"{url!r} is no gateway's URL; write http://HOST:PORT")
@@ -74,7 +74,7 @@ def target_of(url: str, headers: list[str], authority: str | None) -> Target:
 
 
 def targets_of(addresses: list[str]) -> list[Target]:
-    """Other ports, of whatever speaks there."""
+    """The targets of other ports, with any protocol."""
     return [Target(*parse_address(address), None, "", ()) for address in addresses]
 
 
@@ -103,7 +103,7 @@ async def next_answer(reader: asyncio.StreamReader) -> HttpAnswer:
 
 
 async def closed(reader: asyncio.StreamReader) -> bytes:
-    """Whatever comes until the peer closes the connection. Raises `TimeoutError`."""
+    """The bytes that arrive until the peer closes the connection. Raises `TimeoutError`."""
     got = b""
     async with asyncio.timeout(ANSWER_SECONDS_MAX):
         try:

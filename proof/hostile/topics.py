@@ -1,4 +1,4 @@
-"""Garbage for every topic of an app, as anybody can append it who reaches its broker."""
+"""Garbage for every topic of an app. Any program that reaches the broker can append it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from styx.sequencer.epoch_record import EpochRecord, GenerationMarker, encode
 
 MIB: Final = 1024 * 1024
 FORGED: Final = 1_000_000
-"""A generation that nobody has begun."""
+"""A generation that no coordinator has begun."""
 
 
 class _Unpickled:
-    """Says so if anybody unpickles it."""
+    """An object that reports if it is unpickled."""
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[str, ...]]:
         return print, ("UNPICKLED",)
 
 
 def garbage() -> list[bytes | None]:
-    """What is no record at all."""
+    """Payloads that cannot be decoded as records."""
     return [
         None,
         b"",
@@ -46,7 +46,7 @@ def garbage() -> list[bytes | None]:
 
 
 def strange_requests() -> list[bytes]:
-    """Records that are requests, and over a limit or for nobody."""
+    """Records that are requests over a limit, or for unknown operators."""
     good = Request(secrets.token_hex(8), "none", "nobody", "none", b"\x90")
     changes: list[dict[str, object]] = [
         {},
@@ -65,7 +65,7 @@ def strange_requests() -> list[bytes]:
 
 
 async def fill(url: str, app: str) -> str:
-    """Appends all of it to the topics of `app`. Raises what aiokafka raises, and `ConfigurationError`."""
+    """Appends the garbage to the topics of `app`. Raises aiokafka's errors, and `ConfigurationError`."""
     address = parse_kafka_url(url)
     topics, count = topics_of(app), 0
     producer = AIOKafkaProducer(**address.options(), max_request_size=9 * MIB)

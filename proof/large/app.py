@@ -1,4 +1,4 @@
-"""The app of the large transactions: entities that hold, send, read and write as much as they are told."""
+"""The app of the large transactions: its functions store, send, read and write as many bytes as a request says."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ holder = Operator("holder")
 
 @holder.register
 async def hold(ctx: Context, size: int) -> int:
-    """The entity holds so many bytes."""
+    """Stores `size` bytes in the entity."""
     await ctx.put("x" * size)
     return size
 
 
 @holder.register
 async def give(ctx: Context) -> str:
-    """What it holds."""
+    """Returns the entity's value."""
     held: str = await ctx.get("")
     return held
 
 
 @holder.register
 async def take(ctx: Context, held: str) -> None:
-    """Counts what it was given."""
+    """Adds the length of the given text to a count."""
     await ctx.put(len(held))
 
 
@@ -37,7 +37,7 @@ async def count(ctx: Context) -> int:
 
 @holder.register
 async def spread(ctx: Context, calls: int, size: int) -> int:
-    """Sends so many bytes to each of so many other entities."""
+    """Sends `size` bytes to each of `calls` other entities."""
     for number in range(calls):
         ctx.call_async(holder, take, f"{ctx.key}-{number}", ("x" * size,))
     return calls
@@ -52,13 +52,13 @@ async def read(ctx: Context, other: str) -> int:
 
 @holder.register
 async def answer(ctx: Context, size: int) -> str:
-    """So many characters."""
+    """Returns `size` characters."""
     return "x" * size
 
 
 @holder.register
 async def outside(ctx: Context, size: int) -> int:
-    """Sends so many characters out, and gets as many back."""
+    """Sends `size` characters to an external function, and gets as many back."""
     back: str = await ctx.call_external(echo, "x" * size)
     await ctx.put(len(back))
     return len(back)
@@ -66,7 +66,7 @@ async def outside(ctx: Context, size: int) -> int:
 
 @holder.register
 async def write(ctx: Context, puts: int) -> int:
-    """Puts so many values, one over the other."""
+    """Writes `puts` values, each over the one before."""
     for number in range(puts):
         await ctx.put(number)
     return puts

@@ -1,4 +1,6 @@
-"""Where large cases run: `styx dev` as a process, or a cluster of processes on Kafka; killed in the middle if told."""
+"""The places where large cases run: `styx dev` as a process, or a cluster of processes on Kafka. Either can be killed
+in the middle of a case.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ SNAPSHOT_SECONDS: Final = 2.0
 
 
 async def on_embedded(case: Case, directory: Path, kill: bool) -> Outcome:
-    """On `styx dev`."""
+    """Runs a case on `styx dev`."""
     port = free_port()
     arguments = ["-m", "styx", "dev", APP, "--port", str(port), "--data-dir", str(directory / "data"), "--quiet"]
     arguments += ["--snapshot-interval", str(SNAPSHOT_SECONDS)]
@@ -38,7 +40,7 @@ async def on_embedded(case: Case, directory: Path, kill: bool) -> Outcome:
 
 
 async def on_cluster(case: Case, directory: Path, kill: bool, kafka: str, name: str) -> Outcome:
-    """On two workers; both are killed."""
+    """Runs a case on a cluster of two workers. `kill` kills both."""
     options = ClusterOptions(
         app=APP, name=name, kafka=kafka, store=f"file://{directory}/store", directory=directory, slots=8
     )

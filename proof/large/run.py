@@ -17,9 +17,11 @@ import aiohttp
 
 RETRY_SECONDS: Final = 0.2
 MIDDLE_SECONDS: Final = 0.3
-"""Of a run: what is to happen in its middle happens so long after its requests were sent."""
+"""The time between the sending of a run's requests and its middle, when processes are killed."""
 SETTLE_SECONDS: Final = 8.0
-"""Of small requests alone before memory is measured again: some snapshots, behind which the log is let go of."""
+"""The time with small requests only before memory is measured again. Some snapshots are taken in it, which release the
+log.
+"""
 SMALL_PAUSE_SECONDS: Final = 0.05
 TIMEOUT_SECONDS: Final = 600
 _TRY_AGAIN: Final = frozenset(
@@ -28,7 +30,9 @@ _TRY_AGAIN: Final = frozenset(
 
 
 class Outcome(NamedTuple):
-    """`problems` are requests that were not answered as they must be; times in seconds, memory in MiB by process."""
+    """The outcome of a run. `problems` are requests with a wrong answer or none. Times are in seconds, memory in MiB by
+    process.
+    """
 
     problems: list[str]
     took_s: float
@@ -58,7 +62,7 @@ class Sender:
         await self._session.close()
 
     async def call(self, key: str, function: str, arguments: Iterable[Any], expected: int | None) -> None:
-        """One request, whose result is, or is as long as, `expected`."""
+        """Sends one request, whose result must be the number `expected`, or a text of that length."""
         url = f"{self._url}/v1/holder/{key}/{function}"
         headers = {"idempotency-key": f"{key}/{function}", "styx-timeout": str(TIMEOUT_SECONDS)}
         while True:
@@ -77,7 +81,7 @@ class Sender:
         if status != HTTPStatus.OK:
             self.problems.append(f"{what}: {status} {body[:300].decode('utf-8', 'replace')}")
             return
-        # A result of a million characters is not decoded: its length is that of what stands between the quotes.
+        # A result of a million characters is not decoded: its length is the number of characters between the quotes.
         start = body.index(b":") + 1
         text = body[start + 1 : body.index(b'"', start + 1)] if body[start : start + 1] == b'"' else None
         got = len(text) if text is not None else int(body[start : body.index(b",", start)])
@@ -92,8 +96,8 @@ async def run_case(
     name: str,
     middle: Callable[[], Awaitable[None]] | None = None,
 ) -> Outcome:
-    """`name` is new for each run: the keys of its entities begin with it. `pids` are those whose memory is measured;
-    `middle` is done while the requests are under way.
+    """Runs a case. `name` must be new for each run: the keys of its entities begin with it. `pids` returns the
+    processes whose memory is measured. `middle` runs while the requests are under way.
     """
     async with Sender(url) as sender:
         for number in range(HOLDERS if case.before else 0):
@@ -171,13 +175,13 @@ class _Watch:
 
 
 MB: Final = 1_000_000
-"""Below the limit of a value, which is 1 MiB, by what encoding adds."""
+"""Lower than the limit on a value, 1 MiB, because encoding adds bytes."""
 
 
 class Case(NamedTuple):
     """`requests` calls of `function` at once; each gives `result`, a number or the length of a text.
 
-    With `before`, entities are made to hold so many bytes first, and each request is told of one of them.
+    With `before`, entities get values of this many bytes first, and each request names one of them.
     """
 
     name: str
@@ -206,4 +210,4 @@ CASES: Final = {
     )
 }
 HOLDERS: Final = 16
-"""Entities that hold what others read."""
+"""The number of entities whose values other entities read."""

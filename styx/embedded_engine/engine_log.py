@@ -1,5 +1,5 @@
-"""The log of an embedded engine, as its cores write it: each record with its time, who waits for it to be durable, and
-the records of external calls.
+"""The log of an embedded engine, as its cores write it. `EngineLog` appends records with their times and calls back
+when they are durable; `ExternalLog` is the stream of external calls in it, with the outcomes that it retains.
 
 The log is one sequence: a record is durable only after every record before it.
 """
@@ -31,7 +31,7 @@ class EngineLog:
         return self._last_us
 
     def append(self, stream: Stream, partition: int, payload: bytes) -> int:
-        """Returns the record's offset. Raises `StyxError` if the log takes nothing any more."""
+        """Appends a record, and returns its offset. Raises `StyxError` if the log takes no more records."""
         return self.log.append(stream, partition, self.now_us(), payload)
 
     def when_durable(self, then: Callable[[], None]) -> None:
@@ -39,7 +39,7 @@ class EngineLog:
         self._waiting.append((self.log.lsn, then))
 
     def flush(self, stopped: bool = False) -> None:
-        """Hands new records to the log's writer, unless the engine has `stopped`. Then calls those that waited for
+        """Hands new records to the log's writer, unless the engine has `stopped`. Then makes the calls that waited for
         records which are durable by now.
         """
         log, waiting = self.log, self._waiting
@@ -51,17 +51,18 @@ class EngineLog:
 
     @property
     def pending(self) -> bool:
-        """`flush` would do something."""
+        """Whether `flush` has records to hand on, or calls to make."""
         log, waiting = self.log, self._waiting
         return log.lsn != self._flushed or (bool(waiting) and waiting[0][0] <= log.durable_lsn)
 
 
 class ExternalLog:
-    """The externals stream: which external calls were begun, and how those that ended did. Paper section 7.5.
+    """The externals stream: the external calls that were begun, and the outcomes of those that ended. Paper section
+    7.5.
 
-    One partition a slot, the slot of the transaction's root. `outcomes` are the retained ones, by key: an outcome is
-    kept until the oldest snapshot that a recovery may start from was taken after its transaction's end. `read` may run
-    on another thread, before anything else is used.
+    The stream has one partition for each slot; a record goes to that of its transaction's root slot. `outcomes` are the
+    retained outcomes, by key: an outcome is retained until the oldest snapshot that a recovery may start from was taken
+    after its transaction's end. `read` may run on another thread, before any other method is called.
     """
 
     def __init__(self, log: EngineLog, n_slots: int) -> None:
@@ -74,28 +75,30 @@ class ExternalLog:
         self._cuts: dict[int, dict[int, int]] = {}
 
     def read(self) -> None:
-        """Takes what is in the log; raises `LogCorrupt`."""
+        """Reads the stream from the log. Raises `LogCorrupt`."""
         for slot in self._slots:
             first, _ = self._log.bounds(Stream.EXTERNALS, slot)
             for record in self._log.read(Stream.EXTERNALS, slot, first):
                 self._remember(slot, record.offset, decode_external(record.payload))
 
     def append(self, slot: int, record: ExternalRecord, durable: Callable[[], None]) -> None:
-        """Appends a record; `durable` is called once it is."""
+        """Appends a record. Calls `durable` once the record is durable."""
         offset = self._appended.append(Stream.EXTERNALS, slot, encode_external(record))
         self._remember(slot, offset, record)
         self._appended.when_durable(durable)
 
     def cut(self, slot: int, epoch: int, pending: Iterable[int]) -> None:
-        """A snapshot of `epoch` begins; behind it only the `pending` transactions can ask for an outcome."""
+        """Notes that a snapshot of `epoch` begins. After it only the `pending` transactions can need an earlier
+        outcome.
+        """
         first_of = self._first_of[slot]
         self._first_of[slot] = first_of = {tid: first_of[tid] for tid in pending if tid in first_of}
         _, end = self._log.bounds(Stream.EXTERNALS, slot)
         self._cuts.setdefault(epoch, {})[slot] = min(first_of.values(), default=end)
 
     def release(self, epoch: int) -> None:
-        """No recovery starts before the snapshot of `epoch` any more."""
-        # Unknown after a restart: then the next snapshots release it.
+        """Releases records that only recoveries from before the snapshot of `epoch` would need."""
+        # The place is unknown after a restart; the next snapshots then release the records.
         for slot, offset in self._cuts.get(epoch, {}).items():
             self._log.truncate(Stream.EXTERNALS, slot, offset)
             keys = self._keys[slot]

@@ -26,15 +26,15 @@ _NOTHING, _HEADER, _BODY = range(3)
 _OF_UPGRADES: Final = (b"upgrade", b"http2-settings")
 _NOT_SERVED: Final = (b"CONNECT", b"PRI")
 _ORIGIN_FORM: Final = (b"/", b"*")
-"""How a request's target begins unless it names a host."""
+"""The beginnings of a request's target that names no host."""
 _VERSIONS: Final = ("1.0", "1.1")
 _FRAMING_TIMES: Final = 8
-"""A chunk of one byte has five more around it."""
+"""A chunk of one byte has five bytes of framing."""
 _NOT_RUN: Final = "nothing was run; of a bulk load, what came before may be loaded"
 
 
 class HttpConnection(HttpToolsProtocol):
-    """Made by uvicorn for each accepted socket."""
+    """One connection. uvicorn makes it for each accepted socket."""
 
     def __init__(
         self,
@@ -49,16 +49,16 @@ class HttpConnection(HttpToolsProtocol):
         self.served = False
         self._room = room
         self._reading = _NOTHING
-        self._since = 0.0  # when what is being read began, or the waiting for it
-        self._received = 0  # bytes of it
-        self._content = 0  # bytes of the body that were handed on
+        self._since = 0.0  # when the present part of a request, or the wait for it, began
+        self._received = 0  # bytes of that part
+        self._content = 0  # bytes of the body that the application got
         self._read_bytes = 0  # bytes of the read that is being parsed
-        self._in_flight = 0  # requests whose headers have come, and that are not answered
-        self._upgrades = False  # the request that was read asks for another protocol
+        self._in_flight = 0  # requests with complete headers and without a complete answer
+        self._upgrades = False  # the request asks for another protocol
         self._refusal: _Refusal | None = None  # why the parser was stopped
-        self._last_words: bytes | None = None  # a refusal that waits for the answers before it
-        self._ended = False  # nothing it sends is looked at any more
-        self._unread: tuple[float, int] | None = None  # since when it has taken nothing of what waits for it
+        self._last_words: bytes | None = None  # an encoded refusal that waits for the answers before it
+        self._ended = False  # bytes of the client are ignored from now on
+        self._unread: tuple[float, int] | None = None  # since when the client has read none of the waiting bytes
 
     # What the transport calls.
 
@@ -96,8 +96,8 @@ class HttpConnection(HttpToolsProtocol):
             self._refuse(_MUCH_FRAMING)
 
     def _parse(self, data: bytes) -> None:
-        """Feeds the parser. A request that asks for another protocol than HTTP/1 is parsed again without asking,
-        since the parser takes its body for the other protocol's.
+        """Feeds the parser. If a request asks for a protocol other than HTTP/1, it is parsed again without that header,
+        because the parser would take the body for the other protocol's.
         """
         while True:
             try:
@@ -157,7 +157,7 @@ class HttpConnection(HttpToolsProtocol):
             raise ValueError
         host = b"[%b]" % url.host if b":" in url.host else url.host
         host = host if url.port is None else b"%b:%d" % (host, url.port)
-        # In place: a second or a missing one stays what it is, and is refused as such.
+        # Replaced in place, so that a second or a missing `Host` header is still refused.
         self.headers[:] = [(name, host if name == b"host" else value) for name, value in self.headers]
 
     def on_body(self, body: bytes) -> None:
@@ -181,7 +181,7 @@ class HttpConnection(HttpToolsProtocol):
         if self._last_words is not None:
             self._say(self._last_words)
         elif self._reading == _BODY:
-            # Its body has not come, and what may come of it now is of no use.
+            # The body has not arrived, and is not needed any more.
             self._ended = True
             self.transport.close()
         else:
@@ -191,7 +191,7 @@ class HttpConnection(HttpToolsProtocol):
     # What the room calls.
 
     def look(self, now: float) -> None:
-        """Ends it if the client was too slow, with whatever it does now."""
+        """Ends the connection if the client was too slow in the present part of its request or answer."""
         limits = self._room.limits
         if self._takes_nothing(now):
             self._room.refused("unread", f"it took nothing of its answer for {limits.unread_seconds_max:g} s")
@@ -199,7 +199,7 @@ class HttpConnection(HttpToolsProtocol):
         elif self._ended or self.transport.is_closing():
             return
         elif self.flow.read_paused or (self._in_flight and self._reading == _NOTHING):
-            self._since = now  # it is ours to go on
+            self._since = now  # the next step is the server's
         elif self._reading == _BODY:
             if now - self._since > limits.body_seconds_max + self._received / BODY_BYTES_PER_SECOND_MIN:
                 text = f"the body did not arrive within {limits.body_seconds_max:g} s, and a second for each KiB of it"
@@ -215,7 +215,7 @@ class HttpConnection(HttpToolsProtocol):
             self.transport.close()
 
     def make_room(self) -> None:
-        """Closes it for the sake of another one; no request of it is under way."""
+        """Closes the connection to make room for another one. It has no request under way."""
         if self._ended:
             self.transport.abort()
             return
@@ -236,11 +236,11 @@ class HttpConnection(HttpToolsProtocol):
     # Refusals.
 
     def _refuse(self, refusal: _Refusal) -> None:
-        """Ends the connection with this answer, once the requests before have theirs."""
+        """Ends the connection with this answer, after the answers to the requests before."""
         self._room.refused(refusal.reason, refusal.message)
         started = False
         if self._reading == _BODY and not self.cycle.response_complete:
-            # Its body never ends: whoever reads it is told that the client is gone.
+            # The body will never be complete, so its reader gets `ClientGone`'s event.
             broken = self.cycle
             self._in_flight -= 1
             started = broken.response_started
@@ -257,8 +257,8 @@ class HttpConnection(HttpToolsProtocol):
             self._say(refusal.answer())
 
     def _say(self, words: bytes) -> None:
-        """The last thing on this connection. What the client still sends is taken for a while, and thrown away: closing
-        with unread bytes would reset the connection, and the answer would be lost on its way.
+        """Sends the last bytes of this connection. Bytes that the client still sends are read for a while and dropped:
+        closing a connection with unread bytes would reset it, and the client would lose the answer.
         """
         self._ended = True
         self.served = False
@@ -276,14 +276,14 @@ class HttpConnection(HttpToolsProtocol):
 
 
 class _Refusal(NamedTuple):
-    """`reason` is one word, for counting."""
+    """An answer to a request that the server refuses. `reason` is one word, for counting."""
 
     status: int
     reason: str
     message: str
 
     def answer(self) -> bytes:
-        """All of it, as it goes over the wire."""
+        """The bytes of the whole answer."""
         code = {431: "too_large", 503: "unavailable"}.get(self.status, "bad_request")
         body = msgspec.json.encode({"error": {"code": code, "type": "RequestRejected", "message": self.message}})
         lines = [

@@ -1,8 +1,8 @@
 """The connections of one listening port and their limits: how many there are, which of them wait, and for how long.
 
 A connection waits while it has no request under way. When there is no room for another connection, the one that has
-waited longest is closed, first among those that never sent a whole request. So peers that connect and stay silent keep
-nobody out.
+waited longest is closed, first among those that never sent a whole request. So silent connections never keep clients
+out.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import Any, Final, NamedTuple, Protocol
 from styx.model.limits import KIB
 
 HEADER_BYTES_MAX: Final = 64 * KIB
-"""A request's line and headers together."""
+"""Limit on a request's line and headers together."""
 HEADER_SECONDS_MAX: Final = 10.0
-"""From a connection's beginning, or the first byte of a later request, to the end of the request's headers."""
+"""Limit from a connection's beginning, or the first byte of a later request, to the end of the request's headers."""
 BODY_SECONDS_MAX: Final = 20.0
-"""For a body to arrive; a longer one has a second more for each `BODY_BYTES_PER_SECOND_MIN` bytes."""
+"""Limit on the arrival of a body. It grows by a second for each `BODY_BYTES_PER_SECOND_MIN` bytes of the body."""
 BODY_BYTES_PER_SECOND_MIN: Final = 1 * KIB
 FRAMING_BYTES_MAX: Final = 64 * KIB
 """Bytes that a chunked body may have beyond eight times its content: sizes of chunks, their extensions, trailers."""
 UNREAD_SECONDS_MAX: Final = 30.0
-"""How long a client may take nothing of an answer that waits for it."""
+"""How long a client may read nothing of an answer that waits for it."""
 LINGER_SECONDS_MAX: Final = 2.0
 """How long a refused client's further bytes are thrown away, so that it can read the reason."""
 TICK_SECONDS: Final = 1.0
-"""How often connections are looked at; a limit of time is kept as exactly as this."""
+"""The time between two checks of the connections, which is the precision of all limits of time."""
 DESCRIPTORS_KEPT: Final = 128
-"""File descriptors of the process that are not for connections, where it has few of them."""
+"""File descriptors that a process with few of them keeps for other uses than connections."""
 
 _log = logging.getLogger("styx.http")
 
@@ -51,27 +51,29 @@ class HttpLimits(NamedTuple):
 
 
 class Guest(Protocol):
-    """A connection, as the room sees it."""
+    """A connection, from the room's view."""
 
     served: bool
-    """Whether it ever sent a whole request."""
+    """Whether the connection ever sent a whole request."""
 
     def look(self, now: float) -> None:
-        """Ends it if its time is over."""
+        """Ends the connection if one of its limits of time is over."""
 
     def make_room(self) -> None:
-        """Ends it: it waits, and others are there."""
+        """Ends the waiting connection, because another one needs its place."""
 
 
 class Room:
-    """Connections within `limits`; `on_refusal` hears why a connection or a request was refused, in one word."""
+    """The connections of one port, within `limits`. `on_refusal` gets the reason of each refused connection or request,
+    in one word.
+    """
 
     def __init__(self, limits: HttpLimits, on_refusal: Callable[[str], None] = lambda _: None) -> None:
         self.limits = limits
         self.connections_max = min(limits.connections_max, descriptors_max())
         self._on_refusal = on_refusal
         self._guests: set[Guest] = set()
-        # The one that has waited longest first.
+        # The connection that has waited longest comes first.
         self._new: OrderedDict[Guest, None] = OrderedDict()
         self._idle: OrderedDict[Guest, None] = OrderedDict()
         self._tick: asyncio.TimerHandle | None = None
@@ -81,7 +83,7 @@ class Room:
         return len(self._guests)
 
     def enter(self, guest: Guest) -> bool:
-        """Takes in a connection, which waits; False if all the others are busy and there is no room for it."""
+        """Admits a connection, which waits. Returns False if there is no room and all other connections are busy."""
         if len(self._guests) >= self.connections_max:
             longest = next(iter(self._new), None) or next(iter(self._idle), None)
             if longest is None:
@@ -95,23 +97,23 @@ class Room:
         return True
 
     def waits(self, guest: Guest) -> None:
-        """It has no request under way any more."""
+        """Notes that a connection has no request under way any more."""
         self.busy(guest)
         if guest in self._guests:
             (self._idle if guest.served else self._new)[guest] = None
 
     def busy(self, guest: Guest) -> None:
-        """A request of it is under way."""
+        """Notes that a request of a connection is under way."""
         self._new.pop(guest, None)
         self._idle.pop(guest, None)
 
     def leave(self, guest: Guest) -> None:
-        """It is closed, or being closed."""
+        """Forgets a connection that is closed, or being closed."""
         self._guests.discard(guest)
         self.busy(guest)
 
     def refused(self, reason: str, text: str) -> None:
-        """Counts it, and tells the log of the first one with this reason."""
+        """Counts a refusal, and logs the first one with this reason."""
         self._on_refusal(reason)
         if reason not in self._told:
             self._told.add(reason)
@@ -130,7 +132,7 @@ class Room:
 
 
 def descriptors_max() -> int:
-    """How many connections this process can have for the sake of its file descriptors, at least one."""
+    """How many connections the limit on file descriptors allows this process, at least one."""
     try:
         import resource
     except ImportError:  # no such limit on this platform
@@ -142,7 +144,7 @@ def descriptors_max() -> int:
 
 
 def allow_descriptors(wanted: int) -> None:
-    """Lets this process have as many file descriptors as `wanted`, as far as its hard limit goes."""
+    """Raises this process's limit on file descriptors to `wanted`, at most to its hard limit."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -153,7 +155,7 @@ def allow_descriptors(wanted: int) -> None:
 
 
 def serving(room: Room) -> Any:
-    """The value of uvicorn's option `http`: makes the connections of a port, in this room."""
+    """The value of uvicorn's option `http`, which makes the connections of a port in `room`."""
     from styx.http.connection import HttpConnection
 
     return partial(HttpConnection, room=room)

@@ -1,4 +1,4 @@
-"""uvicorn as all servers of HTTP here use it: with connections of our own, without its signals, lines and headers."""
+"""The HTTP server of all processes: uvicorn with `HttpConnection`, without uvicorn's signals, log lines and headers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class HttpServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As uvicorn has it: which would end the process before a shutdown hook has run."""
+        """Captures no signals. uvicorn's own method would end the process before a shutdown hook has run."""
         yield
 
 
@@ -69,7 +69,7 @@ def url_of(listener: socket.socket, secure: bool = False) -> str:
 def listen_on(
     host: str, port: int, backlog_max: int, purpose: str = "", instead: str = "address, or port 0 for any free one"
 ) -> socket.socket:
-    """A listening socket; raises `ConfigurationError` if there can be none, which says what to choose `instead`."""
+    """Opens a listening socket. Raises `ConfigurationError` if that fails; its text says what to choose `instead`."""
     try:
         if not 0 <= port <= PORT_MAX:
             raise OSError(f"a port is a number from 0 to {PORT_MAX}")

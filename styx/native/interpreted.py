@@ -1,7 +1,6 @@
-"""What compiled code needs and cannot have compiled: marks of its classes, cheap stores of attributes, and a generator
-that awaits.
-
-Paper section 5.2.
+"""Code for compiled modules that must stay interpreted: the marks `native` and `USUAL`, which only the compiler reads;
+`plain_stores`, which makes the attributes of a Struct cheap to set; and `steps`, a generator that awaits coroutines
+(paper section 5.2).
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ Steps = Generator[Any, Coroutine[Any, Any, Any], None]
 def steps(result: list[Any]) -> Steps:
     """Awaits one coroutine after the other, for `styx.native.compiled.FirstSteps`: compiled code cannot do so.
 
-    Takes a coroutine with each `send`; puts what it returns into `result[0]`, and yields what it yields.
+    Takes a coroutine with each `send`. Puts the coroutine's return value into `result[0]`, and yields its yields.
     """
     coroutine = yield
     while True:

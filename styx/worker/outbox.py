@@ -1,7 +1,8 @@
-"""The outbox: messages to peers, held until the worker has nothing more to run; and calls in the form that travels.
+"""The outbox: messages to peers, held until the worker has nothing more to run or holds enough.
 
 Messages are grouped into one frame a peer, or several if they are large; acks of one transaction to one root are
-summed. Paper section 5.2.
+summed. The functions below the class convert between calls as an invocation makes them and calls as messages carry
+them, and weigh messages. Paper section 5.2.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FRAME_BYTES: Final = 4 * 1024 * 1024
 
 
 class Outbox:
-    """Messages by peer; `take` empties it."""
+    """The held messages by peer; `take` empties the outbox."""
 
     __slots__ = ("_acks", "_bytes", "_count", "_full", "_in_frame", "_messages")
 
@@ -83,7 +84,7 @@ class Outbox:
         return frames
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Drops all messages."""
         self._messages: dict[int, list[WorkerMessage]] = {}
         self._acks: dict[tuple[int, int], Ack] = {}
         self._count = 0

@@ -88,8 +88,8 @@ def load(wanted: LoadState, n_slots: int, reader: KafkaReader, store: Store) -> 
 
 
 def _outcomes(reader: KafkaReader) -> dict[bytes, bytes]:
-    """The outcomes in all partitions. A call's record is in the partition of the calling function's slot, which may
-    differ from the root's.
+    """The outcomes in all partitions. An outcome is in the partition of the transaction's root slot, and a function on
+    this worker may make a call for a root of another worker.
     """
     outcomes: dict[bytes, bytes] = {}
     for slot, (first, end) in reader.bounds_of(Stream.EXTERNALS).items():

@@ -96,7 +96,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Policy:
-    """The rules of one state of the file."""
+    """The rules in one version of the file."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         if len(rules) > RULES_MAX:
@@ -106,7 +106,7 @@ class Policy:
         self._rules = tuple(rules)
 
     def allows(self, identity: Identity, action: Action | None) -> bool:
-        """Whether any rule allows it; a request that the gateway does not know, None, is never allowed."""
+        """Whether any rule allows the action. None, a request that the gateway does not know, is never allowed."""
         return action is not None and any(
             _fits(rule, identity) and _allows(rule, identity, action) for rule in self._rules
         )
@@ -130,7 +130,7 @@ def _fits(rule: Rule, identity: Identity) -> bool:
 
 
 def _has(claim: Any, wanted: str | int | bool) -> bool:
-    """Whether a claim is the wanted value, or holds it in a list or among words, as `scope` does."""
+    """Whether a claim equals the wanted value, or contains it in a list or among words, as `scope` does."""
     if claim is None:
         return False
     if wanted == ANY:

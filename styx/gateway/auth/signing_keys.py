@@ -1,6 +1,6 @@
 """The source of tokens' signing keys: a file, or an https address from which they are fetched from time to time.
 
-While a file is damaged or an address does not answer, the last keys stay in use, but not for ever.
+While a file is damaged or an address does not answer, the last keys stay in use, for a limited time.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from styx.values.codec import shown
 
 REFRESH_SECONDS: Final = 300.0
 RETRY_SECONDS: Final = 10.0
-"""At least so long between two fetches, whatever tokens come."""
+"""The shortest time between two fetches, also if tokens with unknown keys arrive."""
 STALE_SECONDS_MAX: Final = 24 * 3600.0
-"""How long keys count that could not be fetched again."""
+"""How long keys stay valid that could not be fetched again."""
 FETCH_SECONDS_MAX: Final = 5.0
 JWKS_BYTES_MAX: Final = 1024 * 1024
 
@@ -37,7 +37,7 @@ _log = logging.getLogger("styx.gateway")
 
 
 def check_url(url: str) -> None:
-    """Raises `ConfigurationError` for a URL from which no signing keys are fetched."""
+    """Raises `ConfigurationError` for a URL from which signing keys must not be fetched."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -69,7 +69,7 @@ def read_file(path: Path) -> list[SigningKey]:
 
 
 def fetch(url: str) -> list[SigningKey]:
-    """The keys of the JWK set at `url`; blocks. Raises `ConfigurationError` or `OSError`."""
+    """Fetches the keys of the JWK set at `url`. Blocks. Raises `ConfigurationError` or `OSError`."""
     ends_s = time.monotonic() + FETCH_SECONDS_MAX
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -105,21 +105,23 @@ def fetch(url: str) -> list[SigningKey]:
 
 
 def _cut(connection: http.client.HTTPConnection) -> None:
-    """Ends a fetch whose server sends a byte now and then, which no limit of a single read would."""
+    """Ends a fetch that takes too long in all. The limit of a single read does not end one whose server sends a byte
+    now and then.
+    """
     if connection.sock is not None:
         with contextlib.suppress(OSError):
             socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
 
 
 class FetchTimes:
-    """When keys are fetched again, and when they are too old to count. Seconds of one clock; reads none."""
+    """Decides when keys are fetched again, and when they are too old. Callers give the time in seconds of one clock."""
 
     def __init__(self) -> None:
         self._asked_s = float("-inf")
         self._had_s = float("-inf")
 
     def is_due(self, now_s: float, wanted: bool) -> bool:
-        """Whether to fetch now; `wanted`: a token came that no key fits."""
+        """Whether to fetch now. `wanted`: a token has arrived that fits no key."""
         missing = wanted or self._had_s < now_s - REFRESH_SECONDS
         return missing and now_s - self._asked_s >= RETRY_SECONDS
 
@@ -128,9 +130,9 @@ class FetchTimes:
         self._asked_s = now_s
 
     def had(self, now_s: float) -> None:
-        """It has brought keys."""
+        """A fetch has brought keys."""
         self._had_s = now_s
 
     def is_stale(self, now_s: float) -> bool:
-        """Whether there are no keys that may count."""
+        """Whether the last keys are too old."""
         return self._had_s < now_s - STALE_SECONDS_MAX

@@ -27,12 +27,12 @@ TOKEN_CHARS_MAX: Final = 16 * 1024
 SIGNING_KEYS_MAX: Final = 100
 SUBJECT_CHARS_MAX: Final = 200
 LEEWAY_SECONDS: Final = 30
-"""By how much clocks may differ."""
+"""The allowed difference between clocks."""
 REMEMBERED_MAX: Final = 4_096
-"""Tokens whose signature is not verified again."""
+"""Limit on the remembered tokens, whose signatures are not verified again."""
 RSA_BITS_MIN: Final = 2_048
 TIME_MAX: Final = 1e13
-"""Seconds since 1970 that a claim may say, and before it; NaN and the infinities are beyond."""
+"""Limit on the absolute value of a time in a claim, in seconds since 1970. It excludes NaN and the infinities."""
 
 _CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _KINDS: Final[dict[str, Any]] = {"RSA": RSAAlgorithm, "EC": ECAlgorithm, "OKP": OKPAlgorithm}
@@ -41,7 +41,7 @@ _log = logging.getLogger("styx.gateway")
 
 
 class SigningKey(NamedTuple):
-    """A public key as `cryptography` has it, its algorithms, and its id, which may be empty."""
+    """A public key (an object of `cryptography`), its algorithms, and its id, which may be empty."""
 
     id: str
     key: Any
@@ -57,7 +57,7 @@ class TokenRules(NamedTuple):
 
 
 class Tokens:
-    """Verifies tokens against the signing keys of the moment; remembers those that it has verified."""
+    """Verifies tokens against the present signing keys, and remembers verified tokens."""
 
     def __init__(self, rules: TokenRules) -> None:
         for algorithm in rules.algorithms:
@@ -69,16 +69,18 @@ class Tokens:
         self._rules = rules
         self._allowed = frozenset(rules.algorithms)
         self._keys: tuple[SigningKey, ...] = ()
-        # By the token's hash: whose it is, and from when to when. No token is kept.
+        # By the token's hash: the identity, and the times between which the token is valid. Tokens are not kept.
         self._known: OrderedDict[bytes, tuple[Identity, float, float]] = OrderedDict()
 
     def use(self, keys: Sequence[SigningKey]) -> None:
-        """From now on these keys count, and no other."""
+        """Replaces the signing keys."""
         self._keys = tuple(keys)
         self._known.clear()
 
     def identify(self, token: str, now_s: float) -> Identity:
-        """Whose token it is; raises `NotProved`, and `UnknownKey` if another key may be the one it is signed with."""
+        """The identity that a token proves. Raises `NotProved`, and `UnknownKey` if an unknown key may have
+        signed it.
+        """
         if len(token) > TOKEN_CHARS_MAX or not token.isascii():
             raise NotProved(INVALID)
         name = sha256(token.encode()).digest()
@@ -113,7 +115,7 @@ class Tokens:
                     issuer=self._rules.issuer,
                     options={
                         "require": ["exp", "iss", "aud", "sub"],
-                        # Times are looked at with each request, also of a token that is remembered.
+                        # Times are checked with each request, also for a remembered token.
                         "verify_exp": False,
                         "verify_nbf": False,
                         "verify_iat": False,
@@ -130,7 +132,7 @@ class Tokens:
         fit = [key for key in self._keys if algorithm in key.algorithms]
         if key_id != "":
             named = [key for key in fit if key.id == key_id]
-            # A single key without an id, as a PEM file has, is the one that is meant.
+            # A single key without an id, as from a PEM file, fits every token.
             found = named or [key for key in fit if not key.id and len(self._keys) == 1]
         else:
             found = fit if len(self._keys) == 1 else []
@@ -147,18 +149,20 @@ def _identity(claims: dict[str, Any]) -> tuple[Identity, float, float]:
 
 
 def _is_time(value: object) -> bool:
-    """Whether it is seconds since 1970 that a clock may show; compared before it is converted, which may overflow."""
+    """Whether a value is a possible time in seconds since 1970. It is compared before it is converted, because a
+    conversion may overflow.
+    """
     return isinstance(value, int | float) and not isinstance(value, bool) and -TIME_MAX <= value <= TIME_MAX
 
 
 def _is_name(value: object) -> bool:
     if not isinstance(value, str) or not 0 < len(value) <= SUBJECT_CHARS_MAX:
         return False
-    return not any("\ud800" <= char <= "\udfff" for char in value)  # half a character cannot be written
+    return not any("\ud800" <= char <= "\udfff" for char in value)  # half of a surrogate pair cannot be encoded
 
 
 def read_jwks(content: object) -> list[SigningKey]:
-    """The public keys of a JWK set for signatures that are of a kind we know; raises `ConfigurationError`."""
+    """The public keys of a JWK set that sign with a known algorithm. Raises `ConfigurationError`."""
     entries = content.get("keys") if isinstance(content, Mapping) else None
     if not isinstance(entries, list) or len(entries) > SIGNING_KEYS_MAX:
         raise ConfigurationError(f'a JWK set is an object with a list "keys" of at most {SIGNING_KEYS_MAX}')
@@ -177,7 +181,7 @@ def read_jwks(content: object) -> list[SigningKey]:
 
 
 def _read_jwk(entry: object) -> SigningKey | None:
-    """The signing key of an entry, None for a key of another use; raises `TypeError`, or PyJWT's errors, for no key."""
+    """The signing key in an entry; None for a key with another use. Raises `TypeError` or PyJWT's errors for no key."""
     if not isinstance(entry, Mapping):
         raise TypeError
     operations = entry.get("key_ops", ["verify"])
