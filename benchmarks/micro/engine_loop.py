@@ -12,7 +12,7 @@ from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import Event as CoordinatorEvent
 from styx.coordinator.events import Expel, ReleaseLog, Started, StateFound, WorkerJoined, WorkerSaid
 from styx.host.coordinator_host import CoordinatorHost
-from styx.host.ports import Identity, LogEnds, Objects
+from styx.host.ports import Identity, LogEnds, Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Arrival
 from styx.messages import ReplyRecord, encode_reply
@@ -58,7 +58,8 @@ class EngineLoop:
         self._offsets = [0] * n_slots
         self._events: deque[Event] = deque()
         objects, world = Objects(MemoryStore(), _submit), _WorkerWorld(self)
-        self._host = WorkerHost(self.worker, world, world, objects, world, world, world, self._events.append)
+        ports = WorkerPorts(world, world, objects, world, world, world)
+        self._host = WorkerHost(self.worker, ports, self._events.append)
         core, members = Coordinator(n_slots, snapshot_interval_s=float("inf")), _CoordinatorWorld(self._events)
         self.coordinator = CoordinatorHost(core, members, members, objects, members, self._tell_coordinator)
         self.coordinator.step(Started(0, []))

@@ -41,7 +41,7 @@ from styx.coordinator.events import (
 )
 from styx.coordinator.generation import Phase
 from styx.deployment.versions import load_version
-from styx.host.control_host import ControlBeginning, ControlHost, read_control_beginning
+from styx.host.control_host import ControlBeginning, ControlHost, ControlPorts, read_control_beginning
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, Objects
 from styx.log.base import Stream
@@ -184,8 +184,8 @@ class CoordinatorProcess:
                 set_aside(store, place_of(place))
             return place
 
-        links = ControlLinks(self)
-        host = ControlHost(self.plane, self._protocol, links, self._objects, opened, put_aside, self.give)
+        ports = ControlPorts(ControlLinks(self), self._objects, opened, put_aside)
+        host = ControlHost(self.plane, self._protocol, ports, self.give)
         self._take = host.step
         host.begin(found)
 

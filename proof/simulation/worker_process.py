@@ -19,7 +19,7 @@ from proof.simulation.shared_log import Identity
 from proof.simulation.versions import number_of, runs_on, version_of_chaos
 from styx.coordinator.control_events import CodeTaken, WorkerBeat
 from styx.coordinator.control_events import Event as CoordinatorEvent
-from styx.host.ports import LogEnds, Objects
+from styx.host.ports import LogEnds, Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
 from styx.log.base import LogReader, Stream
 from styx.messages import encode_reply
@@ -123,7 +123,8 @@ class WorkerProcess:
 
     def stores_in(self, store: Store) -> None:
         """Where its parts of snapshots go from now on; it loads from the deployment's store all the same."""
-        self._host = WorkerHost(self.core, self, self, Objects(store, self._submit), self, self, self, self.give)
+        ports = WorkerPorts(self, self, Objects(store, self._submit), self, self, self)
+        self._host = WorkerHost(self.core, ports, self.give)
 
     def crash(self) -> None:
         """Nothing it had in memory or under way is there any more; appends on their way may arrive."""

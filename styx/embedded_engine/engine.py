@@ -34,7 +34,7 @@ from styx.host.background import Background
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.event_dump import CoordinatorCore
 from styx.host.external_functions import ExternalFunctions
-from styx.host.ports import Objects
+from styx.host.ports import Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream
 from styx.messages import Reply, ReplyRecord
@@ -213,12 +213,14 @@ class EmbeddedEngine:
         self._start = Start(self.worker, storage, self._background, self.app_change, self._external_log, self._fail)
         worker = WorkerHost(
             self.worker,
-            OwnCoordinator(passes, counters),
-            EngineJournal(self.worker, log, self._external_log, self._intake, counters),
-            objects,
-            self._start,
-            self.replay,
-            self._externals,
+            WorkerPorts(
+                OwnCoordinator(passes, counters),
+                EngineJournal(self.worker, log, self._external_log, self._intake, counters),
+                objects,
+                self._start,
+                self.replay,
+                self._externals,
+            ),
             passes.to_worker,
         )
         coordinator = CoordinatorHost(

@@ -1,4 +1,7 @@
-"""The control plane's effects, carried out; those of the protocol behind it are its own host's."""
+"""The host of a cluster's control plane: what a coordinator begins from, and the control plane's effects, carried out.
+
+Effects of the protocol behind the control plane go to the protocol's own host.
+"""
 
 from __future__ import annotations
 
@@ -65,27 +68,31 @@ def read_control_beginning(store: StoreReader, log: LogReader) -> ControlBeginni
     return ControlBeginning(started, damaged, package, runtime)
 
 
-class ControlHost:
-    """Of `plane`; `protocol` hosts what is behind it. `opened` checks a package's signature and reads its header, or
-    says why it cannot be used. `put_aside` sets the request at a place aside, or (True) only looks at it, and says what
-    it is; it raises `ConfigurationError`, `EngineFailed` or `OSError`.
+class ControlPorts(NamedTuple):
+    """What the control plane's effects need. `opened` checks a package's signature and reads its header, or says why it
+    cannot be used. `put_aside` sets the request at a place aside, or (True) only looks at it, and says what it is; it
+    raises `ConfigurationError`, `EngineFailed` or `OSError`.
     """
+
+    connections: Connections
+    objects: Objects
+    opened: Callable[[bytes], Package | str]
+    put_aside: Callable[[str, bool], str]
+
+
+class ControlHost:
+    """Of `plane`; `protocol` hosts what is behind it. What it began comes back through `give`."""
 
     def __init__(
         self,
         plane: ControlPlane,
         protocol: CoordinatorHost,
-        connections: Connections,
-        objects: Objects,
-        opened: Callable[[bytes], Package | str],
-        put_aside: Callable[[str, bool], str],
+        ports: ControlPorts,
         give: Callable[[Event], None],
     ) -> None:
         self.plane = plane
         self._protocol = protocol
-        self._objects = objects
-        self._opened = opened
-        self._aside = put_aside
+        connections, self._objects, self._opened, self._aside = ports
         self._give = give
         self._do: dict[type, Callable[[Any], None]] = {
             Admit: connections.admit,

@@ -1,4 +1,5 @@
-"""Passes: once a turn of the event loop, events go into a process's cores until none is left, and effects out.
+"""Passes: once a turn of the event loop, events go into a process's cores until none is left, and effects out. `settle`
+is how a process that has no passes gives its events.
 
 All work of the protocol happens in a pass. Each pass runs one slice of functions at most, so the event loop gets its
 turns. A pass never blocks. Its exceptions go to the host's surroundings, with a note of the event that was taken; the

@@ -164,6 +164,17 @@ class External(Protocol):
         """Runs it, then gives its encoded `ExternalOutcome`."""
 
 
+class WorkerPorts(NamedTuple):
+    """All that a worker's effects need."""
+
+    links: Links
+    journal: WorkerJournal
+    objects: Objects
+    recovery: Recovery
+    findings: Findings
+    external: External
+
+
 class Operator(Protocol):
     """Who is told of what people have to know."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from styx.host.ports import External, Findings, Links, Objects, Recovery, WorkerJournal
+from styx.host.ports import WorkerPorts
 from styx.model.execution import with_own_generators
 from styx.protocol.manifest import SlotPart
 from styx.snapshot.part import store_slots
@@ -49,27 +49,18 @@ class WorkerHost:
     def __init__(
         self,
         core: Core,
-        links: Links,
-        journal: WorkerJournal,
-        objects: Objects,
-        recovery: Recovery,
-        findings: Findings,
-        external: External,
+        ports: WorkerPorts,
         give: Callable[[Event], None],
     ) -> None:
         self._core = core
-        self._links = links
-        self._journal = journal
-        self._objects = objects
-        self._recovery = recovery
-        self._external = external
+        self._links, self._journal, self._objects, self._recovery, findings, self._external = ports
         self._give = give
         self._do: dict[type, Callable[[Any], None]] = {
-            SendFrame: links.send,
+            SendFrame: ports.links.send,
             Tell: self._tell,
             AppendEpochRecord: self._append,
             AppendVerdicts: self._append,
-            EmitReplies: journal.emit,
+            EmitReplies: ports.journal.emit,
             ReportEnds: findings.ended,
             ReplyDiffers: findings.differs,
             NotResumed: findings.not_resumed,

@@ -9,7 +9,7 @@ import pytest
 
 from styx.coordinator.control_events import AsidePut, Event, PutAside
 from styx.errors import ConfigurationError, EngineFailed
-from styx.host.control_host import ControlHost
+from styx.host.control_host import ControlHost, ControlPorts
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ def test_a_request_is_set_aside_or_refused_or_that_fails(
 
     given: list[Event] = []
     nothing = cast(Any, Nothing())
-    host = ControlHost(nothing, nothing, nothing, cast(Any, AtOnce()), nothing, put_aside, given.append)
+    host = ControlHost(nothing, nothing, ControlPorts(nothing, cast(Any, AtOnce()), nothing, put_aside), given.append)
     effect = PutAside(7, "3:17", dry_run=True)
     host.do(effect)
     assert given == [AsidePut(effect, done, text, failed)]

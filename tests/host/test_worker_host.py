@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from styx.host.ports import Objects
+from styx.host.ports import Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
 from styx.messages import ReplyRecord
 from styx.protocol.frames import Frame
@@ -52,7 +52,8 @@ def world() -> WorkerWorld:
 
 @pytest.fixture
 def host(world: WorkerWorld) -> WorkerHost:
-    return WorkerHost(world, world, world, Objects(world.store, world.submit), world, world, world, world.given.append)
+    ports = WorkerPorts(world, world, Objects(world.store, world.submit), world, world, world)
+    return WorkerHost(world, ports, world.given.append)
 
 
 def test_every_effect_is_carried_out(host: WorkerHost) -> None:

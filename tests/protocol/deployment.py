@@ -23,7 +23,7 @@ from styx.coordinator.events import (
     WorkerSaid,
 )
 from styx.host.coordinator_host import CoordinatorHost
-from styx.host.ports import Identity, LogEnds, Objects
+from styx.host.ports import Identity, LogEnds, Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Record, Stream
 from styx.log.memory import MemoryLog
@@ -264,7 +264,8 @@ class _Place:
         self._deployment = deployment
         self._core = core
         objects = Objects(deployment.store, self._submit)
-        self.host = WorkerHost(core, self, self, objects, self, self, self, partial(deployment.to_worker, core))
+        ports = WorkerPorts(self, self, objects, self, self, self)
+        self.host = WorkerHost(core, ports, partial(deployment.to_worker, core))
 
     def _soon(self, deliver: Callable[[], None]) -> None:
         self._deployment.put(self._core.id, self._core.id, deliver)

@@ -41,7 +41,7 @@ from styx.coordinator.control_plane import ControlPlane
 from styx.coordinator.events import Effect as CoordinatorEffect
 from styx.coordinator.events import Started, Tick
 from styx.errors import ConfigurationError
-from styx.host.control_host import ControlHost, read_control_beginning
+from styx.host.control_host import ControlHost, ControlPorts, read_control_beginning
 from styx.host.ports import Objects
 from styx.model.app import App
 from styx.model.limits import Limits
@@ -82,10 +82,8 @@ class ManagedCluster(Cluster):
         """As `Cluster.host`, with the control plane around the core."""
         super().host(objects)
         self.plane = ControlPlane(self.coordinator, app.name, RUNTIME)
-        told = ToldOf(self.hand_out)
-        self.control = ControlHost(
-            self.plane, self.protocol, told, objects, self._opened, _no_such_place, self.to_coordinator
-        )
+        ports = ControlPorts(ToldOf(self.hand_out), objects, self._opened, _no_such_place)
+        self.control = ControlHost(self.plane, self.protocol, ports, self.to_coordinator)
         self.take, self.do = self.plane.step, self.control.do
 
     def begin(self, started: Started) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from styx.coordinator.events import WorkerSaid
-from styx.host.ports import LogEnds, Objects
+from styx.host.ports import LogEnds, Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
 from styx.log.base import Stream
 from styx.protocol.frames import Frame
@@ -63,7 +63,8 @@ class Process:
         self._cluster = cluster
         self._storage = cluster.storage
         objects = Objects(cluster.storage.store, self._submit)
-        self.host = WorkerHost(self.core, self, self, objects, self, self, self, partial(cluster.to_worker, self))
+        ports = WorkerPorts(self, self, objects, self, self, self)
+        self.host = WorkerHost(self.core, ports, partial(cluster.to_worker, self))
 
     def tell(self, message: ToCoordinator) -> None:
         link, cluster = f"{self.name} -> c", self._cluster

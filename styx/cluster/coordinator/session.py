@@ -67,7 +67,7 @@ from styx.deployment.package import read_header
 from styx.deployment.package_format import PackageRefused
 from styx.errors import EngineFailed, StyxError
 from styx.host.background import Background
-from styx.host.control_host import ControlBeginning, ControlHost
+from styx.host.control_host import ControlBeginning, ControlHost, ControlPorts
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.event_dump import CoordinatorCore, leave_dump, temporary_path
 from styx.host.event_log import EventLog, Item
@@ -127,7 +127,7 @@ class CoordinatorSession:
         objects = Objects(store, background.submit)
         protocol = CoordinatorHost(self.core, self, journal, objects, self, self.give)
         aside = lambda place, dry_run: put_aside(place, log, store, dry_run)  # noqa: E731 - it fits a line
-        self._host = ControlHost(self.plane, protocol, self, objects, self._opened, aside, self.give)
+        self._host = ControlHost(self.plane, protocol, ControlPorts(self, objects, self._opened, aside), self.give)
         self._options = options
         self._secret = secret
         self._announce = announce

@@ -9,7 +9,7 @@ import os
 import secrets
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from styx.cluster.wire import WORKER, Code
 from styx.cluster.worker.epoch_watch import EpochWatch
@@ -46,10 +46,15 @@ _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _STATM: Final = Path("/proc/self/statm")
 
 
+class OwnApp(NamedTuple):
+    """The app that a process was started with, and the fingerprint of its package."""
+
+    app: App
+    fingerprint: str
+
+
 class Node:
-    """The resources of a worker process. `own_app` is the app that the process was started with, if any;
-    `own_fingerprint` is the fingerprint of that app's package.
-    """
+    """The resources of a worker process. `own` is None for a process that was started without an app."""
 
     def __init__(
         self,
@@ -58,8 +63,7 @@ class Node:
         log: KafkaAddress,
         store: Store,
         background: Background,
-        own_app: App | None,
-        own_fingerprint: str,
+        own: OwnApp | None = None,
     ) -> None:
         self.name = name
         self.security = security
@@ -76,7 +80,7 @@ class Node:
         self.refused: Callable[[], int] = lambda: 0
         """How many connections its listener has refused."""
         self.topics: Topics
-        self._own = (own_app, own_fingerprint)
+        self._own = own
         self._reader: KafkaReader | None = None
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -103,9 +107,9 @@ class Node:
 
     def app_of(self, code: Code) -> App:
         """The app in a package, or the process's own app if the code is the same. Raises `PackageRefused`."""
-        own, fingerprint = self._own
-        if own is not None and read_header(code.package, self.security.secret).fingerprint == fingerprint:
-            return own
+        own = self._own
+        if own is not None and read_header(code.package, self.security.secret).fingerprint == own.fingerprint:
+            return own.app
         return unpack(code.package, self.security.secret)
 
     def let_go(self, ending: Coroutine[Any, Any, None]) -> None:

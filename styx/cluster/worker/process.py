@@ -15,7 +15,7 @@ from styx.cluster.options import ProcessOptions
 from styx.cluster.reaching import reach_coordinator
 from styx.cluster.wire import Offer, TurnedAway, Welcome, encode, worker_hears
 from styx.cluster.worker.metrics import exposition
-from styx.cluster.worker.node import Node
+from styx.cluster.worker.node import Node, OwnApp
 from styx.cluster.worker.session import WorkerSession
 from styx.deployment.package import pack, read_header
 from styx.host.background import Background, on_running_loop
@@ -41,12 +41,12 @@ class WorkerProcess:
     def __init__(self, options: ProcessOptions, app: App | None = None) -> None:
         self._options = options
         self._package = b"" if app is None else pack(app, options.security.secret)
-        fingerprint = read_header(self._package, options.security.secret).fingerprint if self._package else ""
+        secret = options.security.secret
+        own = None if app is None else OwnApp(app, read_header(self._package, secret).fingerprint)
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.background = Background(self._broken, on_running_loop())
-        self.node = Node(
-            options.name, options.security, options.log, options.open_store(), self.background, app, fingerprint
-        )
+        store = options.open_store()
+        self.node = Node(options.name, options.security, options.log, store, self.background, own)
         self.node.coordinator = options.coordinator
         self.session: WorkerSession | None = None
         self.metrics: Callable[[], str] = exposition(self).text

@@ -38,7 +38,7 @@ from styx.cluster.worker.peers import Peers
 from styx.cluster.worker.recovery import ReplayWatch
 from styx.host.event_dump import temporary_path
 from styx.host.passes import Passes
-from styx.host.ports import Objects
+from styx.host.ports import Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
 from styx.kafka.tail import RequestFeed
 from styx.log.base import Arrival
@@ -202,9 +202,8 @@ class WorkerSession:
         generation = self._generation = Generation(self, message)
         objects = Objects(self.node.store, self.node.background.submit)
         findings = ReplayWatch(self.node, message, self.deployment.reply_partitions)
-        self._host = WorkerHost(
-            self._timed, self, generation, objects, generation, findings, generation.externals, generation.give
-        )
+        ports = WorkerPorts(self, generation, objects, generation, findings, generation.externals)
+        self._host = WorkerHost(self._timed, ports, generation.give)
         self.core.run_app(self._apps[self._version])
 
     def _check_state(self, message: CheckState) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from styx.cluster.wire import Code, Deployment, Leave, Released, StandBy, Welcome, coordinator_hears, encode
 from styx.cluster.worker import session as session_module
-from styx.cluster.worker.node import Node
+from styx.cluster.worker.node import Node, OwnApp
 from styx.cluster.worker.session import WorkerSession
 from styx.host.background import Background
 from styx.kafka.address import KafkaAddress
@@ -114,8 +114,7 @@ def new_session() -> WorkerSession:
         KafkaAddress("none:1"),
         MemoryStore(),
         cast(Background, SimpleNamespace(submit=None)),
-        app,
-        "",
+        OwnApp(app, ""),
     )
     welcome = Welcome(ME, Deployment(app.name, 1, 1, Limits()), heartbeat_s=60.0)
     session = WorkerSession(node, cast(Connection, FakeLink()), welcome, _never)
