@@ -74,6 +74,7 @@ class EngineJournal:
         self._external_log = external_log
         self._intake = intake
         self._counters = counters
+        self.when_durable = log.when_durable
 
     def record(self, effect: AppendEpochRecord | AppendVerdicts, durable: Callable[[], None]) -> None:
         """As `WorkerJournal.record`."""
@@ -85,10 +86,6 @@ class EngineJournal:
         """As `WorkerJournal.external`."""
         outcome = effect.record.outcome
         self._external_log.append(effect.slot, effect.record, lambda: durable(outcome))
-
-    def when_durable(self, then: Callable[[], None]) -> None:
-        """As `WorkerJournal.when_durable`."""
-        self._log.when_durable(then)
 
     def emit(self, effect: EmitReplies) -> None:
         """As `WorkerJournal.emit`."""

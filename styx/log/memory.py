@@ -21,7 +21,7 @@ from styx.log.base import (
 from styx.log.tail import LogTail
 
 
-class MemoryLog:
+class MemoryLog(LogTail):
     """A `Log` in memory. The keyword arguments limit what is appended and not yet flushed."""
 
     def __init__(
@@ -30,40 +30,24 @@ class MemoryLog:
         backlog_records_max: int = BACKLOG_RECORDS_MAX,
         backlog_bytes_max: int = BACKLOG_BYTES_MAX,
     ) -> None:
-        self._tail = LogTail(backlog_records_max, backlog_bytes_max)
+        super().__init__(backlog_records_max, backlog_bytes_max)
         self._records: dict[tuple[int, int], list[Record]] = {}
         self._on_durable: list[Callable[[int], None]] = []
         self._closed = False
 
     def append(self, stream: Stream, partition: int, timestamp_us: int, payload: bytes) -> int:
         self._check_open()
-        return self._tail.append(stream, partition, timestamp_us, payload)
-
-    @property
-    def lsn(self) -> int:
-        return self._tail.lsn
-
-    @property
-    def durable_lsn(self) -> int:
-        return self._tail.durable_lsn
-
-    @property
-    def backlog_records(self) -> int:
-        return self._tail.backlog_records
-
-    @property
-    def backlog_bytes(self) -> int:
-        return self._tail.backlog_bytes
+        return super().append(stream, partition, timestamp_us, payload)
 
     def flush(self) -> None:
         self._check_open()
-        group = self._tail.take()
+        group = self.take()
         if group is None:
             return
         for run in group.runs:
             records = self._records.setdefault((run.stream, run.partition), [])
             records.extend(map(Record, count(run.first_offset), run.timestamps_us, run.payloads))
-        self._tail.committed(group)
+        self.committed(group)
         for callback in self._on_durable:
             callback(group.lsn)
 
@@ -75,8 +59,8 @@ class MemoryLog:
 
     def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
         self._check_open()
-        self._tail.check_retained(stream, partition, first_offset)
-        first, next_offset = self._tail.bounds(stream, partition)
+        self.check_retained(stream, partition, first_offset)
+        first, next_offset = self.bounds(stream, partition)
         if first_offset > next_offset:
             raise LogCorrupt(
                 f"it ends before, at offset {next_offset}",
@@ -87,13 +71,10 @@ class MemoryLog:
             )
         return iter(self._records.get((stream, partition), [])[first_offset - first :])
 
-    def bounds(self, stream: Stream, partition: int) -> tuple[int, int]:
-        return self._tail.bounds(stream, partition)
-
     def truncate(self, stream: Stream, partition: int, first_offset: int) -> None:
         self._check_open()
-        first, _ = self._tail.bounds(stream, partition)
-        if self._tail.truncate(stream, partition, first_offset):
+        first, _ = self.bounds(stream, partition)
+        if self.release(stream, partition, first_offset):
             del self._records[stream, partition][: first_offset - first]
 
     def close(self) -> None:

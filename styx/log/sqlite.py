@@ -145,7 +145,7 @@ class Writer:
         self._checkpoint_if_due(RELEASE_BATCHES_MAX * _PAGE_BYTES)
 
 
-class SqliteLog:
+class SqliteLog(LogTail):
     """A `Log` in the file `path`, in an existing directory. Its mark has the same name, but ends in `.mark`.
 
     Opening reads at most the last batch of each partition. Raises `LogCorrupt` if acknowledged records are missing or
@@ -159,11 +159,11 @@ class SqliteLog:
         backlog_records_max: int = BACKLOG_RECORDS_MAX,
         backlog_bytes_max: int = BACKLOG_BYTES_MAX,
     ) -> None:
+        super().__init__(backlog_records_max, backlog_bytes_max)
         self.path = Path(path)
         self._on_durable: list[Callable[[int], None]] = []
         self._on_failure: list[Callable[[BaseException], None]] = []
         self._unusable: Exception | None = None
-        self._tail = LogTail(backlog_records_max, backlog_bytes_max)
         self._mark = self._open_mark()
         try:
             self._file = SqliteFile(self.path, self._mark.lsn)
@@ -172,36 +172,20 @@ class SqliteLog:
             raise
         self._keep_mark()
         for (stream, partition), (first, next_offset) in self._file.partitions.items():
-            self._tail.restore(stream, partition, first, next_offset)
+            self.restore(stream, partition, first, next_offset)
         self._writer = Writer(
-            self._file, self._mark, committed=self._tail.committed, reported=self._report, failed=self._fail
+            self._file, self._mark, committed=self.committed, reported=self._report, failed=self._fail
         )
         self._writer.start()
 
     def append(self, stream: Stream, partition: int, timestamp_us: int, payload: bytes) -> int:
         if self._unusable is not None:
             raise self._unusable.with_traceback(None)
-        return self._tail.append(stream, partition, timestamp_us, payload)
-
-    @property
-    def lsn(self) -> int:
-        return self._tail.lsn
-
-    @property
-    def durable_lsn(self) -> int:
-        return self._tail.durable_lsn
-
-    @property
-    def backlog_records(self) -> int:
-        return self._tail.backlog_records
-
-    @property
-    def backlog_bytes(self) -> int:
-        return self._tail.backlog_bytes
+        return super().append(stream, partition, timestamp_us, payload)
 
     def flush(self) -> None:
         self._check_usable()
-        group = self._tail.take()
+        group = self.take()
         if group is not None:
             self._writer.submit(group)
 
@@ -213,19 +197,16 @@ class SqliteLog:
 
     def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
         self._check_usable()
-        self._tail.check_retained(stream, partition, first_offset)
-        end = self._tail.durable_next(stream, partition)
-        _, next_offset = self._tail.bounds(stream, partition)
+        self.check_retained(stream, partition, first_offset)
+        end = self.durable_next(stream, partition)
+        _, next_offset = self.bounds(stream, partition)
         if first_offset > next_offset:
             raise self._corrupt(f"it ends before, at offset {next_offset}", stream, partition, first_offset)
         return self._read(Stream(stream), partition, first_offset, end)
 
-    def bounds(self, stream: Stream, partition: int) -> tuple[int, int]:
-        return self._tail.bounds(stream, partition)
-
     def truncate(self, stream: Stream, partition: int, first_offset: int) -> None:
         self._check_usable()
-        if self._tail.truncate(stream, partition, first_offset):
+        if self.release(stream, partition, first_offset):
             self._writer.submit(Release(Stream(stream), partition, first_offset))
 
     def close(self) -> None:
@@ -291,7 +272,7 @@ class SqliteLog:
 
     def _gap(self, stream: Stream, partition: int, offset: int) -> LogCorrupt:
         # Not a gap but a truncation, if one happened while this reader was under way.
-        self._tail.check_retained(stream, partition, offset)
+        self.check_retained(stream, partition, offset)
         return self._corrupt("the record is missing", stream, partition, offset)
 
     def _corrupt(self, problem: str, stream: Stream, partition: int, offset: int) -> LogCorrupt:
@@ -303,7 +284,7 @@ class SqliteLog:
 
     def _report(self) -> None:
         for callback in self._on_durable:
-            callback(self._tail.durable_lsn)
+            callback(self.durable_lsn)
 
     def _fail(self, error: BaseException) -> None:
         failure = error if isinstance(error, (LogFailed, LogCorrupt)) else self._wrap(error)

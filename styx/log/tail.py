@@ -47,7 +47,9 @@ class _Partition:
 
 
 class LogTail:
-    """Bounds and unflushed records. `records_max` and `bytes_max` limit the records that are not yet durable."""
+    """The part of a `Log` that is the same whatever makes the records durable: bounds and unflushed records.
+    `records_max` and `bytes_max` limit the records that are not yet durable.
+    """
 
     def __init__(self, records_max: int, bytes_max: int) -> None:
         self.lsn = 0
@@ -133,7 +135,7 @@ class LogTail:
                 f"left is {first}. Start from a newer snapshot."
             )
 
-    def truncate(self, stream: Stream, partition: int, first_offset: int) -> bool:
+    def release(self, stream: Stream, partition: int, first_offset: int) -> bool:
         """As `Log.truncate`; False if the records were released before."""
         durable_next = self.durable_next(stream, partition)
         if first_offset > durable_next:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from styx.cluster.wire import worker_producer
@@ -81,6 +82,7 @@ class Generation:
             session.deployment.reply_partitions,
             lambda error: session.broken(self, -1, f"a reply cannot be appended: {error}"),
         )
+        self.when_durable = self.replies.when_durable
         # The end of the generation does not wait for running calls. The next one makes a call again unless its outcome
         # is in the log.
         self.externals = ExternalFunctions(
@@ -89,9 +91,7 @@ class Generation:
             lambda what, error: session.broken(self, -1, f"{what} failed: {error}"),
             node.reports.external,
         )
-        self.gate = ArrivalGate(
-            place, len(recover.addresses), lambda arrived: session.deliver(recover.generation, arrived)
-        )
+        self.gate = ArrivalGate(place, len(recover.addresses), partial(session.deliver, recover.generation))
         self._task: asyncio.Task[None] | None = None
         self._began_s = time.monotonic()
 
@@ -162,10 +162,6 @@ class Generation:
         counters.committed += len(replies) - len(failed)
         counters.aborted += aborted
         counters.rejected += len(failed) - aborted
-
-    def when_durable(self, then: Callable[[], None]) -> None:
-        """As `WorkerJournal.when_durable`."""
-        self.replies.when_durable(then)
 
     def ends(self, wanted: StoreSlots) -> LogEnds:
         """As `WorkerJournal.ends`."""
