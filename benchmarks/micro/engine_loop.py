@@ -10,7 +10,7 @@ from typing import NoReturn, TypeVar
 
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import Event as CoordinatorEvent
-from styx.coordinator.events import Expel, ReleaseLog, Started, StateFound, WorkerJoined, WorkerSaid
+from styx.coordinator.events import Expel, ReleaseLog, Started, StateFound, StopEnded, WorkerJoined, WorkerSaid
 from styx.host.coordinator_host import CoordinatorHost
 from styx.host.ports import Identity, LogEnds, Objects, WorkerPorts
 from styx.host.worker_host import WorkerHost
@@ -170,6 +170,9 @@ class _CoordinatorWorld:
 
     def found(self, effect: StateFound) -> NoReturn:
         raise AssertionError("nobody wants state checked")
+
+    def stopped(self, effect: StopEnded) -> NoReturn:
+        raise AssertionError("nobody stops it")
 
     def refuse(self, reason: str) -> NoReturn:
         raise AssertionError(f"the data is refused: {reason}")

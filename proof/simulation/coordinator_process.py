@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -34,6 +35,7 @@ from styx.coordinator.events import (
     NoteAppended,
     ReleaseLog,
     StateFound,
+    StopEnded,
     StopWanted,
     Tick,
     WorkerLeaving,
@@ -58,6 +60,8 @@ TICK_S = 0.05
 IDLE_TICK_S = 5.0
 SILENCE_MAX_S = 1.0
 SETTLE_S = 0.1
+STOP_S = 1.0
+"""How long an orderly stop waits for its last snapshot."""
 FIRST = b"0"
 """The package that every worker was started with."""
 OFFER_AGAIN_S = 0.2
@@ -78,7 +82,12 @@ class CoordinatorProcess:
         self.name = f"coordinator incarnation {incarnation}"
         self.alive = True
         self.refused: str | None = None
-        self.core = Coordinator(n_slots, workers, snapshot_interval_s, SILENCE_MAX_S, settle_s=SETTLE_S)
+        self.stop_ended = False
+        """An orderly stop is over: the process may end."""
+        self._stop_by_s = inf
+        self.core = Coordinator(
+            n_slots, workers, snapshot_interval_s, SILENCE_MAX_S, settle_s=SETTLE_S, stop_s_max=STOP_S
+        )
         self._behind_a_held_snapshot = world.stopped
         world.stopped = False
         self._n_slots = n_slots
@@ -119,7 +128,15 @@ class CoordinatorProcess:
             assert core.replayed == replayed or not self._behind_a_held_snapshot, "a planned change replays epochs"
         if isinstance(event, OperatorGone):
             self.world.operators.missed(event.by)
-        self.world.stopped |= core.phase is Phase.STOPPED and self.world.coordinator is self
+        self._check_stop(event)
+
+    def _check_stop(self, event: Event) -> None:
+        """A stop is over in time, and then nothing runs any more."""
+        if isinstance(event, StopWanted):
+            self._stop_by_s = min(self._stop_by_s, self.world.time.now_s + STOP_S)
+        elif isinstance(event, Tick):
+            assert self.stop_ended or event.now_s < self._stop_by_s, "an orderly stop has no end"
+        assert not self.stop_ended or self.core.ended, "a coordinator goes on behind the end of its stop"
 
     # A zombie: its store operations get stuck, it may fall asleep, and it goes on when somebody else coordinates ------
 
@@ -209,6 +226,11 @@ class CoordinatorProcess:
     def found(self, effect: StateFound) -> None:
         """As `Operator.found`."""
         self.world.versions.found(effect)
+
+    def stopped(self, effect: StopEnded) -> None:
+        """As `Operator.stopped`; whoever starts behind a stop that has stored everything replays nothing."""
+        self.stop_ended = True
+        self.world.stopped |= effect.stored and self.world.coordinator is self
 
     def refuse(self, reason: str) -> None:
         """As `Operator.refuse`."""

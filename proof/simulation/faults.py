@@ -16,14 +16,11 @@ from styx.coordinator.control_events import (
     WorkerBusy,
 )
 from styx.coordinator.events import DeployWanted, StopWanted, WorkersWanted
-from styx.coordinator.generation import Phase
 from styx.coordinator.rollout import Stage
 from styx.log.base import Stream
 from styx.store import MemoryStore
 
 RESTART_S = 0.05
-STOP_S = 1.0
-"""How long a coordinator that is told to end waits for its last snapshot."""
 STRIKE_S = 3.0
 """How long a fault waits for the stage of a rollout in which it is to happen."""
 LOOK_S = 0.002
@@ -283,10 +280,9 @@ class Faults:
         if coordinator is None or coordinator.core.generation < 0:
             return
         coordinator.give(StopWanted())
-        deadline_s = world.time.now_s + STOP_S
 
         def look() -> None:
-            if coordinator.alive and coordinator.core.phase is not Phase.STOPPED and world.time.now_s < deadline_s:
+            if coordinator.alive and not coordinator.stop_ended:
                 world.time.after(RESTART_S, look)
             elif world.coordinator is not coordinator:
                 world.fenced(coordinator)

@@ -27,6 +27,7 @@ from styx.coordinator.events import (
     SnapshotWanted,
     Started,
     StateFound,
+    StopEnded,
     StopWanted,
     TellWorker,
     Tick,
@@ -38,7 +39,7 @@ from styx.coordinator.events import (
 )
 from styx.coordinator.generation import Generation, Phase
 from styx.coordinator.membership import SETTLE_S, Membership, place
-from styx.coordinator.snapshot_course import SnapshotCourse
+from styx.coordinator.snapshot_course import STOP_S_MAX, SnapshotCourse
 from styx.coordinator.snapshot_ledger import NO_COMMON_VERSION
 from styx.coordinator.state_checks import WHOLE, StateChecks
 from styx.protocol.manifest import Manifest
@@ -71,7 +72,7 @@ class Coordinator:
     Parameters: number of slots; workers that share them (more stand by; None: all share them); seconds between
     snapshots; seconds of silence after which a worker is lost (None: only its connection tells); seconds to wait for
     all workers before the first generation (None: for ever); seconds in which workers that join count as joining
-    together, where all share the slots.
+    together, where all share the slots; seconds that an orderly stop waits for its last snapshot.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Coordinator:
         silence_max_s: float | None = None,
         grace_s: float | None = None,
         settle_s: float = SETTLE_S,
+        stop_s_max: float = STOP_S_MAX,
     ) -> None:
         self.n_slots = n_slots
         self.membership = Membership(workers_wanted, grace_s, silence_max_s, n_slots, settle_s)
@@ -94,7 +96,7 @@ class Coordinator:
         self.all_stored = False
         """Nothing has run since the last complete snapshot, and nothing runs."""
         self._checks = StateChecks()
-        self._course = SnapshotCourse(n_slots, snapshot_interval_s, self._checks)
+        self._course = SnapshotCourse(n_slots, snapshot_interval_s, stop_s_max, self._checks)
         self.ledger, self.clock = self._course.ledger, self._course.clock
         self._effects: list[Effect] = []
         self._present = Generation()
@@ -103,7 +105,6 @@ class Coordinator:
         self._breaks = 0
         self._version_wanted: int | None = None
         self._app_since = -1
-        self._stopping = False
 
     @property
     def live(self) -> frozenset[int]:
@@ -133,8 +134,8 @@ class Coordinator:
     def step(self, event: Event) -> list[Effect]:
         """Takes one event; returns what is to be done, in order."""
         self._effects = []
-        if self.phase in (Phase.REFUSED, Phase.STOPPED):
-            return []
+        if self.ended:
+            return [StopEnded(self.all_stored)] if isinstance(event, StopWanted) else []
         if isinstance(event, WorkerSaid):
             self.membership.hear(event.worker)
             if event.message.generation == self.generation and event.worker in self.membership.members:
@@ -146,17 +147,15 @@ class Coordinator:
         elif isinstance(event, MembersFenced | MarkerAppended | ManifestStored | NoteAppended):
             if event.generation == self.generation:
                 self._take_answer(event)
-        elif isinstance(event, DeployWanted):
-            self._deploy(event)
-        elif isinstance(event, StopWanted):
-            self._stop()
-        elif isinstance(event, SnapshotWanted):
-            self._want_snapshot()
+        elif isinstance(event, DeployWanted | StopWanted | SnapshotWanted):
+            self._take_wish(event)
         else:
             self._take_change(event)
         if self.membership.leaving and self.phase is not Phase.FENCING:
             # Not while fencing: until the older generation is void, a loss can still make it the only one left.
             self._effects.extend(map(ReleaseWorker, self.membership.let_go()))
+        if self._course.stopping:
+            self._end_stop()
         return self._effects
 
     # Membership and generations ----------------------------------------------------------------------------
@@ -183,6 +182,14 @@ class Coordinator:
             self.ledger.manifests = list(event.manifests)
             self._unusable = [DeleteObjects(event.unusable)] if event.unusable else []
             self._new_generation()
+
+    def _take_wish(self, event: DeployWanted | StopWanted | SnapshotWanted) -> None:
+        if isinstance(event, DeployWanted):
+            self._deploy(event)
+        elif isinstance(event, SnapshotWanted):
+            self._want_snapshot()
+        elif not self._course.stopping:
+            self._stop()
 
     def _joined(self, event: WorkerJoined) -> None:
         returned = self.membership.leave([event.worker])
@@ -231,7 +238,7 @@ class Coordinator:
         self.generation += 1
         self.membership.convene()
         self._present = Generation()
-        self._course.generation_begins(self._stopping)
+        self._course.generation_begins()
         self._version_wanted = None if self._checks.version is not None else self._version_wanted
         self.phase = Phase.FENCING
         self._effects.append(FenceMembers(self.generation))
@@ -329,22 +336,28 @@ class Coordinator:
     @property
     def changing(self) -> bool:
         """A planned change is due."""
-        return self._stopping or self._version_wanted is not None or self.membership.changing
+        return self._course.stopping or self._version_wanted is not None or self.membership.changing
 
     def _change(self) -> None:
         if self.changing:
             self._want_snapshot()
 
     def _stop(self) -> None:
-        self._stopping = True
-        if self.all_stored:
+        self._course.stop()
+        if self.all_stored or not self.membership.members:
+            self._come_to_rest()  # there is nothing to store, or nobody who could
+        else:
+            self._want_snapshot()
+
+    def _end_stop(self) -> None:
+        """Ends a stop whose snapshot is stored, and one that has waited for too long, or has lost all workers."""
+        if not self.ended and (not self.live or self._course.late):
             self._come_to_rest()
-            return
-        self._course.hold_next = True
-        self._want_snapshot()
+        if self.ended:
+            self._effects.append(StopEnded(self.all_stored))
 
     def _come_to_rest(self) -> None:
-        """Everything is stored, and nothing runs any more."""
+        """Nothing runs any more."""
         self.phase = Phase.STOPPED
         self.membership.dissolve()
 
@@ -352,7 +365,7 @@ class Coordinator:
         """No epoch will begin in this generation, and its last one is in the snapshot."""
         self._course.wanted = False
         self.all_stored = True
-        if self._stopping:
+        if self._course.stopping:
             self._come_to_rest()
             return
         if self._version_wanted is not None and self._checks.allow(manifest.epoch):
@@ -480,7 +493,7 @@ class Coordinator:
             self._join(None)
 
     def _snapshot_failed(self, epoch: int) -> None:
-        self._course.fail(self._stopping)
+        self._course.fail()
         self._tell_all(SnapshotEnded(self.generation, epoch, complete=False))
         if self._course.wanted:
             self._join(None)

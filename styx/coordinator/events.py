@@ -135,7 +135,7 @@ class SnapshotWanted:
 
 @dataclass(slots=True)
 class StopWanted:
-    """An orderly stop: a last snapshot, and no epoch behind it."""
+    """An orderly stop: a last snapshot, and no epoch behind it. `StopEnded` tells when the process may end."""
 
 
 Event = (
@@ -266,6 +266,16 @@ class StateFound:
 
 
 @dataclass(slots=True)
+class StopEnded:
+    """An orderly stop is over, once: nothing will run any more, and the process may end.
+
+    `stored`: all that has run is in the last snapshot. Otherwise no snapshot could be taken, or not in time.
+    """
+
+    stored: bool
+
+
+@dataclass(slots=True)
 class Refuse:
     """The data cannot be served without losing something acknowledged: stop, and tell the operator."""
 
@@ -285,5 +295,6 @@ Effect = (
     | SweepObjects
     | ReleaseLog
     | StateFound
+    | StopEnded
     | Refuse
 )

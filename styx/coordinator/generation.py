@@ -17,7 +17,7 @@ class Phase(Enum):
     LOADING = "workers load their slots"
     RUNNING = "epochs run, first those to replay"
     REFUSED = "the data is damaged; nothing will run"
-    STOPPED = "the last snapshot of an orderly stop is stored; nothing will run"
+    STOPPED = "an orderly stop is over, with its last snapshot or without; nothing will run"
 
 
 @dataclass(slots=True)

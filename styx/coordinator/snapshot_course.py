@@ -17,28 +17,41 @@ from styx.protocol.manifest import Manifest, SlotPart
 
 CHANGE_RETRY_S: Final = 2.0
 """A snapshot that a planned change waits for is tried again after so long at most, if it has failed."""
+STOP_S_MAX: Final = 10.0
+"""How long an orderly stop waits for its last snapshot."""
 
 
 class SnapshotCourse:
     """`wanted`: one is to be taken as soon as can be. `hold_next`: no epoch begins behind the next one. `holding`: none
-    begins behind the one under way.
+    begins behind the one under way. `stopping`: an orderly stop waits for the next one.
     """
 
-    def __init__(self, n_slots: int, interval_s: float, checks: StateChecks) -> None:
+    def __init__(self, n_slots: int, interval_s: float, stop_s_max: float, checks: StateChecks) -> None:
         self.ledger = SnapshotLedger(n_slots)
         self.clock = SnapshotClock(interval_s)
-        self.wanted = self.hold_next = self.holding = False
+        self.wanted = self.hold_next = self.holding = self.stopping = False
         self.completed = 0
         self._checks = checks
         self._unjudged: Manifest | None = None
         self._storing: Manifest | None = None
         self._swept = False
+        self._stop_s_max, self._stop_by_s = stop_s_max, 0.0
 
-    def generation_begins(self, stopping: bool) -> None:
+    def stop(self) -> None:
+        """An orderly stop begins: the next snapshot is the last one, and no epoch begins behind it."""
+        self.stopping = self.hold_next = True
+        self._stop_by_s = self.clock.now_s + self._stop_s_max
+
+    @property
+    def late(self) -> bool:
+        """An orderly stop has waited for its snapshot for too long."""
+        return self.stopping and self.clock.now_s >= self._stop_by_s
+
+    def generation_begins(self) -> None:
         """What was under way is no part of anything; a generation that stops holds its next one."""
         self._unjudged = self._storing = None
         self.holding = self._swept = False
-        self.hold_next = stopping
+        self.hold_next = self.stopping
 
     def due(self, changing: bool) -> SnapshotDue | None:
         """What the epoch that is about to close is told, if a snapshot is to be taken with it."""
@@ -101,13 +114,13 @@ class SnapshotCourse:
             effects.append(SweepObjects(self.ledger.referenced(), generation))
         return manifest
 
-    def fail(self, stopping: bool) -> None:
+    def fail(self) -> None:
         """It will not be one."""
         self.ledger.abandon()
         self._checks.release()
         self._unjudged = self._storing = None
         self.holding = False
-        self.hold_next = stopping
+        self.hold_next = self.stopping
         self.clock.failed()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from styx.coordinator.events import Expel, ReleaseLog, StateFound, WorkerSaid
+from styx.coordinator.events import Expel, ReleaseLog, StateFound, StopEnded, WorkerSaid
 from styx.embedded_engine.app_change import AppChange
 from styx.embedded_engine.engine_log import EngineLog, ExternalLog
 from styx.embedded_engine.intake import RequestIntake
@@ -203,6 +203,9 @@ class NoOperator:
 
     def found(self, effect: StateFound) -> None:
         """As `Operator.found`: the state was checked before, by the change of the app itself."""
+
+    def stopped(self, effect: StopEnded) -> None:
+        """As `Operator.stopped`: the engine's end is its user's, and needs no last snapshot."""
 
     def refuse(self, reason: str) -> None:
         """As `Operator.refuse`."""

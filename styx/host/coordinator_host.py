@@ -23,6 +23,7 @@ from styx.coordinator.events import (
     ReleaseLog,
     ReleaseWorker,
     StateFound,
+    StopEnded,
     StoreManifest,
     SweepObjects,
     TellWorker,
@@ -64,6 +65,7 @@ class CoordinatorHost:
             SweepObjects: self._sweep,
             ReleaseLog: journal.release_records,
             StateFound: operator.found,
+            StopEnded: operator.stopped,
             Refuse: self._refuse,
         }
 

@@ -18,7 +18,7 @@ from styx.coordinator.control_events import (
     StandBy,
     TurnAway,
 )
-from styx.coordinator.events import Expel, ReleaseLog, StateFound
+from styx.coordinator.events import Expel, ReleaseLog, StateFound, StopEnded
 from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
 from styx.store.base import Store
@@ -180,6 +180,9 @@ class Operator(Protocol):
 
     def found(self, effect: StateFound) -> None:
         """What a check of all state has found."""
+
+    def stopped(self, effect: StopEnded) -> None:
+        """An orderly stop is over: the process may end."""
 
     def refuse(self, reason: str) -> None:
         """The data cannot be served: the process ends."""

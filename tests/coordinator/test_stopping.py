@@ -6,6 +6,7 @@ from styx.coordinator.events import (
     AppendMarker,
     DeployWanted,
     SnapshotWanted,
+    StopEnded,
     StopWanted,
     TellWorker,
     Tick,
@@ -14,7 +15,7 @@ from styx.coordinator.events import (
     WorkerLost,
 )
 from styx.coordinator.generation import Phase
-from styx.coordinator.snapshot_course import CHANGE_RETRY_S
+from styx.coordinator.snapshot_course import CHANGE_RETRY_S, STOP_S_MAX
 from styx.protocol.messages import Join, SnapshotUnusable
 from tests.coordinator.office import Office, released, snapshot, snapshot_fails
 
@@ -25,6 +26,7 @@ def test_a_stop_is_one_held_snapshot_and_then_nothing_happens() -> None:
     effects = snapshot(office, 0)
     assert not [effect for effect in effects if isinstance(effect, AppendMarker | TellWorker)]
     assert office.core.phase is Phase.STOPPED
+    assert effects[-1] == StopEnded(stored=True)
     for event in (WorkerLost(0), WorkerJoined(5), Tick(99.0), SnapshotWanted()):
         assert office.step(event) == []
 
@@ -45,7 +47,9 @@ def test_a_stop_behind_a_planned_change_lets_nothing_begin() -> None:
     office.step(WorkerLeaving(1))
     snapshot(office, 0)
     assert AppendMarker(2, 1) in snapshot(office, 1), "the marker is being written"
-    assert released(office.step(StopWanted())) == [1]
+    effects = office.step(StopWanted())
+    assert released(effects) == [1]
+    assert effects[-1] == StopEnded(stored=True)
     assert office.core.phase is Phase.STOPPED
     assert office.core.all_stored
     assert office.marked() == []
@@ -81,3 +85,30 @@ def test_a_stop_does_not_switch_the_version() -> None:
     snapshot(office, 0)
     assert office.core.phase is Phase.STOPPED
     assert office.core.app_version == 0
+
+
+def test_a_stop_that_nobody_can_take_a_snapshot_for_ends_at_once() -> None:
+    office = Office()
+    assert office.step(StopWanted()) == [StopEnded(stored=False)]
+    assert office.core.phase is Phase.STOPPED
+    assert office.step(WorkerJoined(0)) == []
+
+
+def test_a_stop_that_loses_all_workers_ends() -> None:
+    office = Office().running()
+    office.step(StopWanted())
+    assert not [each for each in office.step(WorkerLost(0)) if isinstance(each, StopEnded)]
+    assert office.step(WorkerLost(1)) == [StopEnded(stored=False)]
+    assert office.core.phase is Phase.STOPPED
+
+
+def test_a_stop_whose_snapshot_is_late_ends_without_it_whoever_asks_again() -> None:
+    office = Office().running()
+    office.step(Tick(1.0))
+    office.step(StopWanted())
+    office.step(Tick(5.0))
+    assert office.step(StopWanted()) == []
+    assert not [each for each in office.step(Tick(0.9 + STOP_S_MAX)) if isinstance(each, StopEnded)]
+    assert office.step(Tick(1.0 + STOP_S_MAX))[-1] == StopEnded(stored=False)
+    assert office.core.phase is Phase.STOPPED
+    assert office.step(StopWanted()) == [StopEnded(stored=False)], "it has stopped: nobody waits for nothing"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from styx.coordinator.events import Expel, ReleaseLog, StateFound
+from styx.coordinator.events import Expel, ReleaseLog, StateFound, StopEnded
 from styx.host.ports import Identity, LogEnds
 from styx.protocol.messages import ToCoordinator, ToWorker
 from styx.sequencer.epoch_record import GenerationMarker, SnapshotNote
@@ -94,6 +94,9 @@ class CoordinatorWorld(World):
         self._asked(wanted)
 
     def found(self, effect: StateFound) -> None:
+        self._asked(effect)
+
+    def stopped(self, effect: StopEnded) -> None:
         self._asked(effect)
 
     def refuse(self, reason: str) -> None:

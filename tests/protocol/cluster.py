@@ -21,6 +21,7 @@ from styx.coordinator.events import (
     ReleaseLog,
     Started,
     StateFound,
+    StopEnded,
     StoreManifest,
     TellWorker,
     WorkerJoined,
@@ -273,6 +274,9 @@ class Cluster:
         """The transcript says so; a worker that is let go may as well stay."""
 
     def found(self, effect: StateFound) -> None:
+        """The transcript says so."""
+
+    def stopped(self, effect: StopEnded) -> None:
         """The transcript says so."""
 
     def refuse(self, reason: str) -> None:

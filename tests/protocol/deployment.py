@@ -18,6 +18,7 @@ from styx.coordinator.events import (
     Expel,
     ReleaseLog,
     StateFound,
+    StopEnded,
     Tick,
     WorkerJoined,
     WorkerSaid,
@@ -143,6 +144,9 @@ class Deployment:
 
     def found(self, effect: StateFound) -> None:
         raise AssertionError("state was checked")
+
+    def stopped(self, effect: StopEnded) -> None:
+        raise AssertionError("nobody stops it")
 
     def refuse(self, reason: str) -> None:
         raise AssertionError(f"the data is refused: {reason}")

@@ -312,6 +312,12 @@ def coordinator_effect(effect: coordinator_events.Effect) -> str:
         return f"releases the log: {requests}; epochs below {effect.epochs}"
     if isinstance(effect, coordinator_events.StateFound):
         return f"has had the state checked for version {effect.version}: {_findings(effect.findings)}"
+    return _end(effect)
+
+
+def _end(effect: coordinator_events.Effect) -> str:
+    if isinstance(effect, coordinator_events.StopEnded):
+        return f"has stopped: {'everything is stored' if effect.stored else 'there is no last snapshot'}"
     assert isinstance(effect, coordinator_events.Refuse)
     return short_names(f"refuses to serve: {effect.reason}")
 

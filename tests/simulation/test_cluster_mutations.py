@@ -169,11 +169,12 @@ def a_stop_waits_for_no_held_snapshot(patch: pytest.MonkeyPatch) -> None:
     original = coordinator.Coordinator._snapshot_complete
 
     def complete(self: coordinator.Coordinator, epoch: int) -> None:
-        self._course.holding |= self._stopping
+        self._course.holding |= self._course.stopping
         original(self, epoch)
 
     def stop(self: coordinator.Coordinator) -> None:
-        self._stopping = True
+        self._course.stop()
+        self._course.hold_next = False
         self._want_snapshot()
 
     patch.setattr(coordinator.Coordinator, "_snapshot_complete", complete)

@@ -17,11 +17,13 @@ from msgspec.structs import replace
 from proof.simulation import random_plan, simulate
 from proof.simulation.plan import OTHER_STORE, Fault
 from styx.coordinator import snapshot_ledger
-from styx.coordinator.events import AppendMarker, Effect, MarkerAppended, StoreManifest
+from styx.coordinator.coordinator import Coordinator
+from styx.coordinator.events import AppendMarker, Effect, MarkerAppended, StopEnded, StoreManifest
 from styx.coordinator.snapshot_course import SnapshotCourse
 from styx.coordinator.snapshot_ledger import SnapshotLedger
 from styx.host import coordinator_host
 from styx.host.coordinator_host import CoordinatorHost
+from styx.protocol.messages import SlotsStored
 from styx.sequencer.epoch_record import GenerationMarker
 from styx.worker.events import ExternalAppended, ExternalReturned, RequestsArrived
 from styx.worker.external_calls import ExternalCalls
@@ -109,6 +111,33 @@ def requests_fetched_for_an_older_generation_count(patch: pytest.MonkeyPatch) ->
     patch.setattr(Worker, "_arrived", arrived)
 
 
+def a_stop_ends_before_its_manifest_is_stored(patch: pytest.MonkeyPatch) -> None:
+    original = Coordinator._slots_stored
+
+    def slots_stored(self: Coordinator, message: SlotsStored) -> None:
+        original(self, message)
+        if self._course.stopping and self._course.holding and self._course._storing is not None:
+            self._changed(self._course._storing)
+
+    patch.setattr(Coordinator, "_slots_stored", slots_stored)
+
+
+def a_stop_that_finds_all_stored_lets_the_next_generation_begin(patch: pytest.MonkeyPatch) -> None:
+    original = Coordinator._stop
+
+    def stop(self: Coordinator) -> None:
+        if self.all_stored:
+            self._effects.append(StopEnded(stored=True))
+        else:
+            original(self)
+
+    patch.setattr(Coordinator, "_stop", stop)
+
+
+def a_stop_waits_for_its_snapshot_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SnapshotCourse, "late", False)
+
+
 CRASHES = tuple(Fault("crash of everything", 0.1 * i, 0.02) for i in range(1, 12))
 SNAPSHOTS = {"snapshot_interval_s": 0.01, "duration_s": 1.0, "bursts": 50}
 CRASHES_AMID_STORING = tuple(
@@ -125,6 +154,34 @@ ELSEWHERE: dict[str, Any] = {
 }
 """A worker takes another store for the deployment's for a while."""
 
+STOPS_OFTEN = tuple(
+    fault
+    for i in range(4)
+    for fault in (Fault("slow store", 0.29 + 0.6 * i, 0.3), Fault("coordinator stop", 0.3 + 0.6 * i, 0.05))
+)
+STOPS: dict[str, Any] = {"duration_s": 2.5, "bursts": 50, "log_delay_s": 0.01, "faults": STOPS_OFTEN}
+STOPS_AMID_CHANGES: dict[str, Any] = {
+    **STOPS,
+    "managed": False,
+    "auto": False,
+    "workers": 3,
+    "wanted": 2,
+    "slots": 4,
+    "log_delay_s": 0.02,
+    "faults": tuple(
+        fault
+        for i in range(6)
+        for at_s in (0.2 + 0.4 * i,)
+        for fault in (
+            Fault("scale", at_s, 0.0),
+            Fault("scale", at_s + 0.02, 0.0),
+            Fault("coordinator stop", at_s + 0.05, 0.05),
+        )
+    ),
+}
+"""A stop is wanted while the slots move."""
+STOPS_WITHOUT_A_STORE = (Fault("failing store", 0.25, 1.8), Fault("coordinator stop", 0.3, 0.05))
+
 MUTATIONS: dict[Mutation, dict[str, Any]] = {
     members_load_before_the_marker_is_in_the_log: {},
     a_manifest_does_not_wait_for_all_its_parts: {**SNAPSHOTS, "workers": 3, "slots": 4, "faults": CRASHES},
@@ -134,8 +191,18 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     outcomes_are_told_before_they_are_in_the_log: {"outside": 0.5, "log_delay_s": 0.05, "faults": CRASHES},
     external_calls_begin_although_another_version_may_follow: {"outside": 0.5, "halts": 0.5},
     requests_fetched_for_an_older_generation_count: {},
+    a_stop_ends_before_its_manifest_is_stored: STOPS,
+    a_stop_that_finds_all_stored_lets_the_next_generation_begin: STOPS_AMID_CHANGES,
+    a_stop_waits_for_its_snapshot_for_ever: {**STOPS, "faults": STOPS_WITHOUT_A_STORE},
 }
 """With what each needs to be caught often."""
+
+OF_CLUSTERS = {
+    a_stop_ends_before_its_manifest_is_stored,
+    a_stop_that_finds_all_stored_lets_the_next_generation_begin,
+    a_stop_waits_for_its_snapshot_for_ever,
+}
+"""Noticed with the faults and the processes of a cluster only."""
 
 NOTICED_BY: dict[Mutation, int] = {
     members_load_before_the_marker_is_in_the_log: 25,
@@ -148,7 +215,8 @@ NOTICED_BY: dict[Mutation, int] = {
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
 def test_the_simulator_catches(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation(monkeypatch)
-    assert_caught(mutation, MUTATIONS[mutation], cluster=False, first=NOTICED_BY.get(mutation, 0))
+    cluster = mutation in OF_CLUSTERS
+    assert_caught(mutation, MUTATIONS[mutation], cluster=cluster, first=NOTICED_BY.get(mutation, 0))
 
 
 @pytest.mark.slow

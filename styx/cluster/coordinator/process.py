@@ -43,8 +43,6 @@ from styx.transport import Connection, Hello, Listener, listen
 
 BEGIN_RETRY_SECONDS: Final = 0.5
 """Before beginning anew after the log or the store was out of reach."""
-STOP_SNAPSHOT_SECONDS_MAX: Final = 10.0
-"""How long an orderly stop waits for a last snapshot."""
 TICK_SILENCE_SECONDS: Final = 5.0
 """A clock that has not ticked for longer has stopped."""
 
@@ -101,24 +99,9 @@ class CoordinatorProcess:
         return 0 if self._listener is None else self._listener.refused
 
     async def last_snapshot(self) -> bool:
-        """Takes a snapshot for an orderly stop, behind which no epoch begins; whether it was complete in time."""
+        """Stops in order, behind a last snapshot; returns whether all that has run is stored."""
         session = self.session
-        if session is None:
-            return False
-        core = session.core
-        if not core.all_stored and not core.membership.members:
-            return False
-        # Also where all is stored already, behind a planned change or the last worker: nothing may begin now.
-        session.want_stop()
-        try:
-            async with asyncio.timeout(STOP_SNAPSHOT_SECONDS_MAX):
-                while not core.all_stored:
-                    if not core.live:
-                        return False
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            return False
-        return True
+        return False if session is None else await session.stop_orderly()
 
     def stuck(self) -> str | None:
         """What shows that it does not go on by itself; None while it does, or waits for log or store."""

@@ -57,6 +57,7 @@ from styx.coordinator.control_plane import ControlPlane
 from styx.coordinator.events import (
     Expel,
     StateFound,
+    StopEnded,
     StopWanted,
     Tick,
     WorkerLost,
@@ -139,6 +140,7 @@ class CoordinatorSession:
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
         self._dump = temporary_path(f"{deployment.app}-coordinator")
+        self._stop_ended: asyncio.Future[bool] | None = None
 
     def start(self, found: ControlBeginning) -> None:
         """Begins from what log and store say."""
@@ -149,6 +151,7 @@ class CoordinatorSession:
         """Ends everything that this life holds."""
         self._halt()
         self._log.clear()
+        self._end_of_stop(stored=False)
         if self._timer is not None:
             self._timer.cancel()
         self.journal.stop()
@@ -160,9 +163,18 @@ class CoordinatorSession:
         self._told_itself = told
         self.give(control.PackageOffered(ITSELF, self._opened(package)))
 
-    def want_stop(self) -> None:
-        """Takes a last snapshot soon, and lets no epoch begin behind it."""
+    async def stop_orderly(self) -> bool:
+        """Takes a last snapshot, behind which nothing begins; returns whether it has all that has run."""
+        if self._stopped:
+            return False
+        ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._stop_ended = ended
         self.give(StopWanted())
+        return await ended
+
+    def _end_of_stop(self, stored: bool) -> None:
+        if self._stop_ended is not None and not self._stop_ended.done():
+            self._stop_ended.set_result(stored)
 
     # The core ----------------------------------------------------------------------------------------------
 
@@ -334,6 +346,10 @@ class CoordinatorSession:
 
     def found(self, effect: StateFound) -> None:
         """As `Operator.found`: the control plane has taken it."""
+
+    def stopped(self, effect: StopEnded) -> None:
+        """As `Operator.stopped`."""
+        self._end_of_stop(effect.stored)
 
     def refuse(self, reason: str) -> NoReturn:
         """As `Operator.refuse`."""
