@@ -69,7 +69,11 @@ _log = logging.getLogger("styx.worker")
 
 
 class WorkerSession:
-    """One registration. `ended` gets the reason for its end: the connection was lost, or the worker cannot go on."""
+    """One registration. `ended` gets the reason for its end: the connection was lost, or the worker cannot go on.
+
+    `generation` has the resources of the present generation, None before the first; `give` takes the results of work
+    that was under way for it.
+    """
 
     def __init__(
         self, node: Node, link: Connection, welcome: Welcome, ended: Callable[[str, BaseException | None], None]
@@ -88,7 +92,7 @@ class WorkerSession:
         self._apps: dict[int, App] = {}
         self._version = 0
         self._announced = -1
-        self._generation: Generation | None = None
+        self.generation: Generation | None = None
         self._paused: set[int] = set()
         self._loop = asyncio.get_running_loop()
         deployment = self.deployment
@@ -105,7 +109,8 @@ class WorkerSession:
         self._passes = Passes(
             self.core, self, f" --coordinator {node.coordinator}", busy, temporary_path(deployment.app)
         )
-        self._pace = CheckPace(self.core, self._passes.to_worker)
+        self.give = self._passes.to_worker
+        self._pace = CheckPace(self.core, self.give)
         self._timed = TimedSteps(self.core, self._watch, self._pace.took)
         self._passes.start(self._step)
         self._beat()
@@ -129,8 +134,8 @@ class WorkerSession:
         self._passes.stop()
         self._beat_timer.cancel()
         self._pace.stop()
-        if self._generation is not None:
-            self._generation.end()
+        if self.generation is not None:
+            self.generation.end()
         self.peers.close()
         self._link.abort("the worker's registration is over")
         # The session is part of reference circles, and the garbage collector of this process hardly ever runs.
@@ -158,8 +163,8 @@ class WorkerSession:
             self.node.departure.let_go()
         else:
             assert not isinstance(message, Welcome | TurnedAway)
-            if isinstance(message, Join) and self._generation is not None:
-                self._generation.gate.open()
+            if isinstance(message, Join) and self.generation is not None:
+                self.generation.gate.open()
             self._passes.to_worker(CoordinatorSaid(message))
 
     def _take_code(self, code: Code) -> None:
@@ -196,10 +201,10 @@ class WorkerSession:
             self._host.step(event)
 
     def _begin(self, message: Recover) -> None:
-        if self._generation is not None:
-            self._generation.end()
+        if self.generation is not None:
+            self.generation.end()
         self._paused = set()
-        generation = self._generation = Generation(self, message)
+        generation = self.generation = Generation(self, message)
         objects = Objects(self.node.store, self.node.background.submit)
         findings = ReplayWatch(self.node, message, self.deployment.reply_partitions)
         ports = WorkerPorts(self, generation, objects, generation, findings, generation.externals)
@@ -226,11 +231,6 @@ class WorkerSession:
         if watch.sampling:
             watch.breakdown.moved(watch.clock() - started_s)
 
-    @property
-    def generation(self) -> Generation | None:
-        """The resources of the present generation; None before the first."""
-        return self._generation
-
     def deliver(self, generation: int, arrived: dict[int, list[Arrival]]) -> None:
         """Takes requests by slot that were fetched for a generation."""
         left = len(arrived)
@@ -239,17 +239,13 @@ class WorkerSession:
             n_bytes = sum([len(payload) for _, _, payload in arrivals])
             self._passes.to_worker(RequestsArrived(generation, slot, arrivals, left > 0), n_bytes)
 
-    def give(self, event: Event) -> None:
-        """Takes the result of work that was under way for a generation."""
-        self._passes.to_worker(event)
-
     def broken(self, generation: Generation, peer: int, reason: str) -> None:
         """Reports a lost peer: the generation cannot go on, and the coordinator begins another one."""
-        if generation is self._generation and not self._passes.stopped:
+        if generation is self.generation and not self._passes.stopped:
             self._link.send(encode(Broken(generation.number, peer, reason)))
 
     def _peer_lost(self, peer: int, reason: str) -> None:
-        generation = self._generation
+        generation = self.generation
         if generation is not None and generation.connected:
             # If the peer is dead, the coordinator notices by itself, and one new generation is enough.
             self._loop.call_later(PEER_LOSS_SECONDS, self.broken, generation, peer, reason)
@@ -261,7 +257,7 @@ class WorkerSession:
 
     def flush(self) -> int:
         """As `Surroundings.flush`: the appender sends by itself."""
-        return 0 if self._generation is None else self._generation.replies.waiting_bytes
+        return 0 if self.generation is None else self.generation.replies.waiting_bytes
 
     def failed(self, what: str, error: BaseException) -> None:
         """As `Surroundings.failed`."""
@@ -272,14 +268,14 @@ class WorkerSession:
         core = self.core
         self._pace.go_on()
         sent_us = self._watch.pass_ended(core.executor, core.runnable)
-        if sent_us and self._generation is not None:
-            self._generation.when_durable(lambda: self._watch.durable(sent_us))
+        if sent_us and self.generation is not None:
+            self.generation.when_durable(lambda: self._watch.durable(sent_us))
         if self._beat_due:
             self._beat_due = False
             self.beat_at_s = time.monotonic()
             self._link.send(encode(self._heartbeat()))
-        if self._generation is not None and self._generation.feed is not None:
-            self._hold_up(self._generation.feed)
+        if self.generation is not None and self.generation.feed is not None:
+            self._hold_up(self.generation.feed)
         return False
 
     def _hold_up(self, feed: RequestFeed) -> None:
@@ -300,7 +296,7 @@ class WorkerSession:
         self._beat_timer = self._loop.call_later(self._heartbeat_s, self._beat)
 
     def _heartbeat(self) -> Heartbeat:
-        core, generation = self.core, self._generation
+        core, generation = self.core, self.generation
         lag = 0 if generation is None or generation.feed is None else sum(generation.feed.lag().values())
         return Heartbeat(
             core.generation,
