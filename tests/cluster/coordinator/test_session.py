@@ -18,7 +18,7 @@ from styx.cluster.options import CoordinatorOptions
 from styx.cluster.wire import Deployment
 from styx.coordinator.control_events import OperatorGone
 from styx.coordinator.coordinator import Coordinator
-from styx.coordinator.events import SnapshotWanted, Started, Tick, WorkerLost
+from styx.coordinator.events import SnapshotWanted, Started, Tick
 from styx.host.control_host import ControlBeginning
 from styx.kafka.address import KafkaAddress
 from styx.model.limits import Limits
@@ -95,7 +95,7 @@ async def test_a_failure_leaves_the_coordinator_s_events_which_fail_again(
 async def test_nothing_is_taken_behind_a_failure(life: Life, fault: list[object]) -> None:
     life.session.give(SnapshotWanted())
     fault.clear()
-    life.session.give(WorkerLost(1))
+    life.session.give(SnapshotWanted())
     assert (fault, len(life.failures)) == ([], 1)
 
 
