@@ -18,13 +18,13 @@ from styx.embedded_engine.drive import DUMP_NAME
 from styx.embedded_engine.storage import OBJECTS_NAME
 from styx.errors import StyxError
 from styx.host.event_dump import Dump, DumpedEvent, WorkerCore, dump_of
-from styx.host.event_log import EventLog
+from styx.host.event_log import EventLog, KeptLoad
 from styx.host.passes import settle
 from styx.model.limits import Limits
 from styx.protocol.messages import Recover
 from styx.state.table import NEWEST
 from styx.store.directory import DirectoryStore
-from styx.worker.events import CoordinatorSaid, LogLags
+from styx.worker.events import CoordinatorSaid, LogLags, StateLoaded
 from styx.worker.executor import Executor
 from styx.worker.worker import Worker
 from tests.plain_form import plain_form
@@ -86,7 +86,7 @@ async def failed(data_dir: Path) -> bytes:
     return (data_dir / DUMP_NAME).read_bytes()
 
 
-def fails_again(dump: bytes, data_dir: Path) -> RuntimeError:
+def fails_again(dump: bytes, data_dir: Path, app: App = app) -> RuntimeError:
     with pytest.raises(RuntimeError, match="a fault of the engine's") as raised:
         replay(dump, app, DirectoryStore(data_dir / OBJECTS_NAME))
     return raised.value
@@ -110,6 +110,28 @@ async def test_the_same_failure_behind_an_external_call(tmp_path: Path, fault: N
             await client.call(entity, "c", poison)
     for dump in ((tmp_path / DUMP_NAME).read_bytes(), await started(tmp_path)):
         assert str(fails_again(dump, tmp_path)) == "a fault of the engine's, at 1 entities"
+
+
+class Count(msgspec.Struct):
+    total: int
+
+
+async def test_the_same_failure_behind_a_conversion_of_the_state(tmp_path: Path, fault: None) -> None:
+    """The state of before is not kept beside the converted one."""
+    async with styx.embedded(app, tmp_path, n_slots=2) as client:
+        assert await client.call(entity, "a", add) == 1
+    typed = Operator("entity", state_type=Count, migrate=lambda old: {"total": 100 * old})
+    typed.register(poison)
+    changed = App("replayed", [typed])
+    async with styx.embedded(changed, tmp_path, n_slots=2) as client:
+        assert client.entity("entity", "a") == Count(100)
+        assert client.engine.worker.generation == 3
+        loads = [event for _, event, _ in client.engine._passes._log.items if isinstance(event, StateLoaded | KeptLoad)]
+        assert [type(load) for load in loads] == [KeptLoad, KeptLoad]
+        with pytest.raises(StyxError):
+            await client.call(entity, "c", poison)
+    error = fails_again((tmp_path / DUMP_NAME).read_bytes(), tmp_path, changed)
+    assert str(error) == "a fault of the engine's, at 1 entities"
 
 
 async def test_the_log_lagged_before_the_generation_began(tmp_path: Path) -> None:
