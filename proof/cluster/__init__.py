@@ -1,4 +1,4 @@
-"""Clusters of real processes under test: started, broken in every way, and audited."""
+"""Clusters of real processes under test: starting them, breaking them, and auditing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An app whose functions do not end, or end late, for clusters under test. Counts in one entity each."""
+"""An app whose functions do not end, or end late, for clusters under test. Each entity has a count."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ app = App("blocking", [counter])
 
 @counter.register
 async def add(ctx: Context) -> int:
-    """Adds one, here and on the entity's shadow, which is anywhere."""
+    """Adds one to this entity and to its shadow, which may be on any worker."""
     total: int = await ctx.get(0) + 1
     await ctx.put(total)
     ctx.call_async(counter, shadow, f"shadow of {ctx.key}")
@@ -24,7 +24,7 @@ async def add(ctx: Context) -> int:
 
 @counter.register
 async def shadow(ctx: Context) -> None:
-    """What `add` does elsewhere."""
+    """Adds one to a shadow."""
     await ctx.put(await ctx.get(0) + 1)
 
 
@@ -39,7 +39,7 @@ async def block(ctx: Context, seconds: float) -> int:
 
 @counter.register
 async def wait_for_lock(ctx: Context, path: str) -> int:
-    """Holds up its worker in C for as long as somebody else has the file's lock, then adds one."""
+    """Holds up its worker in C while another process has the file's lock, then adds one."""
     with open(path) as file:  # noqa: ASYNC230 - that is what is wrong with it
         fcntl.flock(file, fcntl.LOCK_EX)
     total: int = await ctx.get(0) + 1
@@ -49,7 +49,7 @@ async def wait_for_lock(ctx: Context, path: str) -> int:
 
 @counter.register
 async def spin(ctx: Context) -> None:
-    """Never ends; elsewhere, too."""
+    """Never ends. Its shadow counts, too."""
     await ctx.put(99)
     ctx.call_async(counter, shadow, f"shadow of {ctx.key}")
     while True:

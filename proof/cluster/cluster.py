@@ -1,7 +1,7 @@
 """A cluster of real processes: a coordinator, workers and a gateway as children of a test, on Kafka and a store.
 
-It starts, kills and restarts them as it is told, under a name of its own, so that several clusters can share one broker
-and one bucket. It judges nothing: that is `proof.cluster.audit`'s.
+Each cluster has its own name, so that several clusters can share one broker and one bucket. `proof.cluster.audit`
+checks the outcome.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ app = App({name!r}, original.operators.values())
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
-    """`app` is MODULE:APP, and `name` what its topics are called; `kafka` is HOST:PORT.
+    """`app` is MODULE:APP, `name` the name in its topics, and `kafka` HOST:PORT.
 
     `store` is a prefix in the bucket `styx` at `s3_endpoint`, or a file:// URL if there is none. Logs of the processes
-    go into `directory`. `worker_module` is run as workers, `coordinator_module` as coordinator, instead of the command
-    line's. `auto`: the coordinator is not told how many workers there are. Times in seconds.
+    go into `directory`. `worker_module` and `coordinator_module` run instead of the command line's processes. `auto`:
+    the coordinator gets no number of workers. Times are in seconds.
     """
 
     app: str
@@ -77,7 +77,7 @@ class ClusterOptions:
 
 
 class ClusterUnderTest:
-    """Use it as `async with`: what it has started is gone behind the block."""
+    """Use it as `async with`: all processes that it has started have ended after the block."""
 
     def __init__(self, options: ClusterOptions) -> None:
         self.options = options
@@ -111,7 +111,9 @@ class ClusterUnderTest:
         await self.ready()
 
     async def start_coordinator(self, snapshot_interval_s: float | None = None) -> None:
-        """Always at the same address; another interval than the options' holds until the next start."""
+        """Starts the coordinator, always at the same address. `snapshot_interval_s` replaces the options' interval
+        until the next start.
+        """
         options = self.options
         interval_s = options.snapshot_interval_s if snapshot_interval_s is None else snapshot_interval_s
         self.coordinator = await self._child(
@@ -126,7 +128,7 @@ class ClusterUnderTest:
         )
 
     async def start_worker(self, place: int, same_port: bool = False) -> None:
-        """`same_port`: at the address that this place's first worker has, else at one that nobody has had."""
+        """Starts a worker. `same_port`: at the address of this place's first worker, otherwise at an unused one."""
         port = self.worker_ports[place] if same_port else free_port()
         self.workers[place] = await self._child(
             "worker",
@@ -145,9 +147,9 @@ class ClusterUnderTest:
         await self.start_worker(self.workers.index(None))
 
     async def scale(self, workers: int) -> None:
-        """Asks the coordinator for so many workers; one that starts later wants as many.
+        """Asks the coordinator for `workers` workers. A coordinator that starts later wants as many.
 
-        Raises `OSError` if it is out of reach, `ChildFailed` if it refuses.
+        Raises `OSError` if the coordinator cannot be reached, `ChildFailed` if it refuses.
         """
         self.workers_wanted = workers
         answer = await ask(f"127.0.0.1:{self.coordinator_port}", self.security, Scale(workers))
@@ -155,7 +157,7 @@ class ClusterUnderTest:
             raise ChildFailed(f"the coordinator does not scale to {workers} workers: {answer.text}")
 
     async def start_gateway(self) -> None:
-        """Always at the same address."""
+        """Starts the gateway, always at the same address."""
         self.gateway = await self._child(
             "gateway",
             *("--coordinator", f"127.0.0.1:{self.coordinator_port}", "--port", str(self.gateway_port)),
@@ -164,16 +166,16 @@ class ClusterUnderTest:
 
     @property
     def children(self) -> list[ChildProcess]:
-        """Those that were started and not killed since."""
+        """The processes that were started and not killed since."""
         return [child for child in (self.coordinator, *self.workers, self.gateway) if child is not None]
 
     def check(self) -> None:
-        """Raises `ChildFailed` if one of them has ended by itself."""
+        """Raises `ChildFailed` if a process has ended by itself."""
         for child in self.children:
             child.check()
 
     async def ready(self) -> None:
-        """Waits until the gateway says that it can serve; raises `ChildFailed`."""
+        """Waits until the gateway reports that it can serve. Raises `ChildFailed`."""
         try:
             async with asyncio.timeout(READY_SECONDS_MAX):
                 while not await asyncio.to_thread(_is_ready, self.http_url):
@@ -203,13 +205,13 @@ class ClusterUnderTest:
             raise ChildFailed(f"not all of {sorted(wanted)} share the slots: {said}.{tails}") from None
 
     async def replayed(self) -> int:
-        """Recorded epochs that this coordinator had its workers run again."""
+        """The number of recorded epochs that were replayed under this coordinator."""
         _, page = await asyncio.to_thread(fetch, f"{self.facts_url}/metrics")
         lines = page.decode().splitlines()
         return sum(int(float(line.split()[-1])) for line in lines if line.startswith("styx_replayed_epochs_total"))
 
     async def end(self) -> None:
-        """Kills whatever is left."""
+        """Kills all processes that are left."""
         for child in self.children:
             await child.kill()
 
@@ -225,22 +227,22 @@ class ClusterUnderTest:
 
     @property
     def url(self) -> str:
-        """Of the broker."""
+        """The broker's URL."""
         return f"kafka://{self.options.kafka}"
 
     @property
     def http_url(self) -> str:
-        """Of the gateway."""
+        """The gateway's URL."""
         return f"http://127.0.0.1:{self.gateway_port}"
 
     @property
     def facts_url(self) -> str:
-        """Of the coordinator's facts."""
+        """The URL of the coordinator's facts."""
         return f"http://127.0.0.1:{self.facts_port}"
 
     @property
     def security(self) -> Security:
-        """What its processes identify themselves with."""
+        """The secret and name with which the processes identify themselves."""
         return Security(self.options.secret.encode(), "styx")
 
     def client(self) -> Client:
@@ -248,11 +250,11 @@ class ClusterUnderTest:
         return connect(self.url, self.app)
 
     def reader(self) -> KafkaReader:
-        """Reads its log, from a thread that may block; to be closed."""
+        """A reader of the cluster's log, for a thread that may block. The caller closes it."""
         return KafkaReader(self.options.kafka, self.topics)
 
     def open_store(self) -> Store:
-        """Its store. Blocks, and raises `OSError` if it is out of reach."""
+        """Opens the cluster's store. Blocks. Raises `OSError` if the store cannot be reached."""
         options = self.options
         if options.s3_endpoint is None:
             return open_store(self._store_url)

@@ -2,8 +2,8 @@
 
     python -m proof.cluster.faults --minutes 10 --seed 7
 
-Prints each fault with the time that replies stayed away; exit status 1 if a promise was broken. What happens to the
-cluster stands in `proof.cluster.scenarios`.
+Prints each fault with the longest time without a reply. The exit status is 1 if a promise was broken. The faults are in
+`proof.cluster.scenarios`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from styx.testing.patience import PATIENCE_SECONDS
 
 APP: Final = "proof.chaos_app:app"
 NEXT_REPLY_SECONDS_MAX: Final = PATIENCE_SECONDS
-"""How long after a fault was mended replies may stay away."""
+"""The longest time without a reply after a fault was mended."""
 STEADY_SECONDS: Final = 3.0
-"""Of undisturbed load after each fault."""
+"""The time of undisturbed load after each fault."""
 
 
 class Struck(NamedTuple):
@@ -47,7 +47,7 @@ class Struck(NamedTuple):
 
 
 class FaultRun(NamedTuple):
-    """What a run found; `audits` holds the last one."""
+    """The findings of a run; `audits` has the last audit."""
 
     struck: list[Struck]
     audit: Audit
@@ -65,7 +65,7 @@ async def run_faults(
 ) -> FaultRun:
     """Puts a cluster that has not been started through `faults`, one after the other, under one load; then audits it.
 
-    Raises `SerializabilityViolation`, or `ChildFailed` if a process ended that was not made to.
+    Raises `SerializabilityViolation`, or `ChildFailed` if a process ended by itself.
     """
     async with AsyncExitStack() as stack:
         await cluster.start()

@@ -1,7 +1,7 @@
 """The same requests and epoch records on another number of workers: the replies and the state must be the same.
 
 Copies a cluster's topics, outcomes of external calls among them, under another name, and lets a cluster recover from
-them with an empty store. Never touches what it copies from.
+them with an empty store. The original topics are only read.
 
     python -m proof.cluster.replay --seconds 20 --workers 1,2,4
 """
@@ -39,14 +39,14 @@ APP: Final = "proof.chaos_app:app"
 
 
 class Replayed(NamedTuple):
-    """What a cluster made of the topics: its replies by sequence, and its state's hash."""
+    """The result of a replay: the cluster's replies by sequence, and the hash of its state."""
 
     replies: list[ReplyRecord]
     state_hash: str
 
 
 async def outcome(cluster: ClusterUnderTest) -> Replayed:
-    """Of a cluster at rest, once it is. Raises `AuditFailed` if it does not come to rest."""
+    """Waits until a cluster is at rest, and returns its result. Raises `AuditFailed` if it does not come to rest."""
 
     def read() -> Replayed:
         topics, manifest, store = at_rest(cluster)
@@ -57,7 +57,7 @@ async def outcome(cluster: ClusterUnderTest) -> Replayed:
 
 
 async def replay_elsewhere(original: ClusterUnderTest, workers: int) -> Replayed:
-    """What `workers` workers make of the topics of `original`, which is at rest."""
+    """Replays the topics of `original`, which is at rest, on `workers` workers."""
     options = original.options
     name = f"{options.name}-on-{workers}"
     copy = ClusterUnderTest(
@@ -79,7 +79,9 @@ async def replay_elsewhere(original: ClusterUnderTest, workers: int) -> Replayed
 
 
 def _renamed(reply: ReplyRecord, name: str, original: str) -> ReplyRecord:
-    """The copy's app has another name, which the error of an unknown operator tells."""
+    """A reply with the original app's name. The copy's name differs, and the error of an unknown operator
+    contains it.
+    """
     if reply.error is None:
         return reply
     code, kind, message = reply.error
@@ -89,7 +91,8 @@ def _renamed(reply: ReplyRecord, name: str, original: str) -> ReplyRecord:
 async def _copy_topics(original: ClusterUnderTest, copy: ClusterUnderTest) -> None:
     streams = await asyncio.to_thread(_read, original)
     await _create(copy.options, copy.topics)
-    # In a transaction: what stands in the log without one is a stranger's. Its end takes an offset behind all records.
+    # In a transaction, because a record outside of one counts as a stranger's. The transaction's end takes an offset
+    # after all records.
     producer = AIOKafkaProducer(
         bootstrap_servers=copy.options.kafka,
         transactional_id=f"styx.{copy.options.name}.copy",
@@ -125,7 +128,7 @@ async def _create(options: ClusterOptions, topics: Topics) -> None:
     await admin.start()
     try:
         made = settings(topics, options.slots, options.reply_partitions)
-        # The records' own times, not those of the copying: `ctx.now()` tells them.
+        # The original times of the records, because `ctx.now()` returns them.
         await admin.create_topics(
             [
                 NewTopic(

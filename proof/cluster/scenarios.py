@@ -1,7 +1,7 @@
-"""The faults that a cluster under test is put through, each with what makes it whole again.
+"""The faults of a cluster under test, each with its repair.
 
-A fault is done when all processes run again. Whether replies were right is for the audit to say, and how long they
-stayed away for `proof.cluster.faults`.
+A fault ends when all processes run again. The audit checks the replies, and `proof.cluster.faults` measures how long no
+reply came.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from proof.cluster.services import Service
 FREEZE_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 10.0
 UNREPLACED_SECONDS: Final = 5.0
-"""How long the others must do without a worker that is not replaced."""
+"""How long a dead worker is not replaced."""
 RECOVERING_SECONDS: Final = 0.2
-"""After a worker's death, when the others are in the middle of taking over."""
+"""The time from a worker's death to the middle of the recovery."""
 STORE_AWAY_INTERVALS: Final = 2.5
-"""How long the store is away, in snapshot intervals."""
+"""How long the store is down, in snapshot intervals."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What faults happen to. `struck` is called at the moment that a fault's clock starts."""
+    """The processes that faults strike. `struck` is called at the moment from which a fault is timed."""
 
     cluster: ClusterUnderTest
     kafka: Service
@@ -39,7 +39,7 @@ class Stage:
     struck: Callable[[], None]
 
     def some_place(self) -> int:
-        """Of a worker, at random."""
+        """The place of a random worker."""
         return self.rng.randrange(len(self.cluster.workers))
 
     async def kill_worker(self, place: int) -> None:
@@ -62,13 +62,13 @@ class Stage:
         await gateway.kill()
 
     async def drain_worker(self, place: int) -> None:
-        """SIGTERM, and its end: others have its slots then."""
+        """Sends SIGTERM, and waits for the end: other workers have the slots then."""
         worker, self.cluster.workers[place] = self.cluster.workers[place], None
         assert worker is not None
         await worker.stop()
 
     async def stop_coordinator(self) -> None:
-        """SIGTERM, and its end: it has taken a last snapshot then."""
+        """Sends SIGTERM, and waits for the end: the coordinator has taken a last snapshot then."""
         coordinator, self.cluster.coordinator = self.cluster.coordinator, None
         assert coordinator is not None
         await coordinator.stop()
@@ -78,7 +78,7 @@ class Stage:
         await asyncio.gather(*(self.kill_worker(place) for place in range(len(self.cluster.workers))))
 
     async def start_workers(self) -> None:
-        """Those that are missing."""
+        """Starts the workers that are missing."""
         for place, worker in enumerate(self.cluster.workers):
             if worker is None:
                 await self.cluster.start_worker(place)
@@ -255,5 +255,5 @@ SCENARIOS: Final[dict[str, Callable[[Stage], Awaitable[None]]]] = {
     "rolling-restart": _rolling_restart,
     "none-left": _none_left,
 }
-"""By name, in the order of a run. The first one comes at once, before there is a snapshot."""
+"""The faults by name, in the order of a run. The first one strikes at once, before there is a snapshot."""
 EARLY: Final = "before-first-snapshot"

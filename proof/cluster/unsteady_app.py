@@ -1,6 +1,8 @@
-"""An app whose functions give something else in each process or run: what functions must not do. For tests of replays.
+"""An app whose functions are not deterministic: they give different results in each process or run. For tests of
+replays.
 
-`CAUGHT` are those whose replies show it; of `hidden` and `other_entity` only what reads their state does.
+The replies of the functions in `CAUGHT` show the difference. That of `hidden` and `other_entity` shows only in replies
+of functions that read their state.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from styx.model.operator import Operator
 T = TypeVar("T")
 
 VARIABLE: Final = "STYX_UNSTEADY"
-"""Of the environment; `environment` returns it."""
+"""The variable of the environment that `environment` returns."""
 CAUGHT: Final = ("drawn", "counted", "set_order", "clock", "identifier", "address", "environment", "process", "cached")
 
 ticket = Operator("ticket")
@@ -37,7 +39,7 @@ async def _kept(ctx: Context, value: T) -> T:
 
 @ticket.register
 async def drawn(ctx: Context) -> float:
-    """A random number that is not the context's."""
+    """A random number that does not come from the context."""
     return await _kept(ctx, random.random())
 
 
@@ -67,7 +69,7 @@ async def identifier(ctx: Context) -> str:
 
 @ticket.register
 async def address(ctx: Context) -> int:
-    """Where an object is in memory."""
+    """The address of an object in memory."""
     return await _kept(ctx, id(ctx))
 
 
@@ -85,7 +87,7 @@ async def process(ctx: Context) -> int:
 
 @ticket.register
 async def cached(ctx: Context) -> bool:
-    """A cache of the module: whether it had the key."""
+    """Whether a cache of the module had the key."""
     key = str(ctx.key)
     had = key in _cache
     _cache[key] = 1
@@ -94,27 +96,27 @@ async def cached(ctx: Context) -> bool:
 
 @ticket.register
 async def failing(ctx: Context) -> None:
-    """The same error in other words."""
+    """Raises the same error with different words."""
     raise ValueError(f"number {next(_numbers)}")
 
 
 @ticket.register
 async def hidden(ctx: Context) -> str:
-    """Only the state is another one."""
+    """Only the state differs."""
     await ctx.put(random.random())
     return "done"
 
 
 @ticket.register
 async def other_entity(ctx: Context) -> None:
-    """Writes to an entity that is drawn, beside others that do: which are in conflict is another thing each time."""
+    """Writes to a random entity, like other transactions beside it. So the conflicts differ each time."""
     for _ in range(3):
         await ctx.call(ticket, add, f"shared {random.randrange(8)}", (1,))
 
 
 @ticket.register
 async def sometimes_outside(ctx: Context) -> int:
-    """Makes an external call in its first process only, with a global variable."""
+    """Makes an external call only in its first process, by a global variable."""
     if os.environ.get(VARIABLE) == "first":
         number: int = await ctx.call_external(outside, 5)
         return number
@@ -123,7 +125,7 @@ async def sometimes_outside(ctx: Context) -> int:
 
 @ticket.register
 async def sometimes_fails(ctx: Context) -> int:
-    """Fails where the environment is another one."""
+    """Fails if the environment has changed."""
     if os.environ.get(VARIABLE) != "first":
         raise ValueError("not the first")
     await ctx.put(1)
@@ -132,14 +134,14 @@ async def sometimes_fails(ctx: Context) -> int:
 
 @ticket.register
 async def add(ctx: Context, amount: int = 1) -> int:
-    """Deterministic."""
+    """Adds to the entity's number. This function is deterministic."""
     total: int = await ctx.get(0) + amount
     return await _kept(ctx, total)
 
 
 @ticket.register
 async def together(ctx: Context) -> None:
-    """Branches that meet on entities which are drawn, some of which cannot go on: what the lock phase has is chance."""
+    """Branches that meet on random entities, some of which fail. So the lock phase's transactions differ each time."""
     for _ in range(3):
         ctx.call_async(ticket, add, f"shared {random.randrange(4)}", (1,))
     if random.random() < 0.2:
@@ -148,7 +150,7 @@ async def together(ctx: Context) -> None:
 
 @ticket.register
 async def read(ctx: Context) -> Any:
-    """What is stored."""
+    """The stored value."""
     return await ctx.get()
 
 

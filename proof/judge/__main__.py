@@ -1,6 +1,6 @@
-"""The judge's command line: `run` and `cluster` record and judge, `check` judges what was recorded.
+"""The judge's command line: `run` and `cluster` record and judge, `check` judges a recorded history.
 
-Exit status 0 if nothing was found, 1 for an anomaly, 2 if adya could not tell.
+The exit status is 0 without an anomaly, 1 with one, 2 if adya could not decide.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from styx.errors import ConfigurationError
 from styx.testing.fixture import embedded_cluster
 
 CRASH_EVERY_SECONDS = 0.5
-"""An engine of our own loses power so long after it has recovered."""
+"""The time from a recovery of the judge's own engine to its next loss of power."""
 SNAPSHOT_SECONDS = 0.2
-"""Shorter than that, so that a recovery does not begin with the first transaction each time."""
+"""Shorter than `CRASH_EVERY_SECONDS`, so that a recovery does not begin with the first transaction each time."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; gives the exit status."""
+    """Runs a command. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m proof.judge", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="send transactions, record what they did, and judge it")
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def judge(recorded: Recorded, folder: Path) -> int:
-    """Prints the verdict on a history saved in `folder`; gives the exit status."""
+    """Prints the verdict on a history saved in `folder`. Returns the exit status."""
     verdict = adya.check(recorded, folder)
     claimed = problems(recorded)
     counts = ", ".join(f"{recorded.count(type)} {type}" for type in ("ok", "fail", "info"))
@@ -78,7 +78,7 @@ def judge(recorded: Recorded, folder: Path) -> int:
 
 
 def _worst(statuses: list[int]) -> int:
-    """An anomaly is worse than not to know."""
+    """The worst exit status. An anomaly is worse than no decision."""
     return 1 if 1 in statuses else max(statuses)
 
 
@@ -88,7 +88,7 @@ def _judged(recorded: Recorded, folder: Path) -> int:
 
 
 def _run(options: argparse.Namespace, model: Model) -> Recorded:
-    # Numbers by the time, so that no run meets what an earlier one left in the deployment.
+    # Numbers by the time, so that no run uses the entities of an earlier one in the deployment.
     first = time.time_ns() // 1_000 if options.url else 0
     workload = Workload(model, options.keys, options.seed, first)
     return asyncio.run(_remote(options, workload) if options.url else _own(options, workload))

@@ -1,7 +1,7 @@
-"""adya, an independent checker of transaction histories (crates.io), run as a program. Nothing is judged here.
+"""Runs adya, an independent checker of transaction histories (crates.io), as a program.
 
-It infers the order of each key's versions, builds the graph of dependencies between transactions, with real time in it,
-and searches that for the cycles that a strictly serializable system cannot have.
+adya infers the order of each key's versions, builds the graph of dependencies between transactions, with real time in
+it, and searches the graph for cycles that a strictly serializable system cannot have.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from styx.errors import ConfigurationError
 
 VERSION: Final = "0.1.0"
 CYCLE_SEARCH_MS: Final = 60_000
-"""Time to search each knot of dependencies; without it a large history would be `unknown`."""
+"""Limit on the search of each strongly connected part of the graph. With adya's default a large history is
+`unknown`.
+"""
 CHECK_SECONDS_MAX: Final = 600
 EXPLANATIONS_MAX: Final = 2
-"""Anomalies of each kind that are explained."""
+"""Limit on the explained anomalies of each kind."""
 
 _NOT_JUDGED: Final = ("unexpected-txn-micro-op-types", "duplicate-appends", "duplicate-writes")
-"""What makes this version give up on a history; unless it is told that these count, it then calls the history valid."""
+"""Anomalies with which this version of adya stops judging a history. Unless an option says that they count, it then
+calls the history valid."""
 _VERDICTS: Final = {0: True, 1: False, 2: None}
 
 
 class Verdict(NamedTuple):
-    """`valid` is None if adya could not tell; `anomalies` are its proofs by kind."""
+    """adya's verdict. `valid` is None if adya could not decide. `anomalies` are its proofs by kind."""
 
     valid: bool | None
     anomalies: dict[str, list[str]]
@@ -45,7 +48,7 @@ class _Report(msgspec.Struct):
 
 
 def find_adya() -> Path:
-    """The program, on the path or where `scripts/services` installs. Raises `ConfigurationError`."""
+    """Finds the program on the path or in the folder of `scripts/services`. Raises `ConfigurationError`."""
     folder = Path(os.environ.get("STYX_SERVICES") or Path.home() / ".cache/styx-services")
     found = shutil.which("adya", path=os.pathsep.join([os.environ.get("PATH", ""), str(folder / "bin")]))
     if found is None:
@@ -54,7 +57,7 @@ def find_adya() -> Path:
 
 
 def install_command(folder: Path) -> list[str]:
-    """What installs the program into `folder`/bin; builds for some minutes."""
+    """The command that installs the program into `folder`/bin. It builds for some minutes."""
     return ["cargo", "install", "--locked", "--root", str(folder), f"adya@{VERSION}"]
 
 
@@ -64,7 +67,8 @@ def check(recorded: Recorded, folder: Path) -> Verdict:
     command: list[str | Path] = [find_adya(), "check", "--json", "-m", recorded.model, "-c", "strict-serializable"]
     command += ["-a", ",".join(_NOT_JUDGED), "--cycle-search-timeout", str(CYCLE_SEARCH_MS), history]
     if recorded.model == "rw-register":
-        # Lists tell their order. Of registers it is claimed, but not for transactions of which nothing is known.
+        # The content of lists shows their order. For registers the claimed order is given, unless transactions have
+        # unknown outcomes.
         command += ["--linearizable-keys"] if recorded.count("info") else ["--transaction-order", order]
     done = subprocess.run(command, check=False, capture_output=True, timeout=CHECK_SECONDS_MAX)
     if done.returncode not in _VERDICTS:

@@ -1,8 +1,8 @@
-"""The app that is judged: registers and lists on three kinds of keys, and transactions over several of them.
+"""The judged app: registers and lists on three kinds of keys, and transactions over several of them.
 
 An operation is [kind, numbers, value]: "r" reads, "w" writes, "append" appends to a list. It is done on the entity with
-one of the numbers; which one, the number last read in the transaction decides, so that a transaction that runs again
-may go elsewhere. It only does what it is told: transactions are made in `proof.judge.workload`.
+one of the numbers. The number last read in the transaction decides which one, so a transaction that runs again may use
+other entities. `proof.judge.workload` makes the transactions.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from styx.model.partitioning import Key
 Operation = list[Any]
 """[kind, numbers, value]; the value of "r" is None."""
 Done = list[Any]
-"""[number, what was read]: the second is None unless the operation was "r", and for an entity without a state."""
+"""[number, value read]. The value is None for an entity without state, and for an operation other than "r"."""
 
 
 class Refused(Exception):
-    """The transaction was told to fail, after all its operations."""
+    """The transaction fails on purpose, after all its operations."""
 
 
 def _group(key: tuple[int, int]) -> int:
@@ -62,7 +62,7 @@ async def transact(
 
 
 async def chain(ctx: Context, operations: list[Operation], pointer: int) -> list[Done]:
-    """Does the first operation where it belongs, which then does the rest."""
+    """Sends the first operation to its entity, which then does the rest."""
     if not operations:
         return []
     (kind, numbers, value), *rest = operations
@@ -79,7 +79,7 @@ async def link(ctx: Context, n: int, kind: str, value: Any, rest: list[Operation
 
 
 async def apply(ctx: Context, kind: str, value: Any) -> Any:
-    """One operation on this entity; gives what "r" read."""
+    """Does one operation on this entity. Returns the value that "r" read."""
     if kind == "r":
         return await ctx.get()
     if kind == "append":

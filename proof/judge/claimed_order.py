@@ -1,6 +1,6 @@
 """Checks the serial order that an engine claims: it must respect real time, and explain every read.
 
-This is a check of its own, beside adya's, which searches for any order. It looks at nothing but the history.
+This check is independent of adya's, which searches for any order. It uses only the history.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PROBLEMS_MAX: Final = 10
 
 
 def problems(recorded: Recorded) -> list[str]:
-    """What is wrong with the claimed order; empty if nothing is."""
+    """The problems of the claimed order; empty if it has none."""
     checks = (_shared_places, _against_real_time, _unexplained_reads)
     return [problem for check in checks for problem in check(recorded)[:PROBLEMS_MAX]]
 
@@ -71,8 +71,8 @@ def _unexplained_reads(recorded: Recorded) -> list[str]:
 
 
 class _Foreign:
-    """Values that nobody whose outcome is known has written. A transaction whose outcome is not known may have, at any
-    place, and to an entity that is not known either.
+    """Values that no transaction with a known outcome has written. A transaction with an unknown outcome may have
+    written them, at any place of the order and to any entity.
     """
 
     def __init__(self, recorded: Recorded) -> None:
@@ -81,7 +81,7 @@ class _Foreign:
         self._known = {value for op in ended for kind, _, value in op.value if kind != "r"}
 
     def explains(self, expected: Any, read: Any) -> bool:
-        """Whether `read` is `expected` but for what such transactions may have done."""
+        """Whether `read` equals `expected`, apart from possible effects of transactions with unknown outcomes."""
         if not self._possible:
             return False
         if isinstance(read, list) and isinstance(expected, list | None):

@@ -1,5 +1,5 @@
-"""`python -m proof.judge cluster`: its options, and the services and processes behind it. The recording is
-`proof.judge.on_cluster`'s.
+"""`python -m proof.judge cluster`: its options, and the services and processes that it starts.
+`proof.judge.on_cluster` does the recording.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> list[Recorded]:
     """Records as the options say. Raises `ConfigurationError`, `OSError`, or `ChildFailed`."""
     plan = _plan(options)
-    # It tells of each attempt to reach a broker that is away.
+    # aiokafka logs each attempt to reach a broker that is away.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     if options.kafka is not None:
         return _recorded(options, plan, options.kafka, options.s3_endpoint, _Foreign())
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> list[Recorded]:
 
 
 class _Foreign:
-    """A broker that is not ours to restart; `_plan` has seen to it that nobody wants to."""
+    """A broker of others, which must not be restarted. `_plan` allows no fault that would."""
 
     def kill(self) -> None:
         raise NotImplementedError
@@ -79,7 +79,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 def _recorded(
     options: argparse.Namespace, plan: Plan, kafka: str, s3_endpoint: str | None, broker: Service
 ) -> list[Recorded]:
-    # A name by the time: nothing that an earlier run left on the broker is met.
+    # A name by the time, so that the topics of an earlier run are not used.
     name = f"judge-{time.time_ns() // 1_000_000}"
     directory = Path(tempfile.mkdtemp(prefix="styx-judge-"))
     print(f"the processes' logs are in {directory}", flush=True)

@@ -1,8 +1,8 @@
-"""Records what the clients of a cluster of real processes see, while its processes are killed and stopped.
+"""Records the requests and replies of a cluster's clients while real processes of the cluster are killed and stopped.
 
-All models are recorded at the same time, through Kafka and through the gateway at the same time, so that the order in
-real time is judged between clients that have nothing in common but the cluster. The faults are few and short, and each
-is mended at its end; `proof.cluster.scenarios` has more, for the audit.
+All models are recorded at the same time, through Kafka and through the gateway. So the order in real time is judged
+between clients that share only the cluster. The faults are few and short, and each is mended at its end;
+`proof.cluster.scenarios` has more, for the audit.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ Way = Literal["kafka", "http"]
 WAYS: Final[tuple[Way, ...]] = ("kafka", "http")
 
 STEADY_SECONDS: Final = 2.0
-"""Without a fault, before each of them and after the last."""
+"""The time without a fault before each fault and after the last."""
 TRANSACTIONS_MAX: Final = 20_000
-"""Of each model; adya's time and memory grow with them."""
+"""Limit on each model's transactions, because adya's time and memory grow with them."""
 ANSWER_SECONDS_MAX: Final = PATIENCE_SECONDS
-"""How long after a fault was mended replies may stay away."""
+"""The longest time without a reply after a fault was mended."""
 ATTEMPT_SECONDS_MAX: Final = 5.0
 ATTEMPT_PAUSE_SECONDS: Final = 0.1
 NUMBERS_PER_MODEL: Final = 1_000_000
-"""The models have entities of their own: one is never a register and a list."""
+"""Entities of each model. No entity is shared, because one cannot be both a register and a list."""
 PULSE_NUMBER: Final = NUMBERS_PER_MODEL * len(MODELS)
-"""The entity that is read to see whether a cluster answers; no transaction has it."""
+"""The entity that is read to see whether a cluster answers. No transaction uses it."""
 
 
 STOPPED_SECONDS: Final = 3.0
-"""How long a worker stands still: longer than the silence after which it is given up."""
+"""How long a worker is stopped: longer than the silence after which it is expelled."""
 
 Fault = Callable[[ClusterUnderTest, Service, Random], Awaitable[None]]
-"""Is given the cluster, its broker, and what chooses the victim."""
+"""A fault gets the cluster, its broker, and the generator that chooses the victim."""
 
 
 async def _worker(cluster: ClusterUnderTest, kafka: Service, rng: Random) -> None:
@@ -79,14 +79,13 @@ async def _kafka(cluster: ClusterUnderTest, kafka: Service, rng: Random) -> None
 
 
 FAULTS: Final[dict[str, Fault]] = {"worker": _worker, "coordinator": _coordinator, "stop": _stop, "kafka": _kafka}
-"""SIGKILL, but for `stop`, which is SIGSTOP and SIGCONT of a worker."""
+"""The faults by name. All are SIGKILL, except `stop`, which is SIGSTOP and SIGCONT of a worker."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is recorded: for `seconds`, or until all `transactions` are done, and at least until each fault has struck.
-
-    `processes` and `transactions` are each model's. The processes take the ways in turn.
+    """The length of a recording: `seconds`, or until all `transactions` are done, and at least until each fault has
+    struck. `processes` and `transactions` are numbers for each model. The processes use Kafka and the gateway in turn.
     """
 
     models: Sequence[Model] = MODELS
@@ -100,7 +99,7 @@ class Plan:
 
 
 class Struck(NamedTuple):
-    """A fault, and the seconds from its begin to the first answer after it was mended."""
+    """A fault, and the seconds from its beginning to the first answer after it was mended."""
 
     fault: str
     seconds: float
@@ -136,7 +135,7 @@ async def record_on_cluster(
             try:
                 await _strike(cluster, kafka, clients[0], plan, tell)
                 await asyncio.wait(recordings, timeout=max(began_s + plan.seconds - loop.time(), STEADY_SECONDS))
-            except ChildFailed as failure:  # by itself, not in the group that leaves the tasks' block
+            except ChildFailed as failure:  # alone, not in the group that the tasks' block raises
                 failed = failure
                 for recording in recordings:
                     recording.cancel()
@@ -150,7 +149,7 @@ async def record_on_cluster(
 async def _strike(
     cluster: ClusterUnderTest, kafka: Service, client: Client, plan: Plan, tell: Callable[[Struck], None]
 ) -> None:
-    """All faults, round and round while there is time."""
+    """Strikes with all faults in turn, again and again while there is time."""
     loop, rng = asyncio.get_running_loop(), Random(plan.seed)
     deadline_s = loop.time() + plan.seconds
     for number, fault in enumerate(cycle(plan.faults)):
@@ -165,7 +164,7 @@ async def _strike(
 
 
 async def _answer(cluster: ClusterUnderTest, client: Client, fault: str) -> None:
-    """Waits for an answer to a request sent now. No epoch ends without all processes, so this one needs them all."""
+    """Waits for the answer to a new request. It needs all processes, because no epoch ends without one of them."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS_MAX):
             while not await _answers(client):

@@ -1,7 +1,7 @@
-"""Sends a workload through clients from many processes at once, and records what came back. It judges nothing.
+"""Sends a workload through clients from many processes at once, and records the outcomes.
 
-A request whose outcome was lost is sent again with its idempotency key until there is an answer, so that faults leave
-few transactions of which nothing is known, and so that exactly-once is judged as well.
+A request whose outcome was lost is sent again with its idempotency key until there is an answer. So faults leave few
+transactions with an unknown outcome, and exactly-once is judged as well.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from styx.model.entity_read import UNKNOWN_ENTITY
 from styx.testing.patience import PATIENCE_SECONDS
 
 RESOLVE_SECONDS_MAX: Final = PATIENCE_SECONDS
-"""How long one transaction is sent again; longer than a recovery takes."""
+"""How long one transaction is repeated; longer than a recovery takes."""
 REQUEST_SECONDS_MAX: Final = 10.0
 """How long each attempt waits for a reply."""
 RETRY_SECONDS: Final = 0.05
 """The pause before the next attempt."""
 
 TRY_AGAIN: Final = frozenset({"overloaded", "unavailable"})
-"""Codes of rejections that say nothing of the request."""
+"""Codes of rejections that are not caused by the request."""
 
 
 class UnexpectedReply(StyxError):
-    """A transaction ended as none of the workload can: neither committed nor refused as it was told."""
+    """A transaction ended in a way that the workload does not allow: neither committed nor refused on purpose."""
 
 
 async def record(
@@ -60,7 +60,8 @@ async def record(
                 return
             transaction = workload.draw()
             known = await _run(client, recorder, name, transaction, f"{run}/{number}")
-            # As in Jepsen: what a process began and never heard of may still end, at any time.
+            # As in Jepsen: a transaction with an unknown outcome may still end, at any time. So its process is not
+            # used again.
             name = name if known else next(names)
 
     async with asyncio.TaskGroup() as tasks:
@@ -75,7 +76,7 @@ async def _run(client: Client, recorder: Recorder, process: int, transaction: Tr
     if reply is None:
         recorder.lose(process, _steps(transaction), error)
     elif transaction.shape == "read" and (reply.error is None or reply.error.code == UNKNOWN_ENTITY):
-        # That there is no state is what it has read; its place says when.
+        # The transaction has read that there is no state. Its place says when.
         read = [[transaction.root, reply.result]]
         recorder.commit(process, _steps(transaction, read), (reply.epoch, reply.phase, reply.tid))
     elif reply.error is None:
@@ -88,7 +89,7 @@ async def _run(client: Client, recorder: Recorder, process: int, transaction: Tr
 
 
 async def _reply(client: Client, transaction: Transaction, key: str) -> tuple[Reply | None, str]:
-    """The reply, or None and why there is none."""
+    """The reply, or None with the reason."""
     operator, root = entity_of(transaction.root)
     arguments = transaction[1:]
     deadline = time.monotonic() + RESOLVE_SECONDS_MAX
@@ -106,14 +107,14 @@ async def _reply(client: Client, transaction: Transaction, key: str) -> tuple[Re
         else:
             if reply.error is None or reply.error.code not in TRY_AGAIN:
                 return reply, ""
-            # Says nothing of an earlier attempt.
+            # The rejection says nothing about an earlier attempt.
             error = reply.error.message
         await asyncio.sleep(RETRY_SECONDS)
     return None, error
 
 
 def _steps(transaction: Transaction, done: list[list[object]] | None = None) -> list[Step]:
-    """The transaction as a history has it. Before it is `done`, operations are left out whose entity is not known."""
+    """The transaction in the form of a history. Before it is `done`, operations on unknown entities are left out."""
     operations = transaction.operations + transaction.last
     if done is None:
         return [[kind, numbers[0], value] for kind, numbers, value in operations if len(numbers) == 1]

@@ -1,7 +1,7 @@
-"""A recorded history, in the format of Jepsen and Elle: who began and ended which transaction, in which order.
+"""A recorded history, in the format of Jepsen and Elle: the processes that began and ended transactions, in order.
 
-It only keeps, writes and reads it. Beside the history stands the order that the engine claims: the completions of
-committed transactions, by index, with their position when sorted by (epoch, phase, tid).
+The order that the engine claims is kept beside the history: the completions of committed transactions, by index, with
+their positions when sorted by (epoch, phase, tid).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from proof.judge.workload import MODELS, Model
 from styx.errors import ConfigurationError
 
 Step = list[Any]
-"""["r", n, read], ["w", n, value] or ["append", n, value]; what an invocation reads is None."""
+"""["r", n, read], ["w", n, value] or ["append", n, value]; in a line of kind `invoke`, `read` is None."""
 Place = tuple[int, int, int]
 """(epoch, phase, tid)."""
 
 
 class Op(msgspec.Struct):
-    """One line of a history: `invoke`, or how that ended: `ok`, `fail` (nothing happened) or `info` (not known)."""
+    """One line of a history: `invoke`, or the outcome: `ok`, `fail` (no effect) or `info` (unknown)."""
 
     index: int
     type: Literal["invoke", "ok", "fail", "info"]
@@ -61,23 +61,23 @@ class Recorder:
         self._places: dict[int, Place] = {}
 
     def begin(self, process: int, value: list[Step]) -> None:
-        """Must come before the request is sent."""
+        """Records a beginning. Call it before the request is sent."""
         self._add("invoke", process, value, None)
 
     def commit(self, process: int, value: list[Step], place: Place) -> None:
-        """Must come after the reply is there."""
+        """Records a commit. Call it after the reply has arrived."""
         self._places[self._add("ok", process, value, None)] = place
 
     def fail(self, process: int, value: list[Step], error: str) -> None:
-        """The transaction is known not to have happened."""
+        """Records that the transaction had no effect."""
         self._add("fail", process, value, error)
 
     def lose(self, process: int, value: list[Step], error: str) -> None:
-        """Whether it happened is not known. The process must not be used again."""
+        """Records an unknown outcome. The process must not be used again."""
         self._add("info", process, value, error)
 
     def recorded(self) -> Recorded:
-        """What was recorded so far, with the claimed order."""
+        """The history so far, with the claimed order."""
         positions = {place: position for position, place in enumerate(sorted(set(self._places.values())))}
         self._recorded.order = {index: positions[place] for index, place in self._places.items()}
         return self._recorded

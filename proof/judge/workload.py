@@ -1,7 +1,7 @@
-"""Random transactions over a few keys at a time, from one seed. It only draws them: nothing is sent here.
+"""Random transactions over a few keys at a time, from one seed.
 
-`list-append` reads and appends to lists, whose content tells the order of all appends; `rw-register` reads and blindly
-overwrites registers. Every value is written once, so that a read names the transaction that it read from.
+`list-append` reads and appends to lists, whose content shows the order of all appends. `rw-register` reads and blindly
+overwrites registers. Every value is written once, so a read identifies the transaction that wrote its value.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Model = Literal["list-append", "rw-register"]
 MODELS: Final[tuple[Model, ...]] = ("list-append", "rw-register")
 
 OPERATIONS_MAX: Final = 4
-"""Operations one after the other in a transaction."""
+"""Limit on a transaction's operations one after the other."""
 LAST_MAX: Final = 2
-"""Writes at the same time at its end."""
+"""Limit on the parallel writes at a transaction's end."""
 CANDIDATES: Final = 3
-"""Entities among which what was read before decides."""
+"""The number of entities among which the last value read decides."""
 TRANSACTIONS_PER_KEY: Final = 25
-"""After so many transactions the oldest key is left for a new one, so that lists stay short."""
+"""After this number of transactions a new key replaces the oldest one, so that lists stay short."""
 
 
 READS: Final = 0.1
@@ -30,9 +30,9 @@ READS: Final = 0.1
 
 
 class Transaction(NamedTuple):
-    """What `proof.judge.app.transact` is told; `root` is the number of the entity that it is sent to.
+    """The arguments of `proof.judge.app.transact`. `root` is the number of the entity that gets the request.
 
-    One of the shape `read` is the engine's own read of `root`, its only operation.
+    A transaction of the shape `read` is the engine's own read of `root`, its only operation.
     """
 
     root: int
@@ -45,7 +45,8 @@ class Transaction(NamedTuple):
 class Workload:
     """An endless supply of transactions over `keys` entities at a time, whose numbers begin with `first`.
 
-    Two workloads on one deployment must not meet: one entity in `TRANSACTIONS_PER_KEY` transactions is new.
+    Two workloads on one deployment must have separate numbers. Each uses a new entity every `TRANSACTIONS_PER_KEY`
+    transactions.
     """
 
     def __init__(self, model: Model, keys: int, seed: int, first: int = 0) -> None:

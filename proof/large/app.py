@@ -23,7 +23,7 @@ async def give(ctx: Context) -> str:
 
 @holder.register
 async def take(ctx: Context, held: str) -> None:
-    """Adds the length of the given text to a count."""
+    """Stores the length of the given text."""
     await ctx.put(len(held))
 
 

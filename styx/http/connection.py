@@ -240,7 +240,7 @@ class HttpConnection(HttpToolsProtocol):
         self._room.refused(refusal.reason, refusal.message)
         started = False
         if self._reading == _BODY and not self.cycle.response_complete:
-            # The body will never be complete, so its reader gets `ClientGone`'s event.
+            # The body will never be complete, so the application gets a disconnect.
             broken = self.cycle
             self._in_flight -= 1
             started = broken.response_started
