@@ -99,7 +99,7 @@ def _decoded(name: str) -> str:
 
 
 def check_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Refuses a request that repeats a header that may have only one value, because another server might take the other value.
+    """Refuses a request that repeats a header with a single value: another server might use the other value.
 
     Raises `RequestRejected` (`bad_request`).
     """
