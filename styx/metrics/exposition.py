@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from styx.metrics.histogram import Histogram
-from styx.metrics.memory_limit import memory_limit_bytes
+from styx.process.memory import memory_limit_bytes
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -1,5 +1,5 @@
 """The memory of a process that exists to run the engine: large values' memory returns to the system, and the garbage
-collector stays out of the hot path.
+collector stays out of the hot path. And the memory limit of any process.
 
 The settings change the whole process, so only the process's owner makes them: `styx dev`, the processes of a cluster,
 benchmarks. `styx.embedded` must never make them, because it is a guest in somebody's process.
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import os
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 LARGE_BYTES: Final = 256 * 1024
@@ -24,6 +26,10 @@ holds.
 """
 YOUNG_COLLECTIONS: Final = 50
 OLD_COLLECTIONS: Final = 1_000
+CGROUPS: Final = Path("/sys/fs/cgroup")
+OWN: Final = Path("/proc/self/cgroup")
+UNLIMITED_MIN: Final = 2**60
+"""The first version of control groups writes a number so large where there is no limit."""
 
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
@@ -52,3 +58,35 @@ def tune_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS_MAX, YOUNG_COLLECTIONS, OLD_COLLECTIONS)
+
+
+def memory_limit_bytes(cgroups: Path = CGROUPS, own: Path = OWN) -> float:
+    """The lowest limit of the process's control group (Linux), such as a container's, and those above it; infinite if
+    there is none. The kernel kills a process above it.
+    """
+    try:
+        lines = own.read_text("ascii").splitlines()
+    except (OSError, UnicodeError):
+        return math.inf
+    return min((_lowest(cgroups, line) for line in lines), default=math.inf)
+
+
+def _lowest(cgroups: Path, line: str) -> float:
+    _, controllers, path = line.split(":", 2)
+    if not controllers:
+        root, file = cgroups, "memory.max"
+    elif "memory" in controllers.split(","):
+        root, file = cgroups / "memory", "memory.limit_in_bytes"
+    else:
+        return math.inf
+    group = PurePosixPath(path)
+    # Seen from inside of a container the own group may stand at the root, whatever it is called outside.
+    return min(_limit(root / each.relative_to("/") / file) for each in (group, *group.parents))
+
+
+def _limit(file: Path) -> float:
+    try:
+        limit = int(file.read_text("ascii"))
+    except (OSError, ValueError):
+        return math.inf
+    return limit if limit < UNLIMITED_MIN else math.inf

@@ -8,7 +8,7 @@ reason that an operator can act on. Paper sections 7.1, 7.2 and 7.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -27,7 +27,7 @@ from styx.sequencer.epoch_record import (
 from styx.snapshot.part import decode_delta, spans
 from styx.state.slot_state import Delta, SlotState, from_changes, merge_into
 from styx.state.table import NEWEST
-from styx.store.base import NotFound, Store
+from styx.store.base import NotFound
 from styx.worker.events import LoadedSlot, LoadState, StateLoaded
 from styx.worker.given_replies import GivenReplies, given_replies
 
@@ -38,6 +38,14 @@ class Unusable(EngineFailed):
     """This snapshot, or the log behind it, cannot give the state that was acknowledged."""
 
 
+class Objects(Protocol):
+    """The store, as far as a load reads it."""
+
+    def get_range(self, name: str, start: int, size: int) -> bytes:
+        """As `StoreReader.get_range`."""
+        ...
+
+
 class Behind(NamedTuple):
     """What the log has behind a snapshot: epochs to replay, and the replies given."""
 
@@ -45,7 +53,9 @@ class Behind(NamedTuple):
     given: GivenReplies
 
 
-def load_state(wanted: LoadState, n_slots: int, log: LogReader, store: Store, scan: Scan | None = None) -> StateLoaded:
+def load_state(
+    wanted: LoadState, n_slots: int, log: LogReader, store: Objects, scan: Scan | None = None
+) -> StateLoaded:
     """Answers `LoadState`; raises `Unusable`. A store that is only out of reach raises its own error: try again.
 
     `scan` finds the replies that stand in the log, where slots' replies are not in partitions of their own.
@@ -58,7 +68,7 @@ def load_state(wanted: LoadState, n_slots: int, log: LogReader, store: Store, sc
     return state_of(wanted, store, behind)
 
 
-def state_of(wanted: LoadState, store: Store, behind: Callable[[], Behind]) -> StateLoaded:
+def state_of(wanted: LoadState, store: Objects, behind: Callable[[], Behind]) -> StateLoaded:
     """As `load_state`, where the log is read elsewhere: `behind` waits for it, and raises what reading raises."""
     manifest = wanted.manifest
     try:
@@ -97,7 +107,7 @@ def answered_in_own_partition(wanted: LoadState, log: LogReader) -> GivenReplies
     )
 
 
-def _load_slots(wanted: LoadState, store: Store) -> dict[int, LoadedSlot]:
+def _load_slots(wanted: LoadState, store: Objects) -> dict[int, LoadedSlot]:
     manifest = wanted.manifest
     if manifest is None:
         return {slot: LoadedSlot(SlotState(), 0, []) for slot in wanted.slots}
@@ -127,7 +137,7 @@ def _converted(wanted: LoadState, slots: dict[int, LoadedSlot]) -> dict[int, Loa
     return slots
 
 
-def read_states(manifest: Manifest, slots: Collection[int], store: Store) -> dict[int, SlotState]:
+def read_states(manifest: Manifest, slots: Collection[int], store: Objects) -> dict[int, SlotState]:
     """The state of each of these slots that has any. Raises `Unusable`, and `ObjectCorrupt` where one is damaged."""
     merged: dict[int, Delta] = {}
     for name, start, size, parts in spans(manifest, slots):
