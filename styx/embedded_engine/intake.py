@@ -45,7 +45,7 @@ class EngineRouter(AppRouter):
 
     def place(self, operator: Operator | str, key: Any, function: str = "") -> tuple[Key, int]:
         """As `Router.place`; raises `RequestRejected` where the `partition_key` does not end: it is not logged."""
-        declared = operator if isinstance(operator, Operator) else self._operators.get(operator)
+        declared = operator if isinstance(operator, Operator) else self._app.operators.get(operator)
         try:
             if declared is None or declared.key_space.partition_key is None:
                 return super().place(operator, key, function)

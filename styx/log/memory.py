@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Final
 
 from styx.log.base import (
     BACKLOG_BYTES_MAX,
@@ -19,6 +20,8 @@ from styx.log.base import (
     Stream,
 )
 from styx.log.tail import LogTail
+
+_CLOSED: Final = "this log was closed"
 
 
 class MemoryLog(LogTail):
@@ -36,11 +39,13 @@ class MemoryLog(LogTail):
         self._closed = False
 
     def append(self, stream: Stream, partition: int, timestamp_us: int, payload: bytes) -> int:
-        self._check_open()
+        if self._closed:
+            raise LogClosed(_CLOSED)
         return super().append(stream, partition, timestamp_us, payload)
 
     def flush(self) -> None:
-        self._check_open()
+        if self._closed:
+            raise LogClosed(_CLOSED)
         group = self.take()
         if group is None:
             return
@@ -58,7 +63,8 @@ class MemoryLog(LogTail):
         """Does nothing: memory does not fail."""
 
     def read(self, stream: Stream, partition: int, first_offset: int) -> Iterator[Record]:
-        self._check_open()
+        if self._closed:
+            raise LogClosed(_CLOSED)
         self.check_retained(stream, partition, first_offset)
         first, next_offset = self.bounds(stream, partition)
         if first_offset > next_offset:
@@ -72,7 +78,8 @@ class MemoryLog(LogTail):
         return iter(self._records.get((stream, partition), [])[first_offset - first :])
 
     def truncate(self, stream: Stream, partition: int, first_offset: int) -> None:
-        self._check_open()
+        if self._closed:
+            raise LogClosed(_CLOSED)
         first, _ = self.bounds(stream, partition)
         if self.release(stream, partition, first_offset):
             del self._records[stream, partition][: first_offset - first]
@@ -84,7 +91,3 @@ class MemoryLog(LogTail):
 
     def crash(self) -> None:
         self._closed = True
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise LogClosed("this log was closed")

@@ -6,8 +6,7 @@ All that send requests make them here: the embedded client and the Kafka client,
 from __future__ import annotations
 
 import secrets
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from styx.errors import BadArguments, RequestRejected, UnsupportedValue
 from styx.messages import Request, encode_request
 from styx.model.app import App
 from styx.model.operator import Operator
-from styx.model.partitioning import Key
+from styx.model.partitioning import Key, KeySpace
 from styx.values.codec import encode_any
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -34,10 +33,13 @@ class Placed(NamedTuple):
     repeatable: bool
 
 
-class Router(ABC):
-    """Knows where the keys of one app's operators live."""
+class Router:
+    """Knows where the keys of one app's operators live: in their `spaces`, over `n_slots` slots."""
 
-    @abstractmethod
+    def __init__(self, spaces: Mapping[str, KeySpace], n_slots: int) -> None:
+        self._spaces = spaces
+        self._n_slots = n_slots
+
     def place(self, operator: Operator | str, key: Any, function: str = "") -> tuple[Key, int]:
         """The checked key and its slot: `key` is a checked one for an `Operator`, and is checked here for a name.
         `function` is what the request is for.
@@ -45,25 +47,20 @@ class Router(ABC):
         Raises `BadKey`. What the app does not have goes to slot 0: the worker there rejects it, so that it has an
         ordinary reply.
         """
+        if isinstance(operator, Operator):
+            return key, operator.key_space.slot_of(key, self._n_slots)
+        keys = self._spaces.get(operator)
+        if keys is None:
+            return key, 0
+        checked = keys.check(key)
+        return checked, keys.slot_of(checked, self._n_slots)
 
 
 class AppRouter(Router):
-    """Places by the code of the app, over `n_slots` slots."""
+    """Places by the code of the app."""
 
     def __init__(self, app: App, n_slots: int) -> None:
-        self._operators = app.operators
-        self._n_slots = n_slots
-
-    def place(self, operator: Operator | str, key: Any, function: str = "") -> tuple[Key, int]:
-        """As `Router.place`."""
-        if isinstance(operator, Operator):
-            return key, operator.key_space.slot_of(key, self._n_slots)
-        declared = self._operators.get(operator)
-        if declared is None:
-            return key, 0
-        keys = declared.key_space
-        checked = keys.check(key)
-        return checked, keys.slot_of(checked, self._n_slots)
+        super().__init__({name: operator.key_space for name, operator in app.operators.items()}, n_slots)
 
 
 class RequestMaker:

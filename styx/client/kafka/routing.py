@@ -7,7 +7,7 @@ The coordinator writes it.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -18,8 +18,7 @@ from styx.kafka.session import RETRY_SECONDS, KafkaSession
 from styx.kafka.tail import FETCH_BYTES_MAX, WAIT_MS
 from styx.kafka.topics import ROUTING_KEY, topics_of
 from styx.kafka.wire import Damaged, chunks_of, fetch_request
-from styx.model.operator import Operator
-from styx.model.partitioning import Key, stable_hash
+from styx.model.partitioning import KeySpace
 from styx.model.request import Router
 from styx.schema.description import RoutingTable, decode_routing_table, parse_key_type
 
@@ -36,23 +35,12 @@ class TableRouter(Router):
     """
 
     def __init__(self, table: RoutingTable, n_slots: int) -> None:
-        self._n_slots = n_slots
-        self._exact = {name: not route.partition_key for name, route in table.operators.items()}
-        self._places = {
-            name: (parse_key_type(route.key_type).check, route.n_partitions or n_slots)
-            for name, route in table.operators.items()
-        }
-
-    def place(self, operator: Operator | str, key: Any, function: str = "") -> tuple[Key, int]:
-        """As `Router.place`."""
-        if isinstance(operator, Operator):
-            return key, operator.key_space.slot_of(key, self._n_slots)
-        place = self._places.get(operator)
-        if place is None:
-            return key, 0
-        check, n_partitions = place
-        checked = check(key, operator)
-        return checked, stable_hash(checked) % n_partitions % self._n_slots
+        routes = table.operators.items()
+        super().__init__(
+            {name: KeySpace(name, parse_key_type(route.key_type), route.n_partitions, None) for name, route in routes},
+            n_slots,
+        )
+        self._exact = {name: not route.partition_key for name, route in routes}
 
     def require_exact(self, operator: str) -> None:
         """Raises `BadArguments` if an operator's slots can only be guessed here, saying what to do."""
