@@ -128,7 +128,13 @@ class CoordinatorProcess:
             assert core.replayed == replayed or not self._behind_a_held_snapshot, "a planned change replays epochs"
         if isinstance(event, OperatorGone):
             self.world.operators.missed(event.by)
+        self.world.operators.stepped(self, event)
         self._check_stop(event)
+
+    @property
+    def stopping(self) -> bool:
+        """An orderly stop was asked for."""
+        return self._stop_by_s < inf
 
     def _check_stop(self, event: Event) -> None:
         """A stop is over in time, and then nothing runs any more."""

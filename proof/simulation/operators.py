@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 
 ASK_S = 0.002
 """How long a command is on its way at most."""
+COMMANDS = (PackageOffered, RollbackAsked, DrainAsked, ScaleAsked, SetAsideAsked)
 
 
 @dataclass(eq=False)
 class Command:
     """One that an operator gave `coordinator`; `told` is called with its answer. `gone`: nobody waits for it any more;
-    `missed`: and the coordinator knows.
+    `missed`: and the coordinator knows. `heard`: the coordinator has taken the command.
     """
 
     coordinator: CoordinatorProcess
@@ -45,6 +46,7 @@ class Command:
     answers: list[Answer] = field(default_factory=list)
     gone: bool = False
     missed: bool = False
+    heard: bool = False
 
 
 class Operators:
@@ -75,6 +77,16 @@ class Operators:
         """A coordinator has noticed that a command has ended."""
         self._commands[by].missed = True
 
+    def stepped(self, coordinator: CoordinatorProcess, event: Event) -> None:
+        """A coordinator has taken an event. One that has stopped leaves no command open, unless the store has it."""
+        if isinstance(event, COMMANDS) and event.by > 0:
+            self._commands[event.by].heard = True
+        if coordinator.core.ended:
+            for each in self._commands.values():
+                if each.coordinator is coordinator and each.heard and not isinstance(each.event, SetAsideAsked):
+                    answered = each.answers or each.gone
+                    assert answered, f"a coordinator that has stopped never answers: {each.event}"
+
     def answered(self, coordinator: CoordinatorProcess, answer: Answer) -> None:
         """A coordinator tells an operator what became of its command."""
         command = self._commands[answer.to]
@@ -82,11 +94,18 @@ class Operators:
         command.answers.append(answer)
         command.told()
         event = command.event
-        if isinstance(event, DrainAsked):
+        if answer.done and coordinator.core.ended:
+            released = [each for each in coordinator.plane.roster.workers.values() if each.released]
+            kept = isinstance(event, DrainAsked) and all(
+                each in released for each in coordinator.plane.roster.named(event.name) if each.leaving
+            )
+            assert kept or isinstance(event, SetAsideAsked), f"a coordinator that has stopped promises: {answer}"
+        if isinstance(event, DrainAsked) and answer.done:
             members = coordinator.core.membership.members
             drained = [each for each in coordinator.plane.roster.named(event.name) if each.leaving]
             assert not [each for each in drained if each.number in members], "drained workers have slots"
         elif isinstance(event, ScaleAsked) and answer.done:
+            assert not coordinator.stopping, "a coordinator that stops promises to scale"
             assert coordinator.core.membership.wanted == event.workers, "workers wanted are not"
         elif isinstance(event, SetAsideAsked) and answer.done:
             aside = read(self._world.store.objects)

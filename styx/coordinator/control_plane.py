@@ -6,10 +6,11 @@ decides happens to the protocol (`Coordinator`) as events, and what that decides
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from styx.coordinator.control_events import (
+    A_WORKER,
     Admit,
     Answer,
     AsidePut,
@@ -49,6 +50,7 @@ from styx.coordinator.events import (
     Heard,
     ReleaseWorker,
     StateFound,
+    StopWanted,
     Tick,
     WorkerJoined,
     WorkerLost,
@@ -74,6 +76,7 @@ class ControlPlane:
         self.rollout = Rollout(app, core, self.roster)
         self.departures = Departures(core, self.roster)
         self.runtimes = Runtimes(recorded_runtime)
+        self._stopping = False
         self._effects: list[Effect] = []
         self._take: dict[type, Any] = {
             VersionFound: lambda event: self._say(self.rollout.found(event)),
@@ -85,14 +88,14 @@ class ControlPlane:
             LeaveAsked: self._leave_asked,
             CodeTaken: self._code_taken,
             GatewayArrived: self._gateway_arrived,
-            PackageOffered: lambda event: self._say(self.rollout.offered(event)),
-            RollbackAsked: lambda event: self._say(self.rollout.back_asked(event)),
+            PackageOffered: lambda event: self._asked(event, "deploy", self.rollout.offered),
+            RollbackAsked: lambda event: self._asked(event, "roll back", self.rollout.back_asked),
             VersionRead: lambda event: self._say(self.rollout.version_read(event)),
             PackageStored: lambda event: self._say(self.rollout.stored(event)),
             RunningNoted: lambda event: self._say(self.rollout.noted(event)),
             OperatorGone: lambda event: self._say(self.rollout.operator_gone(event.by)),
-            DrainAsked: lambda event: self._say(self.departures.drain(event)),
-            ScaleAsked: self._scale_asked,
+            DrainAsked: lambda event: self._asked(event, "drain", self.departures.drain),
+            ScaleAsked: lambda event: self._asked(event, "scale", self._scale),
             SetAsideAsked: lambda event: self._say([PutAside(event.by, event.place, event.dry_run)]),
             AsidePut: self._aside_put,
             Tick: self._tick,
@@ -118,6 +121,7 @@ class ControlPlane:
 
     def _core(self, event: CoreEvent) -> None:
         """The event happens to the protocol, and what follows of it to the control plane."""
+        self._stopping |= isinstance(event, StopWanted)
         for effect in self.core.step(event):
             self._effects.append(effect)
             if isinstance(effect, StateFound):
@@ -195,26 +199,30 @@ class ControlPlane:
         active = self.rollout.active
         self._effects.append(Serve(event.gateway, *active) if active is not None else Serve(event.gateway, 0, None))
 
+    def _asked(self, event: Any, verb: str, take: Callable[[Any], list[Said]]) -> None:
+        """A command; a coordinator that stops promises nothing that only another one could do."""
+        if not self._stopping and not self.core.ended:
+            self._say(take(event))
+        elif event.by != A_WORKER:  # a worker offers its package to the next coordinator, too
+            state = "has stopped" if self.core.ended else "is stopping"
+            self._answer(event.by, False, f"the coordinator {state}: {verb} again once there is another one")
+
     def _answer(self, to: int, done: bool, text: str, failed: bool = False) -> None:
         self._effects.append(Answer(to, done, text, failed))
 
-    def _scale_asked(self, event: ScaleAsked) -> None:
+    def _scale(self, event: ScaleAsked) -> list[Said]:
         n_slots = self.core.n_slots
         if self.core.membership.wanted is None:
             reason = (
                 "the coordinator was started with --workers auto, and all workers share the slots: "
                 "start or stop workers instead"
             )
-            self._answer(event.by, False, reason)
-        elif not 1 <= event.workers <= n_slots:
+            return [Answer(event.by, False, reason)]
+        if not 1 <= event.workers <= n_slots:
             reason = f"{n_slots} slots can be shared by 1 to {n_slots} workers, not by {event.workers}"
-            self._answer(event.by, False, reason)
-        elif self.core.ended:
-            reason = "the coordinator has stopped: scale again once there is another one"
-            self._answer(event.by, False, reason)
-        else:
-            self._core(WorkersWanted(event.workers))
-            self._answer(event.by, True, f"workers wanted: {event.workers}; slots move once they are there")
+            return [Answer(event.by, False, reason)]
+        promise = f"workers wanted: {event.workers}; slots move once they are there"
+        return [WorkersWanted(event.workers), Answer(event.by, True, promise)]
 
     def _aside_put(self, event: AsidePut) -> None:
         """The store has it: the next generation refuses the request. A worker that is held up takes no part in that
@@ -225,7 +233,8 @@ class ControlPlane:
             self._answer(effect.by, event.done, event.text, event.failed)
             return
         now_s = self.core.clock.now_s
-        held_up = [each for each in self.roster.workers.values() if now_s - each.busy_at_s <= HELD_UP_S]
+        there = [] if self.core.ended else self.roster.workers.values()
+        held_up = [each for each in there if now_s - each.busy_at_s <= HELD_UP_S]
         for each in held_up:
             reason = f"it is held up, and the request {effect.place} is set aside"
             self._effects.append(Disconnect(each.number, reason))

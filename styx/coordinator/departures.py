@@ -71,7 +71,7 @@ class Departures:
             del self._drained[next(iter(self._drained))]
 
     def answers(self) -> list[Said]:
-        """To drains that are done by now."""
+        """To drains that are done by now, and to those that will never be, since the coordinator has stopped."""
         said: list[Said] = []
         for drain in list(self._drains):
             there = self._roster.members(drain.workers)
@@ -79,6 +79,10 @@ class Departures:
                 self._drains.remove(drain)
                 text = f"worker {drain.name!r} has no slots any more" if there else f"worker {drain.name!r} is gone"
                 said.append(Answer(drain.by, True, text))
+            elif self._core.ended:
+                self._drains.remove(drain)
+                stopped = f"the coordinator has stopped before worker {drain.name!r} was let go"
+                said.append(Answer(drain.by, False, f"{stopped}: drain again once there is another one"))
         return said
 
     def stand_by(self) -> list[Said]:

@@ -143,6 +143,8 @@ class Rollout:
     def advance(self) -> list[Said] | None:
         """Goes one stage further if it can; None if it waits for something."""
         under_way = self.under_way
+        if under_way is not None and self._core.ended:
+            return self._given_up(under_way)
         if under_way is None or under_way.package is None:
             return None
         if under_way.stage is Stage.CHECKING:
@@ -276,6 +278,16 @@ class Rollout:
         said += [] if first else [NoteRunning(under_way.version)]
         before = "" if under_way.back is None else f", with the code from before version {under_way.back}"
         return said + self._ended(under_way, True, f"version {under_way.version} runs{before}")
+
+    def _given_up(self, under_way: UnderWay) -> list[Said]:
+        """The coordinator has stopped, or has refused to go on."""
+        text = "the coordinator has stopped before the version ran"
+        switched = under_way.stage is Stage.SWITCHING and self._core.app_version == under_way.version
+        if under_way.only_check or not (switched or under_way.stage is Stage.NOTING):
+            return self._ended(under_way, False, f"{text}: deploy it again once there is another one")
+        # A note or a marker is on its way: the next coordinator goes by it, if it arrives.
+        self.under_way = None
+        return self._answer(under_way.by, False, f"{text}; it may run all the same once there is another one")
 
     def found(self, event: VersionFound) -> list[Said]:
         """A coordinator that starts finds the version that runs; the one before may have ended without its note."""

@@ -5,15 +5,21 @@ from __future__ import annotations
 import pytest
 
 from styx.coordinator.control_events import (
+    A_WORKER,
     Admit,
     Answer,
     AsidePut,
     CodeTaken,
     Disconnect,
     DrainAsked,
+    Event,
     HandOut,
     LeaveAsked,
+    PackageOffered,
+    PackageStored,
     PutAside,
+    RollbackAsked,
+    RolloutEnded,
     RuntimeStored,
     ScaleAsked,
     SetAsideAsked,
@@ -25,6 +31,7 @@ from styx.coordinator.control_events import (
 )
 from styx.coordinator.control_plane import ControlPlane
 from styx.coordinator.events import Expel, ReleaseWorker, Started, StopWanted, Tick, WorkerLost
+from styx.coordinator.snapshot_course import STOP_S_MAX
 from tests.coordinator.control_office import OPERATOR, ControlOffice, package
 from tests.coordinator.office import Office, snapshot
 
@@ -126,6 +133,75 @@ def test_a_coordinator_that_has_stopped_does_not_promise_to_scale() -> None:
     text = "the coordinator has stopped: scale again once there is another one"
     assert ControlPlane(office.core, "shop").step(ScaleAsked(OPERATOR, 1)) == [Answer(OPERATOR, False, text)]
     assert office.core.membership.wanted == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "verb"),
+    [
+        (PackageOffered(OPERATOR, package("two")), "deploy"),
+        (PackageOffered(OPERATOR, package("two"), only_check=True), "deploy"),
+        (RollbackAsked(OPERATOR), "roll back"),
+        (DrainAsked(OPERATOR, "a"), "drain"),
+        (ScaleAsked(OPERATOR, 2), "scale"),
+    ],
+    ids=["deploy", "check", "roll back", "drain", "scale"],
+)
+def test_a_coordinator_that_stops_takes_no_command(command: Event, verb: str) -> None:
+    office = ControlOffice(1).runs("a")
+    office.step(StopWanted())
+    office.step(command)
+    office.step(WorkerLost(office.number("a")))
+    assert office.core.ended
+    office.step(command)
+    again = f"{verb} again once there is another one"
+    assert office.answers == [
+        (False, f"the coordinator is stopping: {again}"),
+        (False, f"the coordinator has stopped: {again}"),
+    ]
+
+
+def test_a_coordinator_that_stops_begins_nothing_that_a_worker_offers() -> None:
+    office = ControlOffice(1)
+    office.step(Started(0, []))
+    office.step(StopWanted())
+    assert office.offered("one", by=A_WORKER) == []
+    assert office.stage is None
+
+
+def test_what_was_asked_before_a_stop_is_answered_when_it_is_over() -> None:
+    office = ControlOffice(2).runs("a", "b")
+    office.step(DrainAsked(OPERATOR, "a"))
+    office.offered("two", "cart")
+    assert office.stage == "STORING"
+    office.step(StopWanted())
+    assert office.answers == []
+    for name in ("a", "b"):
+        office.step(WorkerLost(office.number(name)))
+    assert office.core.ended
+    assert [done for done, _ in office.answers] == [True, False]
+    assert office.answers[1][1].startswith("the coordinator has stopped before the version ran: deploy it again")
+
+
+def test_a_drain_that_a_stop_overtakes_is_answered() -> None:
+    office = ControlOffice(2).runs("a", "b")
+    office.step(DrainAsked(OPERATOR, "a"))
+    office.step(StopWanted())
+    office.step(Tick(STOP_S_MAX))
+    assert office.core.ended
+    text = "the coordinator has stopped before worker 'a' was let go: drain again once there is another one"
+    assert office.answers == [(False, text)]
+
+
+def test_a_first_version_whose_note_is_on_its_way_at_a_stop_may_run() -> None:
+    office = ControlOffice(1)
+    office.step(Started(0, []))
+    office.offered("one")
+    office.step(PackageStored(1))
+    assert office.stage == "NOTING"
+    office.step(StopWanted())
+    text = "the coordinator has stopped before the version ran; it may run all the same once there is another one"
+    assert office.answers == [(False, text)]
+    assert not [each for each in office.did if isinstance(each, RolloutEnded)]
 
 
 def test_a_request_set_aside_ends_the_registration_of_whom_it_holds_up() -> None:

@@ -9,7 +9,7 @@ import pytest
 from proof.simulation.plan import SET_ASIDE, Fault
 from styx.coordinator import control_plane, departures, rollout
 from styx.coordinator.control_events import Answer, AsidePut, PackageOffered, PutAside, Said, StorePackage
-from styx.coordinator.events import Expel, ReleaseWorker, StateFound
+from styx.coordinator.events import Expel, ReleaseWorker, StateFound, WorkersWanted
 from styx.coordinator.generation import Phase
 from styx.coordinator.roster import Registration
 from styx.deployment import versions
@@ -144,6 +144,22 @@ def a_drain_is_never_answered(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(departures.Departures, "answers", lambda self: [])
 
 
+def a_coordinator_that_stops_takes_commands(patch: pytest.MonkeyPatch) -> None:
+    def asked(self: control_plane.ControlPlane, event: Any, verb: str, take: Any) -> None:
+        self._say(take(event))
+
+    patch.setattr(control_plane.ControlPlane, "_asked", asked)
+
+
+def a_drain_is_not_answered_when_the_coordinator_stops(patch: pytest.MonkeyPatch) -> None:
+    original = departures.Departures.answers
+    patch.setattr(departures.Departures, "answers", lambda self: [] if self._core.ended else original(self))
+
+
+def a_rollout_is_not_given_up_when_the_coordinator_stops(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rollout.Rollout, "_given_up", lambda self, under_way: None)
+
+
 def who_stands_by_is_told_once_and_for_all(patch: pytest.MonkeyPatch) -> None:
     original = departures.Departures.stand_by
 
@@ -158,14 +174,12 @@ def who_stands_by_is_told_once_and_for_all(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_number_of_workers_is_promised_and_not_wanted(patch: pytest.MonkeyPatch) -> None:
-    original = control_plane.ControlPlane._scale_asked
+    original = control_plane.ControlPlane._scale
 
-    def scale_asked(self: control_plane.ControlPlane, event: Any) -> None:
-        wanted = self.core.membership.wanted
-        original(self, event)
-        self.core.membership.wanted = wanted
+    def scale(self: control_plane.ControlPlane, event: Any) -> list[Said]:
+        return [each for each in original(self, event) if not isinstance(each, WorkersWanted)]
 
-    patch.setattr(control_plane.ControlPlane, "_scale_asked", scale_asked)
+    patch.setattr(control_plane.ControlPlane, "_scale", scale)
 
 
 def a_first_version_is_looked_for_in_the_log_alone(patch: pytest.MonkeyPatch) -> None:
@@ -203,6 +217,22 @@ LOST_AND_BACK = tuple(
 )
 # All workers share the slots: one that comes back is needed at once, and not only as a stand-by.
 RETURNING = {**SEVERAL, "workers": 3, "wanted": 3, "slow_messages": 0.0, "faults": LOST_AND_BACK}
+
+
+def before_stops(kind: str) -> tuple[Fault, ...]:
+    """A command just before each stop, or while it lasts."""
+    return tuple(
+        fault
+        for i in range(6)
+        for at_s in (0.2 + 0.35 * i,)
+        for fault in (
+            Fault(kind, at_s, 0.1),
+            Fault("coordinator stop", at_s + 0.004, 0.05),
+            Fault(kind, at_s + 0.01, 0.1),
+        )
+    )
+
+
 DEPLOYING = {**LONG, "faults": every("deployment", 0.15)}
 MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_package_is_handed_out_before_the_store_has_it: DEPLOYING,
@@ -228,6 +258,9 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_drain_is_never_answered: {**SEVERAL, "faults": every("drain")},
     who_stands_by_is_told_once_and_for_all: {**SEVERAL, "faults": every("scale")},
     a_number_of_workers_is_promised_and_not_wanted: {**SEVERAL, "faults": every("scale")},
+    a_coordinator_that_stops_takes_commands: {**SEVERAL, "faults": before_stops("scale")},
+    a_drain_is_not_answered_when_the_coordinator_stops: {**SEVERAL, "faults": before_stops("drain")},
+    a_rollout_is_not_given_up_when_the_coordinator_stops: {**SEVERAL, "faults": before_stops("deployment")},
     a_first_version_is_looked_for_in_the_log_alone: {
         "managed": True,
         "log_delay_s": 0.05,
