@@ -37,7 +37,7 @@ _decode: Final = msgspec.msgpack.Decoder(Dump).decode
 
 
 class NotReplayable(Exception):
-    """The dump has not all that led to the failure."""
+    """The dump lacks a part of what led to the failure."""
 
 
 def replay(data: bytes, app: App, store: Store) -> Worker | Coordinator:

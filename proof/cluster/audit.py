@@ -1,7 +1,8 @@
-"""The audit of a cluster: every request record answered exactly once, as serial execution would, and the state too.
+"""The audit of a cluster: every request record has exactly one reply, and a serial execution gives the same replies and
+the same state.
 
-It believes the requests topic and nothing else. What clients were told must stand in the replies topic. Works on a
-cluster that has come to rest; it changes nothing.
+The audit trusts only the requests topic. The replies that clients got must be in the replies topic. The cluster must be
+at rest; the audit only reads.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ from styx.testing.patience import PATIENCE_SECONDS
 from styx.testing.serial import State
 
 REST_SECONDS_MAX: Final = PATIENCE_SECONDS
-"""How long after its last request a cluster may take to answer everything and to store a snapshot of it."""
+"""Limit on the time from the last request until all are answered and a snapshot covers them."""
 POLL_SECONDS: Final = 0.5
 SHOWN_MAX: Final = 5
 
 
 class AuditFailed(SerializabilityViolation):
-    """A promise was broken; the message says which one, and where."""
+    """A promise was broken. The message says which one, and where."""
 
 
 class Audit(NamedTuple):
-    """What was checked. `records` counts request records, `garbage` those that are none."""
+    """The numbers of checked records. `records` counts request records, `garbage` records that cannot be decoded."""
 
     records: int
     garbage: int
@@ -47,7 +48,7 @@ class Audit(NamedTuple):
 
 
 async def audit(cluster: ClusterUnderTest, told: Iterable[Reply]) -> Audit:
-    """Waits until the cluster rests, then checks everything; `told` are the replies that clients were given.
+    """Waits until the cluster is at rest, then checks everything. `told` are the replies that clients got.
 
     Raises `SerializabilityViolation`.
     """
@@ -67,7 +68,7 @@ def _audit(cluster: ClusterUnderTest, told: list[Reply]) -> Audit:
 
 
 def at_rest(cluster: ClusterUnderTest) -> tuple[Topics, Manifest, Store]:
-    """The topics, once all is answered and a snapshot covers it; raises `AuditFailed` if that takes too long."""
+    """Waits until all requests are answered and a snapshot covers them. Raises `AuditFailed` if that takes too long."""
     reader, store = cluster.reader(), cluster.open_store()
     deadline_s = time.monotonic() + REST_SECONDS_MAX
     try:
@@ -85,7 +86,7 @@ def at_rest(cluster: ClusterUnderTest) -> tuple[Topics, Manifest, Store]:
 
 
 def _not_at_rest(topics: Topics, manifest: Manifest | None) -> str:
-    """What is still missing; empty if nothing is."""
+    """The reason why the cluster is not at rest; empty if it is."""
     records = sum(map(len, topics.requests.values()))
     if len(topics.replies) < records:
         return f"{records} requests, {len(topics.replies)} replies"
@@ -101,10 +102,10 @@ def _not_at_rest(topics: Topics, manifest: Manifest | None) -> str:
 
 
 def answered_once(topics: Topics, n_slots: int) -> tuple[dict[str, tuple[Request, int]], list[ReplyRecord]]:
-    """Requests and replies under ids that are unique for each record: SLOT/OFFSET.
+    """Gives requests and replies ids that are unique for each record: SLOT/OFFSET.
 
-    A request may stand in the log several times, under one id. A slot numbers its records in their order, so its n-th
-    reply by sequence is the n-th record's. Raises `AuditFailed` if one has no reply, or several.
+    A request may be in the log several times, under one id. A slot numbers its records in order, so its n-th reply by
+    sequence belongs to the n-th record. Raises `AuditFailed` if a record has no reply, or several.
     """
     by_slot: dict[int, list[ReplyRecord]] = {slot: [] for slot in topics.requests}
     for reply in topics.replies:
@@ -131,7 +132,7 @@ def answered_once(topics: Topics, n_slots: int) -> tuple[dict[str, tuple[Request
 
 
 def check_told(told: Iterable[Reply], replies: Iterable[ReplyRecord]) -> None:
-    """Raises `AuditFailed` if clients were told anything that the replies topic does not say."""
+    """Raises `AuditFailed` if a client got a reply that is not in the replies topic."""
     recorded = {reply.tid: reply_of(reply) for reply in replies if reply.sequence == reply.tid}
     wrong = [
         f"  told {reply}\n  recorded {recorded.get(reply.tid)}"

@@ -1,10 +1,10 @@
-"""A function that blocks one worker of a cluster of real processes in C code, and what that costs the others.
+"""A function that blocks one worker of a cluster of real processes in C code, and the cost for other requests.
 
     python -m proof.cluster.blocking --seconds 60
 
-Small requests before, beside and behind it are all to be answered, and no worker is to be replaced: one that a function
-holds up is no dead one. With a limit below `--seconds` the function ends as `FunctionTooLong`, as soon as it is back
-from C code. Exit status 1 if not.
+Small requests before, beside and after it must all be answered, and no worker may be replaced, because a worker that a
+function holds up is not dead. With a limit below `--seconds` the function ends with `FunctionTooLong` as soon as it
+returns from C code. The exit status is 1 if one of these fails.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from styx.testing.patience import PATIENCE_SECONDS
 
 APP: Final = "proof.cluster.blocking_app:app"
 SMALL: Final = 20
-"""Requests before, beside and behind the one that blocks."""
+"""The numbers of requests before, beside and after the one that blocks."""
 
 
 class Found(NamedTuple):
-    """Times in seconds: of the request that blocks, and of the slowest of the others, before, beside and behind it."""
+    """Times in seconds: of the request that blocks, and of the slowest other request before, beside and after it."""
 
     blocked: Reply
     blocked_s: float
@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
 
 async def block(cluster: ClusterUnderTest, client: Client, seconds: float) -> Found:
-    """Has a function block for so long. Raises `AssertionError` for a small request that is not answered."""
+    """Calls a function that blocks for `seconds`. Raises `AssertionError` if a small request is not answered."""
     await client.submit("counter", "a", "add", timeout=PATIENCE_SECONDS)
     first = (await asyncio.to_thread(fetch_status, cluster.facts_url)).generation
     before_s = await _small(client, "before")

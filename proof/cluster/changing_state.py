@@ -1,11 +1,11 @@
-"""What it costs to check and to convert the state of a loaded cluster of real processes, and that it loses nothing.
+"""Measures the cost of checking and converting the state of a loaded cluster of real processes, and checks the result.
 
     python -m proof.cluster.changing_state --keys 1000000
 
-Loads accounts, adds to random ones at a steady rate, and meanwhile: has a version checked that fits, one refused that
-does not, and two deployed whose `migrate=` converts every account, each with a SIGKILL while it is being converted: of
-a worker, then of the coordinator. In the end every account in the store must have the last form and the sum of what was
-added to it. Exit status 1 if not.
+Loads accounts, and adds to random ones at a steady rate. Meanwhile a version that fits is checked, and one that does
+not fit is refused. Then two versions are deployed whose `migrate=` converts every account. During the first conversion
+a worker gets SIGKILL, during the second the coordinator. At the end every account in the store must have the last form
+and the right sum. The exit status is 1 if not.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from styx.snapshot.manifest import newest_first, read_manifests
 from styx.testing.patience import PATIENCE_SECONDS
 
 SCALES: Final = {"balance": 1, "cents": 100, "mills": 1000}
-"""Forms of an account in their order: the field that holds its balance, and how many of it are one."""
+"""The forms of an account, in order: the field with the balance, and its units in one unit of money."""
 POLL_SECONDS: Final = 0.01
 NOTE: Final = "an account like any other"
 
@@ -77,7 +77,7 @@ app = App({name!r}, [account])
 
 
 class Found(NamedTuple):
-    """What a run found; times in seconds. `migrated_s`: from the order to the first answer of the new version."""
+    """The findings of a run; times in seconds. `migrated_s`: from the command until the new version runs."""
 
     keys: int
     quiet_p99_s: float
@@ -89,7 +89,7 @@ class Found(NamedTuple):
 
 
 def version(directory: Path, name: str, field: str, *, migrate: bool = False, more: str = "") -> App:
-    """The app whose accounts have this form, of a module of its own in `directory`, which is importable."""
+    """The app whose accounts have this form, in a new module in `directory`, which is importable."""
     before = list(SCALES)[max(0, list(SCALES).index(field) - 1)]
     module = f"{name.replace('-', '_')}_{field}_{'migrate' if migrate else 'plain'}_{'more' if more else ''}"
     text = _VERSION.format(
@@ -118,12 +118,12 @@ def processor_us(app: App, form: App, entities: int = 100_000) -> float:
 
 
 class Adds:
-    """Adds 1 to random accounts, so many a second, until `stop`; each is sent until it is answered, and counts once."""
+    """Adds 1 to random accounts at a rate until `stop`. Each addition is sent until it is answered, and counts once."""
 
     def __init__(self, client: Client, keys: int, rate: float, rng: Random) -> None:
         self.sums: defaultdict[int, int] = defaultdict(int)
         self.answers: list[tuple[float, float]] = []
-        """When each was to be sent, and how long its answer took; by the loop's clock, in seconds."""
+        """(intended time of sending, time until the answer) of each addition, by the loop's clock, in seconds."""
         self._client = client
         self._keys = keys
         self._rate = rate
@@ -132,12 +132,12 @@ class Adds:
         self._running = asyncio.ensure_future(self._run())
 
     async def stop(self) -> None:
-        """Returns once each has its answer; raises what broke."""
+        """Waits until each addition has its answer. Raises the error that broke the load."""
         self._stopped = True
         await self._running
 
     def p99_s(self, since_s: float, until_s: float) -> float:
-        """Of the answers to what was to be sent in this time."""
+        """The p99 latency of additions with an intended time of sending in this period."""
         took = sorted(took_s for at_s, took_s in self.answers if since_s <= at_s < until_s)
         return took[len(took) * 99 // 100] if took else 0.0
 
@@ -175,11 +175,13 @@ class StateChanger:
         self._halts = 0
 
     def pack(self, app: App) -> bytes:
-        """What a deployment sends. It holds up this process for some 70 ms: time no answers meanwhile."""
+        """The package of a deployment. Packing holds up this process for some 70 ms, so no answer is timed
+        meanwhile.
+        """
         return pack(app, self._cluster.security.secret)
 
     async def order(self, package: bytes, *, only_check: bool = False) -> tuple[Answer, float]:
-        """Deploys a version, or has it checked: the answer, and how long it took in seconds."""
+        """Deploys a version, or has it checked. Returns the answer, and the time until it in seconds."""
         security = self._cluster.security
         begun_s = time.monotonic()
         answer = await ask(f"127.0.0.1:{self._cluster.coordinator_port}", security, Deploy(package, only_check))
@@ -188,9 +190,9 @@ class StateChanger:
         return answer, took_s
 
     async def migrate(self, app: App, victim: str) -> float:
-        """Deploys a version, and kills a `worker` or the `coordinator` while state is loaded for it and converted.
+        """Deploys a version, and kills a `worker` or the `coordinator` while state is loaded and converted.
 
-        How long it took from the order until that version runs, in seconds.
+        Returns the time from the command until that version runs, in seconds.
         """
         cluster = self._cluster
         before = (await self._status()).app_version
@@ -237,7 +239,7 @@ async def measure(
     watched_s: float,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Found:
-    """Runs it on a cluster that has not been started; raises `AssertionError` or `ChildFailed`."""
+    """Measures on a cluster that has not been started. Raises `AssertionError` or `ChildFailed`."""
     directory, name = cluster.options.directory, cluster.options.name
     loop = asyncio.get_running_loop()
     await cluster.start()
@@ -272,7 +274,7 @@ async def measure(
 
 
 async def _stop(cluster: ClusterUnderTest) -> None:
-    """The coordinator takes a last snapshot."""
+    """Ends the coordinator, which takes a last snapshot."""
     coordinator, cluster.coordinator = cluster.coordinator, None
     assert coordinator is not None
     await coordinator.stop()
@@ -297,7 +299,7 @@ def _check(cluster: ClusterUnderTest, keys: int, sums: dict[int, int]) -> None:
 
 
 def first_version(directory: Path, name: str) -> str:
-    """The app that the cluster is started with, as MODULE:APP; `directory` is importable from now on."""
+    """Makes the cluster's first app and returns its MODULE:APP. `directory` is importable from now on."""
     directory.mkdir(parents=True, exist_ok=True)
     sys.path.insert(0, str(directory))
     version(directory, name, "balance")

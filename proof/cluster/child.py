@@ -1,6 +1,7 @@
-"""One child process of a cluster under test: started, killed, frozen, thawed, stopped; what it says goes into a file.
+"""One child process of a cluster under test, which can be started, killed, frozen, thawed and stopped. Its output goes
+into a file.
 
-Signals go by its PID and to nobody else. It dies with its parent, however that ends (Linux).
+Signals go only to the child's PID. On Linux the child dies with its parent, however the parent ends.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import Final, Self
 from styx.testing.patience import PATIENCE_SECONDS
 
 STOP_SECONDS_MAX: Final = PATIENCE_SECONDS
-"""How long an orderly end may take."""
+"""Limit on an orderly end."""
 TAIL_LINES: Final = 30
 
-# The kernel's PR_SET_PDEATHSIG outlives exec: nothing in between could forget it.
+# The kernel's PR_SET_PDEATHSIG survives exec.
 _TIED: Final = """
 import ctypes, os, sys
 try:
@@ -35,7 +36,7 @@ class ChildFailed(AssertionError):
 
 
 class ChildProcess:
-    """`name` is what its log file is called."""
+    """One child process; `name` is the name of its log file."""
 
     def __init__(self, name: str, process: asyncio.subprocess.Process, log: Path) -> None:
         self.name = name
@@ -69,24 +70,24 @@ class ChildProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended, frozen or not."""
+        """Whether the process has not ended; a frozen process is alive."""
         return self._process.returncode is None
 
     async def kill(self) -> None:
-        """SIGKILL, and waits until it is gone."""
+        """Sends SIGKILL, and waits for the end."""
         self._signal(signal.SIGKILL)
         await self._process.wait()
 
     def freeze(self) -> None:
-        """SIGSTOP: it stands still, and its connections stay open."""
+        """Sends SIGSTOP: the process is stopped, and its connections stay open."""
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """SIGCONT."""
+        """Sends SIGCONT."""
         self._signal(signal.SIGCONT)
 
     async def stop(self) -> None:
-        """SIGTERM; raises `ChildFailed` if it does not end well."""
+        """Sends SIGTERM. Raises `ChildFailed` if the process does not end well."""
         self._signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(STOP_SECONDS_MAX):
@@ -100,12 +101,12 @@ class ChildProcess:
             raise ChildFailed(f"{self.name} ended with exit status {status} after SIGTERM.{self.tail()}")
 
     def check(self) -> None:
-        """Raises `ChildFailed` if it has ended by itself."""
+        """Raises `ChildFailed` if the process has ended by itself."""
         if not self.alive:
             raise ChildFailed(f"{self.name} ended by itself, exit status {self._process.returncode}.{self.tail()}")
 
     def tail(self) -> str:
-        """Its last lines, for an error message."""
+        """The last lines of the output, for an error message."""
         lines = self.log.read_text("utf-8", "replace").splitlines()[-TAIL_LINES:]
         return f"\nThe end of {self.log}:\n" + "\n".join(f"    {line}" for line in lines)
 

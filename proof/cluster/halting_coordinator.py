@@ -1,8 +1,8 @@
-"""The command line, with a coordinator that tells of the moments of a planned change, and stands still at a given one.
+"""The command line, with a coordinator that prints the moments of a planned change, and stops at a given one.
 
-So that a test can strike exactly there. It stops itself (SIGSTOP) between a decision and what is done about it, at the
-moment that the file `halt-at` in its working directory names, and goes on when it is told to (SIGCONT). It decides
-nothing.
+So a test can strike exactly there. The coordinator stops itself (SIGSTOP) between a decision and its effects, at the
+moment that the file `halt-at` in its working directory names, and continues after SIGCONT. The decisions are those of
+the ordinary coordinator.
 """
 
 from __future__ import annotations
@@ -32,20 +32,21 @@ from styx.protocol.messages import Commit, LockDecision, Recover, Resume, Snapsh
 MODULE: Final = "proof.cluster.halting_coordinator"
 HALT_FILE: Final = "halt-at"
 DURING: Final = ("asked", "snapshot", "between", "held", "stored", "fencing", "loading")
-"""Of a change, in their order: it was asked for; its ordinary snapshot was begun; that is complete; the held one was
-begun; all workers have stored theirs; the new generation is being fenced off; its workers load their slots.
+"""The moments of a change, in order: a command asked for it; its ordinary snapshot was begun; that snapshot is
+complete; the held snapshot was begun; all workers have stored their parts; the old generation is being fenced; workers
+load slots.
 """
 RESUMED: Final = "resumed"
-"""The new generation goes on: the change is done."""
+"""The new generation runs: the change is complete."""
 SERVED: Final = "served"
-"""Its first epoch has ended."""
+"""The first epoch of the new generation has ended."""
 _TOLD: Final = "a change:"
 
 
 class Told(NamedTuple):
-    """One moment: which, of which generation with how many members, by the system's monotonic clock in seconds.
+    """One moment: its name, the generation with its number of members, and the system's monotonic clock in seconds.
 
-    `planned` if a held snapshot led to the generation; `halted` if the coordinator stands still there.
+    `planned`: the generation began on a held snapshot. `halted`: the coordinator has stopped there.
     """
 
     moment: str
@@ -57,12 +58,12 @@ class Told(NamedTuple):
 
 
 class TellingCounters(CoordinatorCounters):
-    """Looks at the core as counters do, and says what it sees."""
+    """Observes the core like counters, and prints the moments."""
 
     _last: str | None = None
 
     def stepped(self, before: Moment, core: Coordinator, event: Event, effects: Sequence[Effect]) -> None:
-        """The core has taken an event."""
+        """Takes the core's state before and after an event."""
         super().stepped(before, core, event, effects)
         moment = _moment(core, event, effects)
         if moment is None and self._last == RESUMED and core.phase is Phase.RUNNING and core.epoch > before.epoch:
@@ -121,8 +122,8 @@ def _halt_if_wanted(told: Told) -> None:
 
 
 def halt_at(directory: Path, moment: str, members: int | None = None) -> None:
-    """The coordinator that runs, or will run, in `directory` stands still at this moment, once; of a generation with
-    so many members, if that is said.
+    """Makes the present or next coordinator in `directory` stop once at this moment, if `members` is given only in a
+    generation with that number of members.
     """
     made = directory / f"{HALT_FILE}.new"
     made.write_text(moment if members is None else f"{moment} {members}")
@@ -130,7 +131,7 @@ def halt_at(directory: Path, moment: str, members: int | None = None) -> None:
 
 
 def told_in(logs: Iterable[Path]) -> list[Told]:
-    """What coordinators with these logs have told, in order."""
+    """The moments in coordinators' logs, in order."""
     told = []
     for log in logs:
         for line in log.read_text("utf-8", "replace").splitlines():

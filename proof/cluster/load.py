@@ -1,7 +1,7 @@
 """Steady load on a cluster under test: random requests at a given rate, whether replies come or not (open loop).
 
 Requests go through Kafka, a part of them over HTTP, and a part carries idempotency keys: those are sent again until
-they are answered, and some once more after that. It writes down every reply and judges none.
+they are answered, and some once more after that. Every reply is recorded.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from styx.model.operator import Operator
 
 TICK_SECONDS: Final = 0.01
 REQUEST_SECONDS_MAX: Final = 60.0
-"""How long one attempt waits for its reply; longer than any single fault takes it away."""
+"""How long one attempt waits for its reply; longer than any single fault delays it."""
 ATTEMPTS_MAX: Final = 600
 PAUSE_SECONDS: Final = 0.1
-"""Between two attempts at one request; so a request with a key is tried for a minute at least."""
+"""The pause between two attempts of one request."""
 UNDER_WAY_MAX: Final = 5_000
-"""Beyond this nothing new is sent: half of what a client allows."""
+"""Limit on the requests under way: half of a client's limit."""
 _NOT_TAKEN: Final = frozenset({"overloaded", "unavailable"})
 
 
 class Planned(NamedTuple):
-    """A request before it has an id: what a client's `submit` takes."""
+    """A request without an id: the arguments of a client's `submit`."""
 
     operator: str
     key: Any
@@ -41,7 +41,7 @@ class Planned(NamedTuple):
 
 
 STEADY: Final = Profile(keys=300, calls_max=6, transfers=0.4, poisoned=0.02)
-"""Few enough entities for conflicts, and many enough that load does not pile up on one of them."""
+"""Few enough entities for conflicts, and enough that no single one becomes the bottleneck."""
 
 
 OUTSIDE: Final = 0.02
@@ -57,7 +57,7 @@ class LoadOptions(NamedTuple):
 
 
 def chaos_requests(rng: Random, profile: Profile = STEADY) -> Callable[[], Planned]:
-    """Makes random requests for `proof.chaos_app`, those left out that no client would send."""
+    """Makes random requests for `proof.chaos_app`, except those that a client refuses to send."""
 
     def make() -> Planned:
         while True:
@@ -76,9 +76,10 @@ def chaos_requests(rng: Random, profile: Profile = STEADY) -> Callable[[], Plann
 
 
 class SteadyLoad:
-    """Sends between `start` and `stop`; `pause` lets it idle in between.
+    """Sends requests from `start` to `stop`; `pause` interrupts the sending.
 
-    `replies` are all that came, `reply_times` when, by the event loop's clock; `seen` counts what became of attempts.
+    `replies` are all replies, `reply_times` the times of their arrival by the event loop's clock. `seen` counts the
+    outcomes of attempts.
     """
 
     def __init__(
@@ -108,17 +109,17 @@ class SteadyLoad:
         self._sender: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begins, and goes on after a `pause`."""
+        """Begins to send, or continues after a `pause`."""
         self._running.set()
         if self._sender is None:
             self._sender = asyncio.create_task(self._send_on())
 
     def pause(self) -> None:
-        """Nothing new is sent until `start`."""
+        """Sends no new request until `start`."""
         self._running.clear()
 
     async def stop(self) -> None:
-        """Sends nothing new, and waits until nothing is under way; raises what broke the load itself."""
+        """Sends no new request, and waits for all under way. Raises the error that broke the load itself."""
         self.pause()
         if self._sender is not None:
             self._sender.cancel()
@@ -144,7 +145,7 @@ class SteadyLoad:
                 await self._running.wait()
                 last_s, due = loop.time(), 0.0
             now_s = loop.time()
-            # What this process itself could not send in time is not made up for: a burst is no steady load.
+            # Requests that this process could not send in time are left out, because a burst is no steady load.
             due += min(now_s - last_s, 0.1) * self._options.rate
             last_s = now_s
             while due >= 1:
@@ -182,7 +183,7 @@ class SteadyLoad:
         self.contradictions.append(f"no reply to a request in {ATTEMPTS_MAX} attempts, idempotency key {key}")
 
     async def _attempt(self, client: Client, planned: Planned, key: str | None) -> bool:
-        """Whether a reply came."""
+        """Makes one attempt. Returns whether a reply came."""
         operator, entity, function, arguments = planned
         self.seen["sent"] += 1
         try:
@@ -210,11 +211,11 @@ class SteadyLoad:
         outcome = "committed" if reply.error is None else reply.error.code
         self.seen[outcome] += 1
         if not reply.tid:
-            return  # refused on this side: no worker has seen it
+            return  # refused by the client: no worker has seen it
         self.replies.append(reply)
         self.reply_times.append(asyncio.get_running_loop().time())
         self._replied.set()
-        # A rejection runs nothing, and is not remembered.
+        # A rejected request is not run, and its reply is not remembered.
         if key is not None and outcome in ("committed", "aborted"):
             first = self._first.setdefault(key, reply)
             if (reply.tid, reply.result, reply.error) != (first.tid, first.result, first.error):

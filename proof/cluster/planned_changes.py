@@ -1,7 +1,7 @@
-"""Changes of the number of workers of a cluster under test, with kills at chosen moments of them.
+"""Changes of the number of workers of a cluster under test, with kills at chosen moments.
 
-A change is over when so many workers as wanted share the slots evenly. What was killed is started again at once. It
-judges nothing but that the change comes about.
+A change has ended when the wanted number of workers share the slots evenly. A killed process is started again at once.
+The only check here is that the change takes effect.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from styx.cluster.coordinator.status import Status
 from styx.testing.patience import PATIENCE_SECONDS
 
 SECONDS_MAX: Final = PATIENCE_SECONDS
-"""How long a moment of a change, or its end, may take to come."""
+"""Limit on the wait for a moment of a change, or for its end."""
 POLL_SECONDS: Final = 0.1
 HALT_POLL_SECONDS: Final = 0.005
 LATE_SECONDS_MAX: Final = 0.05
-"""A victim dies while the coordinator stands still at a moment, or so much later at most; behind a change, later."""
+"""A victim dies while the coordinator is stopped at a moment, or at most this much later. After a change it dies later.
+"""
 KILLS: Final = ("none", "during", "after", "both")
 
 PARTS: Final = ("held", "stored", "fencing", "loading", RESUMED, SERVED)
-"""The moments between which nobody is served."""
+"""The moments of the pause in service."""
 
 T = TypeVar("T")
 
@@ -45,10 +46,10 @@ class Kill(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change that came about. Slots are by worker; times in seconds.
+    """A change that took effect. Slots are by worker, times in seconds.
 
-    `pause_s` is the longest time without a reply from the command on, `settled_s` how long it took from there; `parts`
-    are the steps of the pause, if nothing was killed. The generations that it led to are those after `first`, up to
+    `pause_s` is the longest time without a reply after the command, `settled_s` the time from the command to the end.
+    `parts` are the steps of the pause, if no process was killed. The change led to the generations after `first`, up to
     `last`.
     """
 
@@ -64,9 +65,9 @@ class Change(NamedTuple):
 
 
 class KillPlan:
-    """Which kills strike a change: every victim at every moment, in random order, until all had their turn.
+    """Chooses the kills of each change: every victim at every moment, in random order, until all have been used.
 
-    `kinds`, of `KILLS`, are those of the changes in turn.
+    `kinds`, of `KILLS`, are used by the changes in turn.
     """
 
     def __init__(self, kinds: Sequence[str], rng: Random) -> None:
@@ -75,7 +76,7 @@ class KillPlan:
         self._after = _endless(["member", "coordinator"], rng)
 
     def of(self, growing: bool) -> list[Kill]:
-        """Those of the next change, in their order."""
+        """The kills of the next change, in order."""
         kind = next(self._kinds)
         during = [next(self._turns[growing])] if kind in ("during", "both") else []
         return during + ([Kill(next(self._after), RESUMED)] if kind in ("after", "both") else [])
@@ -93,7 +94,7 @@ def _endless(choices: list[T], rng: Random) -> Iterator[T]:
 class Changer:
     """Changes one cluster, which runs a halting coordinator and is under `load`.
 
-    `watched_s`: for how many seconds replies are watched behind a change, and without one.
+    `watched_s` is the number of seconds for which replies are watched after a change, and without a change.
     """
 
     def __init__(self, cluster: ClusterUnderTest, load: SteadyLoad, rng: Random, watched_s: float) -> None:
@@ -104,14 +105,14 @@ class Changer:
         self._halts = 0
 
     async def unchanged(self) -> float:
-        """The longest time without a reply while nothing changes."""
+        """Measures the longest time without a reply while nothing changes."""
         loop = asyncio.get_running_loop()
         at_s = loop.time()
         await asyncio.sleep(self._watched_s)
         return longest_silence(self._load.reply_times, at_s, loop.time())
 
     async def change(self, workers: int, kills: Sequence[Kill]) -> Change:
-        """From as many workers as share the slots now to `workers`. Raises `ChildFailed`."""
+        """Changes the number of workers to `workers`. Raises `ChildFailed`."""
         cluster, loop = self._cluster, asyncio.get_running_loop()
         while self._running < workers:
             await cluster.add_worker()
@@ -137,11 +138,11 @@ class Changer:
         return told_in(sorted(self._cluster.options.directory.glob("*-coordinator.log")))
 
     def planned(self) -> set[int]:
-        """The generations that a held snapshot led to, as their coordinators told."""
+        """The generations that began on a held snapshot, from the coordinators' output."""
         return {told.generation for told in self._told() if told.moment == "fencing" and told.planned}
 
     async def _ask(self, workers: int) -> None:
-        # The coordinator may die before it answers. The one that is started then is told the number.
+        # The coordinator may die before it answers. Its successor is started with the wanted number.
         with contextlib.suppress(OSError):
             await self._cluster.scale(workers)
 
@@ -171,7 +172,7 @@ class Changer:
         await cluster.start_worker(place)
 
     async def _candidates(self, kill: Kill, before: Status) -> list[int]:
-        """Who was a member before; behind the change, who is one now."""
+        """The places of members before the change; for a kill after the change, of the present members."""
         if kill.moment == RESUMED:
             now = _places(await asyncio.to_thread(fetch_status, self._cluster.facts_url), member=True)
             if now:
@@ -179,7 +180,7 @@ class Changer:
         return _places(before, kill.victim == "member")
 
     async def _halted(self, kill: Kill) -> ChildProcess:
-        """The coordinator, as soon as it stands still."""
+        """Waits until the coordinator has stopped itself, and returns it."""
         deadline_s = time.monotonic() + SECONDS_MAX
         while (halts := sum(told.halted for told in self._told())) == self._halts:
             if time.monotonic() > deadline_s:
@@ -214,13 +215,13 @@ class Changer:
             await asyncio.sleep(POLL_SECONDS)
 
     def _joined(self) -> Status | None:
-        """All that run can become members: they are registered, and can run the app."""
+        """The status, once all running workers are registered and can run the app; otherwise None."""
         _, text = fetch(f"{self._cluster.facts_url}/metrics")
         live = f'styx_workers{{state="live"}} {self._running:.1f}'
         return self._shared(None) if live in text.decode().splitlines() else None
 
     def _shared(self, workers: int | None) -> Status | None:
-        """So many workers, if that is said, share the slots evenly."""
+        """The status, once the members, `workers` of them if given, share the slots evenly; otherwise None."""
         status = fetch_status(self._cluster.facts_url)
         shares = [len(slots) for slots in _slots(status).values()]
         if status.phase != "running" or (workers is not None and len(shares) != workers):
@@ -237,12 +238,12 @@ def _slots(status: Status) -> dict[str, list[int]]:
 
 
 def _places(status: Status, member: bool) -> list[int]:
-    """Of the workers that are members, or of those that are not: the cluster under test names them after them."""
+    """The places of the workers that are members, or of those that are not. Workers are named after their places."""
     return [int(worker.name.removeprefix("w")) for worker in status.workers if worker.member is member]
 
 
 def parts_of(told: Sequence[Told], at_s: float, reply_times: Sequence[float]) -> dict[str, float]:
-    """How long each step of an undisturbed change took, from the held snapshot's epoch to the first reply behind it."""
+    """The time of each step of an undisturbed change, from the held snapshot's epoch to the first reply after it."""
     moments = {each.moment: each.at_s for each in told if each.at_s >= at_s}
     if any(moment not in moments for moment in PARTS):
         return {}

@@ -1,9 +1,8 @@
-"""What a cluster's topics and store hold, read as a whole: requests, replies, outcomes of external calls, the state.
+"""Reads the whole content of a cluster's topics and store: requests, replies, outcomes of external calls, the state,
+and for each generation its snapshot and the number of epochs that it had to replay.
 
-Also, of each generation, on which snapshot it began, and how many recorded epochs it had to run again.
-
-Blocks; for a thread. Nothing of it asks a process of the cluster. The topics must be there from their first record on:
-run the coordinator with `--keep-log`.
+The functions block, so they belong on a thread. They ask no process of the cluster. The topics must be complete from
+their first record on: run the coordinator with `--keep-log`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _NOT_REQUESTS: Final = (msgspec.DecodeError, ValueError, RecursionError)
 
 
 class RequestAt(NamedTuple):
-    """A request record that is one: where it stands, and when it entered the log (microseconds since 1970)."""
+    """A request record that can be decoded: its place, and when it entered the log (microseconds since 1970)."""
 
     offset: int
     timestamp_us: int
@@ -53,7 +52,7 @@ class Topics(NamedTuple):
 
 
 def read_topics(reader: KafkaReader) -> Topics:
-    """All of it. Raises `HistoryReleased`, and what reading raises."""
+    """Reads the topics. Raises `HistoryReleased`, and the errors of the reader."""
     requests: dict[int, list[RequestAt]] = {}
     ends: dict[int, int] = {}
     garbage = 0
@@ -80,7 +79,7 @@ def read_topics(reader: KafkaReader) -> Topics:
 
 
 def newest_manifest(store: Store) -> Manifest | None:
-    """Of the newest snapshot; None if there is none."""
+    """The manifest of the newest snapshot; None if there is none."""
     manifests, _ = read_manifests(store)
     return max(manifests, key=lambda manifest: (manifest.generation, manifest.epoch), default=None)
 
@@ -112,7 +111,7 @@ class Begun(NamedTuple):
 
 
 def generations(entries: Iterable[LogEntry], n_slots: int) -> list[Begun]:
-    """Of an epochs stream from its first record on, in the order of their markers."""
+    """The generations of an epochs stream, read from its first record on, in the order of their markers."""
     records = list(entries)
     markers = [record for record in records if isinstance(record, GenerationMarker)]
     return [
@@ -126,6 +125,6 @@ def generations(entries: Iterable[LogEntry], n_slots: int) -> list[Begun]:
 
 
 def read_generations(reader: KafkaReader, n_slots: int) -> list[Begun]:
-    """Blocks, and raises what reading raises."""
+    """Reads the generations from the log. Blocks. Raises the errors of the reader."""
     records = whole_stream(reader, Stream.EPOCHS)[EPOCHS_PARTITION]
     return generations((decode(record.payload) for record in records), n_slots)

@@ -1,9 +1,9 @@
-"""How long replies stay away when a worker of a cluster with much state dies: measured, and printed.
+"""Measures how long no reply comes when a worker of a cluster with much state dies.
 
     python -m proof.cluster.recovery_time --keys 1000000 --deaths 3
 
 Loads accounts, lets snapshots cover them, and kills one worker after the other under steady load of transfers. Half of
-the dead are replaced at once, the others' slots are taken over by those that are left. Audits everything in the end.
+the dead workers are replaced at once; the slots of the others go to the surviving workers. An audit follows at the end.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from styx.testing.history import SerializabilityViolation
 from styx.testing.patience import PATIENCE_SECONDS
 
 LOAD_SECONDS_MAX: Final = PATIENCE_SECONDS
-"""One chunk of the bulk load."""
+"""Limit on one chunk of the bulk load."""
 WATCHED_SECONDS: Final = 8.0
-"""How long after a death replies are watched."""
+"""How long replies are watched after a death."""
 BEFORE_SECONDS: Final = 3.0
-"""Of steady load before a death, so that it never follows a snapshot at once."""
+"""The time of steady load before a death, so that it never follows a snapshot at once."""
 AMOUNT_MAX: Final = 5
 
 
@@ -43,7 +43,7 @@ class Death(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What a run found."""
+    """The findings of a run."""
 
     deaths: list[Death]
     audit: Audit | None
@@ -68,7 +68,7 @@ async def measure(
     audited: bool = True,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Measured:
-    """Runs it on a cluster that has not been started. Raises `SerializabilityViolation`."""
+    """Measures on a cluster that has not been started. Raises `SerializabilityViolation`."""
     loop = asyncio.get_running_loop()
     found: list[Death] = []
     await cluster.start()

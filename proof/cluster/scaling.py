@@ -1,11 +1,11 @@
-"""What it costs to change the number of workers of a loaded cluster of real processes, and that it loses nothing.
+"""Measures the cost of changing the number of workers of a loaded cluster of real processes, and audits the result.
 
     python -m proof.cluster.scaling --keys 1000000 --steps 4,2,4,2
     python -m proof.cluster.scaling --keys 5000 --steps 4,2,4,2,4,2 --kill both
 
 Prints for each change the pause in service, the generations that it led to, and how many recorded epochs these had to
-run again: none, unless something was killed. In the end everything is audited, and what clients read of the entities is
-compared. Exit status 1 if a promise was broken.
+replay: none, unless a process was killed. At the end everything is audited, and the entities that clients read are
+compared. The exit status is 1 if a promise was broken.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from styx.testing.serial import State
 from styx.values.codec import decode_plain
 
 WATCHED_SECONDS: Final = 4.0
-"""How long replies are watched behind each change, and without one."""
+"""How long replies are watched after each change, and without a change."""
 READ_MAX: Final = 20_000
-"""Entities of an operator that clients read in the end: all, or so many at random."""
+"""Limit on the entities of an operator that clients read at the end. If there are more, random ones are read."""
 READ_AT_ONCE: Final = 500
 READ_HTTP_SHARE: Final = 0.02
 READ_SECONDS_MAX: Final = PATIENCE_SECONDS
@@ -49,7 +49,7 @@ READ_AGAIN_SECONDS: Final = 0.2
 
 
 class Scaled(NamedTuple):
-    """What a run found; `unchanged_s` is the longest time without a reply while nothing changed, in seconds.
+    """The findings of a run. `unchanged_s` is the longest time without a reply while nothing changed, in seconds.
 
     `planned` are the generations that a held snapshot led to, and `read` counts entities that clients read.
     """
@@ -73,10 +73,11 @@ async def measure(
     watched_s: float = WATCHED_SECONDS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Scaled:
-    """Runs it on a cluster that has not been started, and whose coordinator halts where it is told to.
+    """Measures on a cluster that has not been started, and that runs a halting coordinator.
 
-    `kills`, of `KILLS`, are those of the changes in turn. There are `keys` accounts, and if `value_bytes` as many cells
-    with a note of that length. Raises `SerializabilityViolation`, or `ChildFailed` if a change does not come about.
+    `kills`, of `KILLS`, are used by the changes in turn. There are `keys` accounts and, if `value_bytes` is set, as
+    many cells with a note of that length. Raises `SerializabilityViolation`, or `ChildFailed` if a change has no
+    effect.
     """
     plan = KillPlan(kills, rng)
     changes: list[Change] = []
@@ -133,14 +134,14 @@ def _requests(rng: Random, keys: int, cells: bool) -> Callable[[], Planned]:
 
 
 def check_generations(begun: Iterable[Begun], planned: Collection[int]) -> None:
-    """What a held snapshot led to has nothing to replay. Raises `AuditFailed`."""
+    """Checks that generations on held snapshots had nothing to replay. Raises `AuditFailed`."""
     for each in begun:
         if each.generation in planned and each.replayed:
             raise AuditFailed(f"generation {each.generation} was planned, and had {each.replayed} epochs to replay")
 
 
 def check_read(read: dict[tuple[str, str], Reply], state: State) -> None:
-    """What clients read in the end is what a serial replay leaves. Raises `AuditFailed`."""
+    """Checks that clients have read the state that a serial replay leaves. Raises `AuditFailed`."""
     for entity, reply in read.items():
         kept: Any = decode_plain(state[entity])
         expected = kept["number"] if entity[0] == text.name else kept
@@ -149,7 +150,7 @@ def check_read(read: dict[tuple[str, str], Reply], state: State) -> None:
 
 
 async def _read(kafka: Client, http: Client, keys: int, cells: bool, rng: Random) -> dict[tuple[str, str], Reply]:
-    """By requests that change nothing, through Kafka and over HTTP."""
+    """Reads entities through Kafka and over HTTP, by requests that change nothing."""
     numbers = rng.sample(range(keys), min(keys, READ_MAX))
     wanted: list[tuple[str, str, str, Any]] = [(account.name, f"a{number}", "credit", 0) for number in numbers]
     if cells:

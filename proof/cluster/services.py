@@ -1,8 +1,8 @@
-"""What a command of this package runs on: a directory of its own, a broker and an object store that can be killed and
+"""The services for a command of this package: a new directory, and a broker and an object store that can be killed and
 started again.
 
-`LocalServices` runs both on this machine with the project's `scripts/services`. Tests of a cluster elsewhere bring
-their own `Service`.
+`LocalServices` runs both on this machine with the project's `scripts/services`. Tests of a cluster on other machines
+pass their own `Service`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from styx.process.ports import free_port
 
 SCRIPT: Final = Path(__file__).parents[2] / "scripts/services"
 COMMAND_SECONDS_MAX: Final = 1_800
-"""Installing builds MinIO, if it is not there yet."""
+"""The limit is long because an installation may build MinIO."""
 
 
 class Service(Protocol):
-    """A server of its own process; both methods block until it is done."""
+    """A server in a separate process. Both methods block until they are done."""
 
     def kill(self) -> None:
         """SIGKILL."""
 
     def start(self) -> None:
-        """Brings it back at the same address, with what it had stored."""
+        """Starts the server again at the same address, with its stored data."""
 
 
 class LocalService:
@@ -87,7 +87,9 @@ class LocalServices:
 
 @contextmanager
 def local_services() -> Iterator[LocalServices]:
-    """Both run inside of the block, and nothing is left of them behind it. Raises `ConfigurationError` or `OSError`."""
+    """Runs both services inside of the block, and removes their data after it. Raises `ConfigurationError` or
+    `OSError`.
+    """
     if not SCRIPT.exists():
         raise ConfigurationError(f"{SCRIPT} is not there: run this from a copy of the repository")
     directory = Path(tempfile.mkdtemp(prefix="styx-services-"))
@@ -103,8 +105,8 @@ def local_services() -> Iterator[LocalServices]:
 
 
 def working_directory(name: str) -> Path:
-    """A new directory for the processes of the command `name`, whose logs will be there, which is said."""
-    # It tells of each attempt to reach a broker that is away.
+    """Makes a directory for the processes and logs of the command `name`, and prints its path."""
+    # aiokafka logs each attempt to reach a broker that is away.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     directory = Path(tempfile.mkdtemp(prefix=f"styx-{name}-"))
     print(f"the processes' logs are in {directory}", flush=True)

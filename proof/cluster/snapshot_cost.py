@@ -1,10 +1,10 @@
-"""What snapshots cost: throughput with them and without, taken in turns on one cluster under one load.
+"""Measures the cost of snapshots: throughput with and without them, in turns on one cluster under one load.
 
     python -m proof.cluster.snapshot_cost --pairs 4 --window 10
 
 In each turn the coordinator is started anew, with a short interval or one that never ends. The senders wait for their
-replies (closed loop), so that throughput is what the cluster can do. Turns go with-without-without-with: what drifts,
-cancels. One turn before them does not count.
+replies (closed loop), so the throughput is the cluster's highest. Turns go with-without-without-with, so that a drift
+cancels out. One turn before them does not count.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SENDERS: Final = 256
 """Requests under way at once."""
 NEVER_SECONDS: Final = 100_000.0
 SETTLE_SECONDS: Final = 3.0
-"""After a turn's start, before its window."""
+"""The time from a turn's start to its window."""
 REQUEST_SECONDS_MAX: Final = 60.0
 
 
@@ -61,7 +61,7 @@ async def measure(
     rng: Random,
     tell: Callable[[Turn], None] = lambda _: None,
 ) -> Cost:
-    """Two turns for each of `pairs`, on a cluster that has not been started."""
+    """Measures `pairs` pairs of turns on a cluster that has not been started."""
     turns: list[Turn] = []
     await cluster.start()
     async with cluster.client() as client:

@@ -1,8 +1,8 @@
-"""Those that do not belong to a cluster and try all the same: at its ports, and in its requests topic.
+"""Connections and records of strangers, who do not belong to the cluster: at its ports, and in its requests topic.
 
     python -m proof.cluster.strangers
 
-Each must be refused, told of once in the log of the process that it went to, and change nothing for anybody else.
+Each must be refused, be logged once by the process that it reached, and have no effect on others.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from styx.testing.patience import PATIENCE_SECONDS
 from styx.transport import Hello, Refused, Security, dial
 
 TRIES: Final = 3
-"""Of each stranger at each port: the log must tell of one."""
+"""Attempts of each stranger at each port, of which the log must name one."""
 ANSWER_SECONDS_MAX: Final = PATIENCE_SECONDS
-"""Within which a connection must have been closed; the limit of a handshake is well below."""
+"""Limit on the time until a connection is closed. The limit of a handshake is much lower."""
 DIAL_SECONDS_MAX: Final = PATIENCE_SECONDS
 GIB: Final = 1 << 30
 TOLD: Final = "refused a connection"
 
 
 class Pickled:
-    """Says so if anybody unpickles it."""
+    """An object that reports if it is unpickled."""
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[str, ...]]:
         return print, ("UNPICKLED",)
@@ -101,13 +101,13 @@ AT_PORTS: Final[dict[str, Callable[[int, Security], Awaitable[None]]]] = {
     "HTTP": _http,
     "half open": _half_open,
 }
-"""Each fails with `AuditFailed` if it is let in."""
+"""The strangers by name. Each raises `AuditFailed` if a process accepts it."""
 REASONS: Final = 4
-"""Lines that they may cause in one log: a wrong secret, a wrong cluster, what is no handshake, and silence."""
+"""Limit on the lines in one log: for a wrong secret, a wrong cluster, bytes that are no handshake, and silence."""
 
 
 class Refusals(NamedTuple):
-    """What came of them: lines told in the log of each process, the longest time without a reply, and the audit."""
+    """The findings: the lines in the log of each process, the longest time without a reply, and the audit."""
 
     told: dict[str, int]
     silence_s: float
@@ -115,7 +115,7 @@ class Refusals(NamedTuple):
 
 
 async def try_strangers(cluster: ClusterUnderTest, rng: Random, load_options: LoadOptions) -> Refusals:
-    """Lets all of them at a cluster that has not been started, under load. Raises `SerializabilityViolation`."""
+    """Starts the cluster, and tries all strangers under load. Raises `SerializabilityViolation`."""
     loop = asyncio.get_running_loop()
     await cluster.start()
     async with cluster.client() as client:
