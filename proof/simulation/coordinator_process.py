@@ -308,7 +308,7 @@ class CoordinatorProcess:
 
 
 class ControlLinks:
-    """Of one incarnation of the coordinator. As `Connections`; nobody has a gateway."""
+    """The connections of one incarnation of the coordinator, as `Connections`. There are no gateways."""
 
     def __init__(self, coordinator: CoordinatorProcess) -> None:
         self._coordinator = coordinator

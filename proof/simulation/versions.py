@@ -30,7 +30,7 @@ _WITHOUT: Final = " but not on "
 
 
 class _Small(TypedDict):
-    """What a choosy version stores of a pair: about nine in ten numbers."""
+    """The numbers of a pair that a choosy version stores: about nine in ten."""
 
     number: Annotated[int, msgspec.Meta(lt=MODULUS * 9 // 10)]
     counter: int

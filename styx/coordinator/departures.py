@@ -19,7 +19,7 @@ DRAINED_MAX: Final = 1_000
 
 
 class Drain(NamedTuple):
-    """What `by` waits for: these workers, all of this name, have no slots."""
+    """A command to drain. Operator `by` gets its answer when these workers, all of this name, have no slots."""
 
     by: int
     name: str
@@ -27,7 +27,7 @@ class Drain(NamedTuple):
 
 
 class Departures:
-    """Of the workers in `roster`, whose `leaving`, `released` and `spare` are changed here alone."""
+    """Departures change `leaving`, `released` and `spare` of the workers in `roster`; nothing else does."""
 
     def __init__(self, core: Coordinator, roster: Roster) -> None:
         self._core = core

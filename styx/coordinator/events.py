@@ -256,7 +256,7 @@ class ReleaseLog:
 
 @dataclass(slots=True)
 class StateFound:
-    """What the check of all state against a version has found; with offenders the version will not run.
+    """The findings of the check of all state against a version; with offenders the version will not run.
 
     Once, or twice if it is an entity that was changed meanwhile which does not fit.
     """

@@ -1,4 +1,4 @@
-"""A generation: the phases of a deployment, and the coordinator's state that belongs to one generation."""
+"""The phase of a deployment, and a generation: the coordinator's state that lasts as long as one generation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from styx.protocol.messages import NOTHING, Loaded, Reached
 
 
 class Phase(Enum):
-    """Where the deployment is."""
+    """The phase that a deployment is in."""
 
     WAITING = "too few workers, or the metadata is not read yet"
     FENCING = "a new generation's marker is being written"

@@ -24,7 +24,7 @@ from styx.coordinator.control_events import (
 
 @dataclass(slots=True)
 class Registration:
-    """One worker's. `joined` once the protocol knows it.
+    """A worker that is registered. `joined`: the protocol knows it.
 
     `taken` are the versions of the app that it can run, `refused` says of others why it cannot. `leaving`: it is to
     have no slots any more, and has none once it is `released`. `spare` is what it was told last of standing by.
@@ -46,7 +46,7 @@ class Registration:
 
 
 class Roster:
-    """`workers` by number."""
+    """The registered workers, by number."""
 
     def __init__(self) -> None:
         self.workers: dict[int, Registration] = {}
@@ -61,7 +61,7 @@ class Roster:
 
 
 class Runtimes:
-    """Of one life of a coordinator. `recorded` is the runtime of epochs that are to be replayed, empty without any."""
+    """The runtime that one life of a coordinator accepts. `recorded` is that of epochs to replay, empty without any."""
 
     def __init__(self, recorded: str) -> None:
         self.present = recorded

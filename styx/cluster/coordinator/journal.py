@@ -27,7 +27,7 @@ _log = logging.getLogger("styx.coordinator")
 
 
 class ClusterJournal:
-    """Of an `app` with so many `members` at most; `failed` takes what cannot be mended by trying again.
+    """The journal of an `app` with so many `members` at most. `failed` takes errors that no retry can mend.
 
     `log_away`: a generation waits for the log. With `keep_log` no record is ever released.
     """
