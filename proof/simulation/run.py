@@ -46,7 +46,7 @@ class SimulationFailure(AssertionError):
 
 
 class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of a simulation. `faults` by kind, `struck` of them amid a rollout by its stage; `deployments` by what
+    """Figures of a simulation. `faults` by kind, `struck` of them amid a rollout by its stage; `deployments` by what
     became of them; `state_hash` of the final state; `replies` as in the replies stream.
 
     `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
