@@ -35,7 +35,7 @@ from styx.snapshot.part import SLOT_PREFIX, check_stored, unneeded
 
 
 class CoordinatorHost:
-    """Of `core`; what it began comes back through `give`, as events that are to happen soon."""
+    """The host of `core`. The results of its effects come back through `give`, as events."""
 
     def __init__(
         self,

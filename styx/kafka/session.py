@@ -1,4 +1,5 @@
 """A connection to Kafka: aiokafka's client, with leaders, coordinators and requests, and errors as `OSError`.
+And a filter that holds back log messages which the client repeats.
 
 All traffic of the log and its clients goes through it, and no other module knows aiokafka's client. It repeats nothing:
 the caller knows whether a repetition is safe.

@@ -1,5 +1,5 @@
 """Listening for the other processes of a cluster: accepts connections, lets each peer prove itself, and hands on the
-connections of peers that do.
+connections of peers that do. It counts the peers that it refuses, and logs each host once for each reason.
 
 Strangers cost little: a bounded number of handshakes at once, of bounded length, each for a bounded time. A connection
 that was handed on belongs to its receiver; closing the listener does not close it.

@@ -1,5 +1,5 @@
 """A thread that names the code that holds up an engine, and interrupts a function that runs longer than the
-deployment's limit.
+deployment's limit. And a second watch (`HeldLoop`): whether the event loop turns.
 
 It samples which function runs (`Running`) a few times a second, so that a function costs only the recording of its
 name. Time is counted in the thread's own turns, so that time in which the process was stopped, or the machine
