@@ -38,7 +38,7 @@ INCOMPLETE = {
 CROWDED = {
     **INCOMPLETE,
     "requests": 150,
-    "outside": 0.0,
+    "externals": 0.0,
     "profile": Profile(keys=2, calls_max=6),
     "faults": tuple(Fault("worker crash", 0.04 * i, 0.02) for i in range(1, 30)),
 }
