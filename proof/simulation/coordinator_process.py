@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from proof.simulation.versions import opened
+from styx.coordinator import take_over
 from styx.coordinator.control_events import (
     A_WORKER,
     Admit,
@@ -42,6 +43,7 @@ from styx.coordinator.events import (
     WorkerSaid,
 )
 from styx.coordinator.generation import Phase
+from styx.coordinator.take_over import TakeOver
 from styx.deployment.versions import load_version
 from styx.host.control_host import ControlBeginning, ControlHost, ControlPorts, read_control_beginning
 from styx.host.coordinator_host import CoordinatorHost
@@ -178,23 +180,32 @@ class CoordinatorProcess:
             self.world.time.after(IDLE_TICK_S if self.world.idle else TICK_S, self._tick)
 
     def _read_metadata(self) -> None:
+        self._take_over(list(take_over.ORDER), None)
+
+    def _take_over(self, steps: list[TakeOver], found: Beginning | ControlBeginning | None) -> None:
         if not self.alive:
             return  # a read that failed after the crash is not tried again, and fences nobody
         log, objects = self.world.log, self.world.store.objects
-        log.fence_writers("coordinator")
-        if self.world.plan.cluster:
-            self._identity = log.take_over(COORDINATOR)
-
-        def answer(found: Beginning | ControlBeginning) -> None:
+        if not steps:
+            assert found is not None
             if isinstance(found, ControlBeginning):
                 self._control(found)
             else:
                 self.give(found.started)
             if self.alive:
                 self.world.coordinator_started()
-
-        read = read_control_beginning if self.world.plan.managed else read_beginning
-        self.world.store.run(lambda: read(objects, log.records), answer, self._read_metadata)
+            return
+        step, *further = steps
+        if step is TakeOver.READ:
+            read = read_control_beginning if self.world.plan.managed else read_beginning
+            goes_on = lambda answer: self._take_over(further, answer)  # noqa: E731 - it fits a line
+            self.world.store.run(lambda: read(objects, log.records), goes_on, self._read_metadata)
+            return
+        if step is TakeOver.FENCE:
+            log.fence_writers("coordinator")
+            if self.world.plan.cluster:
+                self._identity = log.take_over(COORDINATOR)
+        self._take_over(further, found)  # the simulated log has its topics, and its store is whole
 
     def _control(self, found: ControlBeginning) -> None:
         """As a cluster's process begins; it finds what was told to run."""

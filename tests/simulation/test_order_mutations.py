@@ -15,12 +15,14 @@ import pytest
 from msgspec.structs import replace
 
 from proof.simulation import random_plan, simulate
+from proof.simulation.coordinator_process import CoordinatorProcess
 from proof.simulation.plan import OTHER_STORE, Fault
-from styx.coordinator import snapshot_ledger
+from styx.coordinator import snapshot_ledger, take_over
 from styx.coordinator.coordinator import Coordinator
 from styx.coordinator.events import AppendMarker, Effect, MarkerAppended, StopEnded, StoreManifest
 from styx.coordinator.snapshot_course import SnapshotCourse
 from styx.coordinator.snapshot_ledger import SnapshotLedger
+from styx.coordinator.take_over import TakeOver
 from styx.host import coordinator_host
 from styx.host.coordinator_host import CoordinatorHost
 from styx.protocol.messages import SlotsStored
@@ -180,9 +182,26 @@ STOPS_AMID_CHANGES: dict[str, Any] = {
     ),
 }
 """A stop is wanted while the slots move."""
+TAKEN_OVER = tuple(Fault("zombie coordinator", 0.2 + 0.25 * number, 0.2) for number in range(6))
 STOPS_WITHOUT_A_STORE = (Fault("failing store", 0.25, 1.8), Fault("coordinator stop", 0.3, 0.05))
 
+def a_coordinator_reads_before_it_fences(patch: pytest.MonkeyPatch) -> None:
+    """And some time passes between the two."""
+    original = CoordinatorProcess._take_over
+    *before, fence, read = take_over.ORDER
+
+    def goes_on(self: CoordinatorProcess, steps: list[TakeOver], found: Any) -> None:
+        if steps and steps[0] is fence:
+            self.world.time.after(0.1, original, self, steps, found)
+        else:
+            original(self, steps, found)
+
+    patch.setattr(take_over, "ORDER", (*before, read, fence))
+    patch.setattr(CoordinatorProcess, "_take_over", goes_on)
+
+
 MUTATIONS: dict[Mutation, dict[str, Any]] = {
+    a_coordinator_reads_before_it_fences: {**SNAPSHOTS, "faults": TAKEN_OVER},
     members_load_before_the_marker_is_in_the_log: {},
     a_manifest_does_not_wait_for_all_its_parts: {**SNAPSHOTS, "workers": 3, "slots": 4, "faults": CRASHES},
     a_manifest_is_stored_without_a_look_at_its_parts: ELSEWHERE,
@@ -198,6 +217,7 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
 """With what each needs to be caught often."""
 
 OF_CLUSTERS = {
+    a_coordinator_reads_before_it_fences,
     a_stop_ends_before_its_manifest_is_stored,
     a_stop_that_finds_all_stored_lets_the_next_generation_begin,
     a_stop_waits_for_its_snapshot_for_ever,

@@ -23,6 +23,7 @@ from styx.cluster.options import (
     too_long_functions,
 )
 from styx.cluster.wire import COORDINATOR, Deployment, coordinator_producer
+from styx.coordinator.take_over import ORDER, TakeOver
 from styx.deployment import versions
 from styx.deployment.claim import Claim, claim
 from styx.deployment.package import pack, read_header
@@ -136,16 +137,7 @@ class CoordinatorProcess:
             deployment = Deployment(
                 claimed.app, claimed.n_slots, claimed.reply_partitions, claimed.limits or wanted.limits
             )
-            manifests, _ = await background.run(lambda: read_manifests(store))
-            # First of all: topics that are made anew would hide that they were lost.
-            await check_reach(options.log, self.topics, manifests)
-            await ensure_topics(
-                options.log, self.topics, deployment.n_slots, deployment.reply_partitions, wanted.replication
-            )
-            await self._rehearse(store, background)
-            await appender.start()
-            found = await background.run(lambda: self._read(store))
-            self._check_package(found.started.app_version, found.package)
+            found = await self._take_over(deployment, store, background, appender)
             session = self._session(deployment, store, background, appender, found.runtime, failed)
             self.away = None
             self.session = session
@@ -159,6 +151,27 @@ class CoordinatorProcess:
                 self.session = None
             appender.abort()
             background.abandon()
+
+    async def _take_over(
+        self, deployment: Deployment, store: Store, background: Background, appender: Appender
+    ) -> ControlBeginning:
+        log, found = self._options.log, None
+        for step in ORDER:
+            if step is TakeOver.CHECK_LOG:
+                manifests, _ = await background.run(lambda: read_manifests(store))
+                await check_reach(log, self.topics, manifests)
+            elif step is TakeOver.MAKE_TOPICS:
+                copies = self._coordinator.replication
+                await ensure_topics(log, self.topics, deployment.n_slots, deployment.reply_partitions, copies)
+            elif step is TakeOver.REHEARSE:
+                await self._rehearse(store, background)
+            elif step is TakeOver.FENCE:
+                await appender.start()
+            else:
+                found = await background.run(lambda: self._read(store))
+        assert found is not None
+        self._check_package(found.started.app_version, found.package)
+        return found
 
     def _deployed(self, done: bool, text: str) -> None:
         # Once: what was deployed since must not be undone by losing the log for a moment.
