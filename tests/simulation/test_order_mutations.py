@@ -185,6 +185,7 @@ STOPS_AMID_CHANGES: dict[str, Any] = {
 TAKEN_OVER = tuple(Fault("zombie coordinator", 0.2 + 0.25 * number, 0.2) for number in range(6))
 STOPS_WITHOUT_A_STORE = (Fault("failing store", 0.25, 1.8), Fault("coordinator stop", 0.3, 0.05))
 
+
 def a_coordinator_reads_before_it_fences(patch: pytest.MonkeyPatch) -> None:
     """And some time passes between the two."""
     original = CoordinatorProcess._take_over
