@@ -66,7 +66,6 @@ STOP_S = 1.0
 """How long an orderly stop waits for its last snapshot."""
 FIRST = b"0"
 """The package that every worker was started with."""
-OFFER_AGAIN_S = 0.2
 COORDINATOR = -1
 """Its producer; workers have their places."""
 
@@ -330,10 +329,7 @@ class ControlLinks:
         return host if host is not None and host.link is self._coordinator else None
 
     def admit(self, effect: Admit) -> None:
-        """The worker offers what it was started with."""
-        self._offer()
-
-    def _offer(self) -> None:
+        """The worker offers what it was started with, once."""
         world = self._world
         offer = PackageOffered(A_WORKER, opened(FIRST))
         world.time.after(world.rng.random() * 0.001, self._coordinator.give, offer)
@@ -373,11 +369,9 @@ class ControlLinks:
         assert effect.version not in self._world.versions.never, f"version {effect.version} was refused, and runs"
 
     def answer(self, effect: Answer) -> None:
-        """To an operator; a worker's offer that came to nothing is made again by another one."""
+        """To an operator; nobody waits for what becomes of a worker's offer."""
         if effect.to != A_WORKER:
             self._world.operators.answered(self._coordinator, effect)
-        elif not effect.done:
-            self._world.time.after(OFFER_AGAIN_S, self._offer)
 
     def rollout_ended(self, effect: RolloutEnded) -> None:
         """As `Operators.rollout_ended`."""

@@ -10,17 +10,24 @@ have written the note of a first version all the same. This coordinator then run
 version. But a coordinator that starts before any generation reads the notes: it runs the newest version that has one,
 whether or not an operator was told that the version runs.
 
+What a process was started with is offered once, and stays on offer until a version is active: nobody else may ever
+offer one. It begins when no other rollout is under way. If it comes to nothing, it begins again a little later, and not
+as long as a worker is there that cannot run it.
+
 A check alone (`deploy --check`) takes the same way with a number below 0, stores nothing, never switches, and ends with
 the command that waits for it.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from styx.coordinator.control_events import (
     A_WORKER,
+    ITSELF,
     Announce,
     Answer,
     HandOut,
@@ -42,6 +49,9 @@ from styx.coordinator.events import DeployWanted, StateFound
 from styx.coordinator.generation import Phase
 from styx.coordinator.roster import Registration, Roster
 from styx.schema.description import refusal, refusal_to_go_back
+
+OFFER_AGAIN_S: Final = 1.0
+"""The pause before another attempt to begin with what a process was started with."""
 
 
 class Stage(Enum):
@@ -70,6 +80,18 @@ class UnderWay:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class OnOffer:
+    """What `by` was started with, a worker or the coordinator's process. When it last came to nothing, its number was
+    `version`; it does not begin before `again_at_s`.
+    """
+
+    by: int
+    package: Package
+    version: int = 0
+    again_at_s: float = -math.inf
+
+
 class Rollout:
     """`active` is the version that runs with its package, None before the first. `under_way`: None if none is.
 
@@ -79,6 +101,7 @@ class Rollout:
     def __init__(self, app: str, core: Coordinator, roster: Roster) -> None:
         self.active: tuple[int, Package] | None = None
         self.under_way: UnderWay | None = None
+        self._on_offer: OnOffer | None = None
         self._app = app
         self._core = core
         self._roster = roster
@@ -93,7 +116,9 @@ class Rollout:
 
     def offered(self, event: PackageOffered) -> list[Said]:
         """A package is to run, or might."""
-        if event.by == A_WORKER and (self.active is not None or self.under_way is not None):
+        if event.by in (A_WORKER, ITSELF) and self.active is None:
+            return self._started_with(event.by, event.package)
+        if event.by == A_WORKER:
             return []  # what a worker was started with is a first version, and no other one
         if self.under_way is not None:
             return self._answer(event.by, False, "another deployment is under way; wait for its end")
@@ -116,14 +141,26 @@ class Rollout:
             return self._answer(under_way.by, False, "there is no version before the present one")
         return self._begin(under_way, event.package)
 
-    def _begin(self, under_way: UnderWay, package: Package | str) -> list[Said]:
+    def _started_with(self, by: int, package: Package | str) -> list[Said]:
+        """The last offer counts, but the coordinator's own before those of workers."""
+        known = self._on_offer
+        if isinstance(package, str) or package.description.name != self._app:
+            return self._answer(by, False, self._unusable(package))
+        if known is None or (known.by != ITSELF and known.package.fingerprint != package.fingerprint):
+            self._on_offer = OnOffer(by, package)
+        return []
+
+    def _unusable(self, package: Package | str) -> str:
+        """Why a package cannot be of this deployment; empty if it can."""
         if isinstance(package, str):
-            return self._answer(under_way.by, False, package)
+            return package
         name = package.description.name
-        if name != self._app:
-            return self._answer(
-                under_way.by, False, f"this deployment is of app {self._app!r}, and the package holds {name!r}"
-            )
+        return "" if name == self._app else f"this deployment is of app {self._app!r}, and the package holds {name!r}"
+
+    def _begin(self, under_way: UnderWay, package: Package | str) -> list[Said]:
+        unusable = self._unusable(package)
+        if isinstance(package, str) or unusable:
+            return self._answer(under_way.by, False, unusable)
         if self.active is not None and self.active[1].fingerprint == package.fingerprint:
             return self._answer(under_way.by, True, f"version {self.version} runs already, and is this very code")
         under_way.package, under_way.stage = package, Stage.CHECKING
@@ -145,7 +182,9 @@ class Rollout:
         under_way = self.under_way
         if under_way is not None and self._core.ended:
             return self._given_up(under_way)
-        if under_way is None or under_way.package is None:
+        if under_way is None:
+            return self._begin_first()
+        if under_way.package is None:
             return None
         if under_way.stage is Stage.CHECKING:
             return self._check(under_way, under_way.package)
@@ -154,6 +193,15 @@ class Rollout:
         if under_way.stage is Stage.SWITCHING:
             return self._switch(under_way, under_way.package)
         return None
+
+    def _begin_first(self) -> list[Said] | None:
+        """With what a process was started with, if nothing is in its way any more."""
+        offer = self._on_offer
+        if offer is None or self._core.ended or self._core.clock.now_s < offer.again_at_s:
+            return None
+        if any(offer.version in each.refused for each in self._roster.workers.values()):
+            return None
+        return self._begin(UnderWay(offer.by, False, Stage.CHECKING), offer.package)
 
     def _check(self, under_way: UnderWay, package: Package) -> list[Said] | None:
         """Refuses what operators alone show to be impossible, before anything is stored."""
@@ -294,11 +342,14 @@ class Rollout:
         return [*self._activate(event.version, event.package), NoteRunning(event.version)]
 
     def _activate(self, version: int, package: Package) -> list[Said]:
-        self.active = version, package
+        self.active, self._on_offer = (version, package), None
         return [Announce(version, package)]
 
     def _ended(self, under_way: UnderWay, done: bool, text: str) -> list[Said]:
         self.under_way = None
+        offer, package = self._on_offer, under_way.package
+        if offer is not None and package is not None and package.fingerprint == offer.package.fingerprint:
+            offer.version, offer.again_at_s = under_way.version, self._core.clock.now_s + OFFER_AGAIN_S
         lines = "\n".join([text, *under_way.notes]) if done else text
         ended: list[Said] = [] if under_way.only_check else [RolloutEnded(under_way.version, done)]
         return ended + self._answer(under_way.by, done, lines)

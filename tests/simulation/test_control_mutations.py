@@ -61,6 +61,16 @@ def a_first_version_is_told_to_run_without_a_note(patch: pytest.MonkeyPatch) -> 
     patch.setattr(rollout.Rollout, "_taken", taken)
 
 
+def what_a_worker_was_started_with_is_offered_once(patch: pytest.MonkeyPatch) -> None:
+    original = rollout.Rollout._ended
+
+    def ended(self: rollout.Rollout, under_way: Any, done: bool, text: str) -> list[Said]:
+        self._on_offer = None
+        return original(self, under_way, done, text)
+
+    patch.setattr(rollout.Rollout, "_ended", ended)
+
+
 def a_worker_takes_part_before_it_has_the_code(patch: pytest.MonkeyPatch) -> None:
     original = control_plane.ControlPlane._admit
 
@@ -239,6 +249,11 @@ MUTATIONS: dict[Mutation, dict[str, Any]] = {
     a_switch_begins_before_every_worker_has_the_code: DEPLOYING,
     a_version_is_told_to_run_before_a_marker_names_it: DEPLOYING,
     a_first_version_is_told_to_run_without_a_note: DEPLOYING,
+    what_a_worker_was_started_with_is_offered_once: {
+        "managed": True,
+        "duration_s": 0.3,
+        "faults": tuple(Fault("failing store", 0.005 * i, 0.3) for i in range(4)),
+    },
     a_worker_takes_part_before_it_has_the_code: RETURNING,
     who_comes_amid_a_switch_needs_only_the_old_code: {
         **RETURNING,

@@ -1,6 +1,7 @@
 """The simulator on thousands of seeds with faults: every reply and the final state equal serial replay.
 
-The count is `STYX_SEEDS` (default 2,000); a seed that fails anywhere is added to `REGRESSIONS` for good.
+The count is `STYX_SEEDS` (default 2,000); a seed that fails anywhere is added to `REGRESSIONS`, or
+`CLUSTER_REGRESSIONS`, for good.
 """
 
 from __future__ import annotations
@@ -30,13 +31,21 @@ REGRESSIONS = {
     139: "a snapshot taken amid a replay pointed behind the epochs that were still to be replayed",
     12177: "an exception in the lock phase was final although more calls stood before it than the limit allows",
     171: "a coordinator that had slept took its workers' silence for theirs",
+}
+CLUSTER_REGRESSIONS = {
     1713: "a coordinator that had stopped told an operator that it would scale",
+    40955: "what workers were started with was offered once, amid a deployment that failed: no version ever ran",
 }
 
 
 @pytest.mark.parametrize("seed", REGRESSIONS)
 def test_regression(seed: int) -> None:
     simulate(random_plan(seed))
+
+
+@pytest.mark.parametrize("seed", CLUSTER_REGRESSIONS)
+def test_regression_of_a_cluster(seed: int) -> None:
+    simulate(random_plan(seed, cluster=True))
 
 
 @pytest.mark.parametrize("seed", range(6))
