@@ -166,7 +166,7 @@ class CoordinatorProcess:
             elif step is TakeOver.REHEARSE:
                 await self._rehearse(store, background)
             elif step is TakeOver.FENCE:
-                await appender.start()
+                await appender.start([self.topics.epochs, self.topics.directory])
             else:
                 found = await background.run(lambda: self._read(store))
         assert found is not None

@@ -189,7 +189,9 @@ class Generation:
     async def _load(self, wanted: LoadState, told: Callable[[StateLoaded | StateUnusable], None]) -> None:
         session = self._session
         connecting = asyncio.create_task(self._connect())
-        starting = asyncio.create_task(self.appender.start())
+        topics = session.node.topics
+        # Leaders are looked up while the state loads, not at the first append, which would pause.
+        starting = asyncio.create_task(self.appender.start([topics.epochs, topics.replies, topics.externals]))
         try:
             loaded = await self._loaded(wanted)
             await asyncio.gather(connecting, starting)

@@ -37,6 +37,10 @@ def test_scaling_under_load(options: ClusterOptions) -> None:
             assert found.read == 2 * KEYS
             assert found.audit.history.committed > found.read
             assert found.audit.history.repetitions > 0
+            # A worker knows who leads the topics of its appends before it appends: otherwise each generation begins
+            # with a pause.
+            logs = {child.name: child.log.read_text("utf-8", "replace") for child in cluster.children}
+            assert not [name for name, text in logs.items() if "worker" in name and "without a leader" in text]
 
     asyncio.run(run())
 
