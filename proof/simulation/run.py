@@ -103,7 +103,7 @@ class Simulation:
         end_s = max(self.clients.end_s, self.faults.end_s)
         self.run_until(lambda: world.time.now_s >= end_s, end_s + 1)
         self._heal()
-        self.run_until(self._all_answered, world.time.now_s + PATIENCE_S)
+        self.run_until(self._all_answered, world.time.now_s + PATIENCE_S, lambda: world.log.replies)
         self.run_until(lambda: world.time.now_s >= end_s + SETTLE_S and self.quiet(), world.time.now_s + PATIENCE_S)
         return self.verdict(check)
 
@@ -119,15 +119,19 @@ class Simulation:
         assert remembered == self._remembered(), "a recovery would forget other idempotency keys"
         return self._report(after, check)
 
-    def run_until(self, reached: Callable[[], bool], limit_s: float) -> None:
-        """Lets things happen until `reached()`, looked at every `LOOK_S`; raises when `limit_s` has passed."""
-        world, look_s = self.world, 0.0
+    def run_until(self, reached: Callable[[], bool], limit_s: float, progress: Callable[[], int] | None = None) -> None:
+        """Lets things happen until `reached()`, looked at every `LOOK_S`; raises when `limit_s` has passed. Whenever
+        `progress()` has grown, patience begins anew: epochs of one transaction each take long, and are not stuck.
+        """
+        world, look_s, seen = self.world, 0.0, 0
         while True:
             if world.time.now_s >= look_s:
                 look_s = world.time.now_s + LOOK_S
                 self._look()
                 if reached():
                     return
+                if progress is not None and progress() > seen:
+                    seen, limit_s = progress(), world.time.now_s + PATIENCE_S
             if world.time.now_s > limit_s:
                 raise AssertionError(f"no progress by {limit_s:.1f} s: {self._stuck()}")
             if not world.time.next():

@@ -91,6 +91,8 @@ class SharedLog:
         refused: Callable[[], None] | None,
     ) -> None:
         if self._time.now_s > self._cut_s.get(writer, self._time.now_s):
+            if refused is not None:  # who is fenced lives, and is told; who has crashed hears nothing
+                refused()
             return
         if identity is not None:
             producer, takeover = identity
