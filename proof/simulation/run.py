@@ -50,7 +50,8 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     became of them; `state_hash` of the final state; `replies` as in the replies stream.
 
     `cuts` counts functions that the watchdog ended, `cut_replies` the transactions that ended so, `unlocked` those
-    that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room.
+    that it took out of a lock phase; `passed_over` the requests that waited for an epoch with room, `small_epochs` a
+    worker's epochs that contention had kept small.
     """
 
     plan: SimulationPlan
@@ -66,6 +67,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
     cut_replies: int
     unlocked: int
     passed_over: int
+    small_epochs: int
     state_hash: str
     replies: list[ReplyRecord]
     requests: list[tuple[int, int, bytes]]
@@ -300,6 +302,7 @@ class Simulation:
             cut_replies=sum(r.error is not None and r.error[1] == FunctionTooLong.__name__ for r in replies),
             unlocked=sum(len(v.unlocked) for v in map(decode, epochs) if isinstance(v, Verdicts)),
             passed_over=world.passed_over,
+            small_epochs=world.small_epochs,
             state_hash=state_hash(state),
             replies=replies,
             requests=requests,

@@ -51,6 +51,7 @@ class Epoch:
         self._locks: LockRounds | None = None
         self._lock_report: LockReport | None = None
         self._outcomes: list[ExternalDone] = []
+        self._ended = self._carried = 0
 
     @property
     def runnable(self) -> bool:
@@ -243,6 +244,7 @@ class Epoch:
         locked = [root for root in self._executor.roots_in_order() if root.tid in self._locked]
         self._end([root for root in locked if locks.end(root)], 2)
         self._generation.intake.carried += locks.carried
+        self._carried = len(locks.carried)
         self._close(decision)
 
     def _end(self, roots: list[RootTransaction], phase: int) -> None:
@@ -252,6 +254,7 @@ class Epoch:
                 self._generation.intake.ended(root)
         self._generation.replies.add(roots, phase)
         self._generation.ended += len(roots)
+        self._ended += len(roots)
 
     def _close(self, last: Commit | LockDecision) -> None:
         barrier, generation = self._barrier, self._generation
@@ -259,7 +262,9 @@ class Epoch:
         self._watch.committed(self.number, generation.slots, self._locks)
         generation.counter += barrier.new_max
         self._effects.extend(generation.replies.take())
-        generation.intake.pressure.ended(self._executor.roots.values(), generation.replies.n_bytes)
+        pressure = generation.intake.pressure
+        pressure.ended(self._executor.roots.values(), generation.replies.n_bytes)
+        pressure.contended(self._ended, self._carried, not generation.intake.backlog)
         self._executor.end()
         generation.plans.pop(self.number, None)
         for done in self._outcomes:

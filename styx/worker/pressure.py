@@ -1,10 +1,14 @@
-"""Limits on a worker's next epoch: a number of bytes of results, no new requests while the log lags, and no
-transactions at all while the host has halted the worker.
+"""Limits on a worker's next epoch: a number of bytes of results, few transactions while most are carried, no new
+requests while the log lags, and no transactions at all while the host has halted the worker.
 
 The size of a function's result is estimated by its recent results; a function that has given no large result counts as
 small. Without this limit epochs of hundreds of replies of a megabyte could follow each other, and a small request would
-wait for all of them. The epoch's record holds the batch that was formed, so a replay makes no estimate, and no outcome
-depends on one.
+wait for all of them.
+
+Under contention an epoch ends a number of transactions that hardly depends on how many it has, and runs all the others
+for nothing. So carried transactions and new ones together would make each epoch larger and slower than the last one.
+
+The epoch's record holds the batch that was formed, so a replay makes no estimate, and no outcome depends on one.
 """
 
 from __future__ import annotations
@@ -29,8 +33,8 @@ _Name = tuple[str, str]
 class Pressure:
     """The limits of one worker. An epoch of at most `transactions_max` transactions should have `bytes_max` of results.
 
-    `transactions` is the limit of the next epoch. `congested` and `halted` come from the last events `LogLags` and
-    `Halted`.
+    `transactions` is the limit of the next epoch by results, and `settled` by contention. `congested` and `halted` come
+    from the last events `LogLags` and `Halted`.
     """
 
     __slots__ = (
@@ -41,6 +45,7 @@ class Pressure:
         "bytes_max",
         "congested",
         "halted",
+        "settled",
         "transactions",
         "transactions_max",
     )
@@ -50,11 +55,33 @@ class Pressure:
         self.congested = self.halted = False
         self.transactions_max = transactions_max
         self.transactions = min(FIRST_TRANSACTIONS, transactions_max)
+        self.settled = transactions_max
         # An epoch of small results only stays within its bytes.
         self._small = bytes_max // transactions_max
         self._expected: dict[_Name, int] = {}
         self._left = bytes_max
         self._taken = False
+
+    def room(self, carried: int) -> int:
+        """How many new requests the next epoch takes beside so many `carried` transactions.
+
+        At least one, so that what is in no conflict goes on, unless the carried ones fill the epoch by themselves.
+        """
+        return max(min(self.transactions, self.settled) - carried, carried < self.transactions)
+
+    def contended(self, ended: int, carried: int, idle: bool) -> None:
+        """Learns how many transactions of an epoch have ended, and how many its lock phase has carried; `idle`: no
+        request waits.
+
+        If most were carried, the next epoch has at most twice as many as ended, so that half of them may end. Otherwise
+        the limit doubles. What is idle again begins with all that may come.
+        """
+        if carried > ended:
+            self.settled = max(1, min(2 * ended, self.transactions_max))
+        elif idle and not carried:
+            self.settled = self.transactions_max
+        elif self.settled < self.transactions_max:
+            self.settled = min(2 * self.settled, self.transactions_max)
 
     def begin(self, carried: Iterable[RootTransaction]) -> Callable[[Recorded], bool] | None:
         """Begins to form an epoch that has the `carried` transactions in any case.
