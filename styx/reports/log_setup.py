@@ -15,8 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from styx.reports.current_function import running
-from styx.reports.function_reports import FIELDS
-from styx.reports.json_lines import json_line, json_wanted
+from styx.reports.json_lines import FIELDS, json_line, json_wanted
 from styx.reports.mistakes import key_text
 
 _FOR_PEOPLE: Final = ("styx.functions", "styx.mistakes", "styx.requests", "styx.dev")
