@@ -258,7 +258,7 @@ class Context(msgspec.Struct, eq=False):
         return DONE
 
     def sequence(self, name: str) -> EntitySequence:
-        """The entity's sequence `name` (1 to 128 characters): `await ….next()` gives numbers without gaps, from 1 on."""
+        """The entity's sequence `name` (1 to 128 characters): `await ….next()` gives numbers without gaps, from 1."""
         return EntitySequence(self, name)
 
     @property

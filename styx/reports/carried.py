@@ -32,10 +32,11 @@ FUNCTIONS_TOLD: Final = 5
 """Functions of one worker that `styx status` shows."""
 OTHERS: Final = "others"
 ADVICE: Final = (
-    "Each time costs the transaction an epoch. Calls change if their keys or arguments come from what other "
-    "transactions change, such as a counter. Take ids from ctx.unique_id(); keep a ctx.sequence() and those who use "
-    "its numbers on one slot (partition_key); declare functions that only read read_only=True, and functions that stay "
-    'on their slot local=True; or split the entity. See "Numbers and ids" in docs/programming.md'
+    "Each time costs the transaction an epoch. Calls to other slots, and results from there, change if they depend on "
+    "what other transactions change, such as a counter. Take ids from ctx.unique_id(). Keep the numbers of a "
+    "ctx.sequence() on its slot: begin the request at its entity, and place there what has the number as its key "
+    "(partition_key). Declare functions that only read read_only=True, and those that stay on their slot local=True. "
+    'Split an entity that all requests change. See "Numbers and ids" in docs/programming.md'
 )
 
 _log = logging.getLogger("styx.carried")

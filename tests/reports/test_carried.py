@@ -57,7 +57,7 @@ def test_the_third_time_is_told_with_the_functions_the_keys_and_what_to_do(
         "cart.checkout on 'ada' was carried 3 times (tid 5): cart.checkout on 'ada' calls order.place on 7, and "
         "another one or none when it is run again. Each time costs the transaction an epoch."
     )
-    for advice in ("ctx.unique_id()", "ctx.sequence()", "read_only=True", "local=True", "partition_key", "split"):
+    for advice in ("ctx.unique_id()", "ctx.sequence()", "read_only=True", "local=True", "partition_key", "Split"):
         assert advice in text
     fields = getattr(record, FIELDS)
     assert (fields["operator"], fields["key"], fields["function"], fields["times"]) == ("cart", "ada", "checkout", 3)
