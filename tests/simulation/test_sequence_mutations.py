@@ -12,7 +12,7 @@ from styx.model import context
 from styx.model.context import Cell, Environment
 from styx.model.sequence import holds_sequences
 from styx.model.unique_id import unique_id
-from styx.worker import epoch, unchanged_rerun, validation
+from styx.worker import unchanged_rerun, validation
 from styx.worker.current_cell import CurrentCell
 from styx.worker.footprint import Footprint
 from styx.worker.lock_phase import SlotLockPhase
@@ -54,7 +54,7 @@ def numbers_of_an_aborted_transaction_stay(patch: pytest.MonkeyPatch) -> None:
                     if cell.written and cell.footprint.tid in left:
                         slot.table(table).write(slot.epoch, cell.key, cell.final_value())
 
-    patch.setattr(epoch.validation, "commit", commit)
+    patch.setattr(validation, "commit", commit)
 
 
 def numbers_are_not_rolled_back(patch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def numbers_are_not_validated(patch: pytest.MonkeyPatch) -> None:
         slot.shared = shared
         return found
 
-    patch.setattr(epoch.validation, "conflicts", conflicts)
+    patch.setattr(validation, "conflicts", conflicts)
 
 
 def ids_count_runs(patch: pytest.MonkeyPatch) -> None:
