@@ -132,7 +132,6 @@ def _functions(changed: ChangedCall) -> tuple[object, ...]:
 
 def _fields(note: CarriedNote) -> dict[str, Any]:
     return {
-        "message": carried_text(note),
         "operator": note.operator,
         "key": key_text(note.key),
         "function": note.function,

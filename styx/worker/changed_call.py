@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from styx.model.context import PATH_STEP_BYTES
-from styx.protocol.frames import Failure
 from styx.worker.footprint import Footprint
 
 Invoked = tuple[str, Any, str]
@@ -23,12 +22,10 @@ class ChangedCall(NamedTuple):
     callee: Invoked | None
 
 
-def changed_call(footprint: Footprint, failure: Failure) -> ChangedCall | None:
-    """The call at which a re-run on one slot deviated; None if it was no deviation, or no cached invocation's."""
-    if not failure.deviation:
-        return None
+def changed_call(footprint: Footprint, position: bytes) -> ChangedCall | None:
+    """The call at whose place (`Failure.position`) a re-run on one slot deviated; None if no cached invocation made it."""
     cached = {invocation._path: invocation for invocation in footprint.invocations}
-    place = failure.position
+    place = position
     while place and place[:-PATH_STEP_BYTES] not in cached:
         place = place[:-PATH_STEP_BYTES]  # made by a function that did not run at first
     if not place:

@@ -113,4 +113,4 @@ class LockRounds:
             failure = lock.outcomes.get(tid, NOT_RUN).failure
             if failure is not None and failure.deviation and (first is None or failure.place < first.place):
                 first, at = failure, index
-        return None if first is None else changed_call(self._slots[at].footprints[tid], first)
+        return None if first is None else changed_call(self._slots[at].footprints[tid], first.position)
