@@ -23,7 +23,7 @@ class ChangedCall(NamedTuple):
 
 
 def changed_call(footprint: Footprint, position: bytes) -> ChangedCall | None:
-    """The call at whose place (`Failure.position`) a re-run on one slot deviated; None if no cached invocation made it."""
+    """The call at whose place (`Failure.position`) a re-run on one slot deviated; None if it is no cached call."""
     cached = {invocation._path: invocation for invocation in footprint.invocations}
     place = position
     while place and place[:-PATH_STEP_BYTES] not in cached:
