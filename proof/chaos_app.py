@@ -21,6 +21,10 @@ An entity's state is a number, a counter and a note.
     ["try", p]                   p, and register = -1 if it raises an exception of its own
     ["raise"]                    raises `Chaos`
     ["random"] / ["now"]         register = a number from ctx.random() / ctx.now()
+    ["next", n]                  register = the next number of the entity's sequence n
+    ["last", n]                  register = the number that was taken last of it
+    ["restart", n, m]            the next number of it is m + 1
+    ["unique"]                   the note becomes ctx.unique_id() and the register a part of it
     ["uuid"]                     the note becomes ctx.uuid() and the register a part of it
     ["outside", n]               register = what the function `outside` gives for (n, register), called externally
     ["spin", kind]               "endless" or "slow": runs too long, or perhaps (`proof.spinning`); "hidden":
@@ -231,6 +235,26 @@ async def _uuid(program: Program) -> None:
     program.register = unique.int % MODULUS
 
 
+async def _unique(program: Program) -> None:
+    unique = program.ctx.unique_id()
+    cell = await program.load()
+    cell.note = unique
+    await program.store(cell)
+    program.register = int.from_bytes(unique.encode(), "big") % MODULUS
+
+
+async def _next(program: Program, n: int) -> None:
+    program.register = await program.ctx.sequence(f"s{n}").next()
+
+
+async def _last(program: Program, n: int) -> None:
+    program.register = await program.ctx.sequence(f"s{n}").last()
+
+
+async def _restart(program: Program, n: int, after: int) -> None:
+    await program.ctx.sequence(f"s{n}").restart(after)
+
+
 def outside(n: int, register: int) -> int:
     """The external function; it fails for some arguments."""
     if (n + register) % 11 == 0:
@@ -346,6 +370,10 @@ _STEPS: Final[Mapping[str, Callable[..., Awaitable[None]]]] = {
     "random": _random,
     "now": _now,
     "uuid": _uuid,
+    "unique": _unique,
+    "next": _next,
+    "last": _last,
+    "restart": _restart,
     "mutate": _mutate,
     "spin": _spin,
     "outside": _outside,

@@ -34,6 +34,7 @@ class Clients:
         self._externals = Random(f"outside calls {plan.seed}")
         self._hidden = Random(f"hidden errors {plan.seed}")
         self._spins = Random(f"spins of {plan.seed}")
+        self._numbers = Random(f"numbers of {plan.seed}")
         rng = Random(f"clients {plan.seed}")
         starts = sorted(rng.random() * plan.duration_s for _ in range(plan.bursts))
         idle_from_s = min((f.at_s for f in plan.faults if f.kind == "idle hour"), default=float("inf"))
@@ -45,6 +46,8 @@ class Clients:
                 request = _with_step(request, self._hidden, _hidden_error_step)
             if self._spins.random() < plan.spins:
                 request = _with_step(request, self._spins, _spinning_step)
+            if self._numbers.random() < plan.sequences:
+                request = _with_step(request, self._numbers, _sequence_step)
             at_s = rng.choice(starts) + rng.random() * 0.01
             if rng.random() < plan.repeats:
                 request = replace(request, idempotency_key=f"once {number}")
@@ -116,6 +119,18 @@ def _spinning_step(rng: Random) -> list[Any]:
     if rng.random() < 0.2:
         return spin
     return ["if", 7, [["read"], ["if", rng.randint(1, 5), [spin], []]], []]
+
+
+def _sequence_step(rng: Random) -> list[Any]:
+    """A number of one of the entity's two sequences, more often than not one that decides whom to call; or an id."""
+    n = rng.randrange(2)
+    kind = rng.choice(["travels", "travels", "next", "next", "next", "last", "restart", "unique"])
+    if kind == "travels":
+        called = ["call", rng.choice(["sync", "async"]), ["by", rng.randrange(3), 4], [["next", n], ["mix", 3]]]
+        return ["if", 7, [["next", n], called], []]
+    if kind == "restart":
+        return [kind, n, rng.choice([0, 0, 5, 300])]
+    return [kind] if kind == "unique" else [kind, n]
 
 
 def _with_step(request: Request, rng: Random, step: Callable[[Random], list[Any]]) -> Request:

@@ -78,9 +78,10 @@ class Fault(msgspec.Struct, frozen=True):
 class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Times in virtual seconds. `repeats`: share of requests sent again with the same idempotency key;
     `externals`: share of requests that call an external function; `hidden_errors`: share that hide an error of the
-    engine's now and then; `spins`: share that run too long now and then; `loads`, `reads`: chunks of bulk loads and
-    reads of one entity beside the requests, as a share of them; `halts`: share of the time in which a worker takes up
-    nothing. `call_bytes`: so many bytes of arguments or of a result count as another call (0: more than there are).
+    engine's now and then; `spins`: share that run too long now and then; `sequences`: share that take numbers;
+    `loads`, `reads`: chunks of bulk loads and reads of one entity beside the requests, as a share of them; `halts`:
+    share of the time in which a worker takes up nothing. `call_bytes`: so many bytes of arguments or of a result count
+    as another call (0: more than there are).
 
     `cluster`: processes behave as those of a deployment on Kafka. Registrations have numbers of their own, appends of
     an older generation are refused from the fence on, peers have connections that break, coordinators can be zombies.
@@ -103,6 +104,7 @@ class SimulationPlan(msgspec.Struct, frozen=True, kw_only=True):
     hidden_errors: float
     loads: float
     spins: float
+    sequences: float
     reads: float
     halts: float
     epoch_transactions_max: int
@@ -177,6 +179,7 @@ def _random_plan(seed: int, workers: int | None, faults: bool) -> SimulationPlan
         externals=Random(f"outside {seed}").choice([0.0, 0.0, 0.1, 0.5]),
         hidden_errors=Random(f"hidden {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
         spins=Random(f"spins {seed}").choice([0.0, 0.0, 0.0, 0.1, 0.4]),
+        sequences=Random(f"gapless {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.6]),
         loads=Random(f"loads {seed}").choice([0.0, 0.0, 0.1, 0.4]),
         reads=Random(f"reads {seed}").choice([0.0, 0.0, 0.0, 0.2, 1.0]),
         halts=Random(f"halts {seed}").choice([0.0, 0.0, 0.0, 0.2, 0.5]),

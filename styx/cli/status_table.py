@@ -41,6 +41,7 @@ def status_lines(status: Status) -> RenderableType:
         text = f"{', '.join(gone)} had to leave: stop it, and start {more} more"
         lines.append(Text(f"{'':<10}{text}", style="yellow"))
     lines.append(Text(f"{'gateways':<10}{', '.join(status.gateways) or 'none'}"))
+    lines += _carried(status)
     lines += _strangers(status)
     problems = [
         Text(f"{worker.name} cannot run version {version}: {problem}", style="red")
@@ -68,6 +69,19 @@ def slots_text(slots: Iterable[int]) -> str:
         else:
             ranges.append([slot, slot])
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def _carried(status: Status) -> list[Text]:
+    """Functions whose transactions are carried again and again."""
+    counts: dict[str, int] = {}
+    for worker in status.workers:
+        for function, count in worker.carried.items():
+            counts[function] = counts.get(function, 0) + count
+    told = ", ".join(
+        f"{name} {count:,}" for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    )
+    text = f"more than twice: {told}; the workers' logs say what changes, and what to do"
+    return [Text(f"{'carried':<10}{text}", style="yellow")] if told else []
 
 
 def _strangers(status: Status) -> list[Text]:

@@ -47,7 +47,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     transaction_bytes_max: int = 512 * MIB
     """Arguments and results of the calls of one transaction, all together; see `call_bytes`."""
     operations_max: int = 100_000
-    """Context operations (get, put, delete) one invocation may do."""
+    """Context operations (get, put, delete, uses of sequences) one invocation may do."""
     epoch_transactions_max: int = 250
     """Transactions one worker brings into one epoch.
 

@@ -21,6 +21,7 @@ from styx.model.app import App
 from styx.model.execution import ErrorTriple, Outcome
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
+from styx.model.sequence import decode_number, holds_sequences
 from styx.testing.serial import Entity, ExternalResult, MissingExternal, SerialReference, State
 from styx.values.codec import shown
 
@@ -303,6 +304,8 @@ class _History:
         if data is None:
             return "nothing"
         try:
+            if holds_sequences(entity[0]):
+                return shown(decode_number(data))
             return shown(self.app.operator(entity[0]).decode_state(data))
         except Exception:  # noqa: BLE001 - damaged state is what is being reported
             return f"undecodable {shown(data)}"

@@ -34,6 +34,7 @@ from styx.model.execution import (
 from styx.model.function_spec import FunctionSpec, MadeCall
 from styx.model.limits import Limits
 from styx.model.partitioning import Key
+from styx.model.sequence import holds_sequences, owner_of
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more, transaction_limits
 from styx.protocol.frames import decode_outcome
@@ -116,8 +117,10 @@ class SerialReference:
         self.app = app
         readers: dict[str, StateReader] = {}
         for (operator, key), data in self.state.items():
-            if operator not in app.operators:
-                raise ValueError(f"{entity_name(operator, key)}: the version has no operator {operator!r}")
+            if owner_of(operator) not in app.operators:
+                raise ValueError(f"{entity_name(operator, key)}: the version has no operator {owner_of(operator)!r}")
+            if holds_sequences(operator):
+                continue
             if operator not in readers:
                 readers[operator] = StateReader(app.operators[operator], self.limits.value_bytes_max)
             try:
@@ -199,6 +202,9 @@ class _Overlay(Cell):
             self._entities.append((operator, key))
             writes[operator, key] = value
         return result
+
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        return _Overlay(self._state, self._writes, (table, key), self._entities)
 
 
 class _Transaction(Environment):

@@ -82,6 +82,7 @@ class Executor(Endings):
             footprint = here.footprints[tid] = Footprint(
                 app, limits, n_slots, tid, root.timestamp_us, slot, slot, root.sequential, root.externals
             )
+            footprint.here = here
             self._enqueue(footprint, here, function, root.key, root.params, b"", b"", 0, 1, slot)
 
     def end(self) -> None:
@@ -177,6 +178,7 @@ class Executor(Endings):
                 sequential,
                 externals,
             )
+            footprint.here = slot
         if footprint.dead:
             return
         if collided:
@@ -408,6 +410,7 @@ class Executor(Endings):
                     footprint.sequential,
                     footprint.externals,
                 )
+                here.here = slot
             else:
                 here = known
             if footprint.collided:

@@ -23,6 +23,10 @@ from styx.state.table import Reader
 if TYPE_CHECKING:
     from styx.worker.invocation import Invocation
     from styx.worker.notes import Raised
+    from styx.worker.slot import Slot
+
+Writes = dict[tuple[str, Any], bytes | None]
+"""Encoded states by (table, key); None: deleted."""
 
 SEQUENTIAL_CHAIN = b""
 """Visibility chain of a transaction in sequential mode: every branch sees everything before it."""
@@ -106,6 +110,13 @@ class EntityCell(msgspec.Struct, Cell, eq=False, gc=False):
         footprint.accesses.append(access)
         return access.result(self.found)
 
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        """As `Cell.sibling`."""
+        footprint = self.footprint
+        slot = footprint.here
+        assert slot is not None, "a transaction without a slot has no state"
+        return slot.cell(footprint, table, key)
+
     def final_value(self) -> bytes | None:
         """The value that the transaction leaves. Without a collision all writers are on one line of calls, and the
         lowest wrote last.
@@ -129,8 +140,9 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     `invocations` is the cached call graph of this slot. `dead`: the transaction has left the epoch, and further
     messages to it are void. `sent` counts the calls made on this slot and, with `Limits.call_bytes`, the large results
     of calls that ran on it. `pending_external` is the external call that the transaction has to wait for. `accesses`
-    are the accesses to many entities at once, which have no cells. Two fields belong to the last run: `raised` is its
-    first exception in serial order, `lines` are the lines that its functions logged.
+    are the accesses to many entities at once, which have no cells. `here` is the slot itself, None if no function runs.
+    Three fields belong to the last run: `raised` is its first exception in serial order, `lines` are the lines that its
+    functions logged, and `beside` are writes of an unchanged re-run to entries that no invocation is on.
     """
 
     app: App
@@ -150,6 +162,8 @@ class Footprint(msgspec.Struct, Environment, eq=False):
     pending_external: ExternalCall | None = None
     raised: Raised | None = None
     lines: Lines | None = None
+    here: Slot | None = None
+    beside: Writes | None = None
 
     def add_line(self, line: Line) -> None:
         """As `Environment.add_line`."""
@@ -159,9 +173,10 @@ class Footprint(msgspec.Struct, Environment, eq=False):
         self.lines.add(line)
 
     def run_again(self) -> None:
-        """Drops the notes of the run before."""
+        """Drops what is left of the run before."""
         self.raised = None
         self.lines = None
+        self.beside = None
 
     @property
     def spread(self) -> bool:

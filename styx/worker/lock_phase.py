@@ -18,13 +18,13 @@ import msgspec
 from styx.native.compiled import FirstSteps
 from styx.native.interpreted import native
 from styx.protocol.frames import Failure
-from styx.worker.footprint import Footprint
+from styx.worker.footprint import Footprint, Writes
 from styx.worker.invocation import Running
 from styx.worker.notes import Notes
 from styx.worker.own_variables import OwnVariables
 from styx.worker.rerun import Rerun
 from styx.worker.slot import Slot
-from styx.worker.unchanged_rerun import Writes, unchanged_rerun
+from styx.worker.unchanged_rerun import unchanged_rerun
 
 _CUT: Final = Failure(b"", b"", True, "aborted", "", "")
 

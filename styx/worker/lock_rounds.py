@@ -11,6 +11,7 @@ from typing import Any
 
 from styx.protocol.frames import Failure
 from styx.protocol.messages import LockDecision
+from styx.worker.changed_call import ChangedCall, changed_call
 from styx.worker.invocation import Running
 from styx.worker.lock_phase import NOT_RUN, SlotLockPhase
 from styx.worker.notes import Notes
@@ -95,8 +96,21 @@ class LockRounds:
         carried = root.tid in self._verdicts and failure is None
         if carried or (failure is not None and failure.deviation):
             root.sequential |= root.collided
+            root.carried += 1
             self.carried.append(root)
+            if self._notes is not None:
+                self._notes.carry(root, self._changed)
             return False
         root.failure = failure
         root.result = outcome.result
         return True
+
+    def _changed(self, tid: int) -> ChangedCall | None:
+        """The first call of a carried transaction that changed on one of this worker's slots, in serial order."""
+        first: Failure | None = None
+        at = 0
+        for index, lock in self._locks.items():
+            failure = lock.outcomes.get(tid, NOT_RUN).failure
+            if failure is not None and failure.deviation and (first is None or failure.place < first.place):
+                first, at = failure, index
+        return None if first is None else changed_call(self._slots[at].footprints[tid], first.position)

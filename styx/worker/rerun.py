@@ -15,21 +15,17 @@ from typing import Annotated, Any
 import msgspec
 
 from styx.errors import CallLimitExceeded, InTransactionError
-from styx.model.access import Access
-from styx.model.context import Cell
 from styx.model.execution import encode_result, failure_of, foreign_await_error, start, unfinished
 from styx.model.function_spec import FunctionSpec, MadeCall
-from styx.model.partitioning import Key
 from styx.model.waiting import ExternalCall, SyncCall
 from styx.native.compiled import calls_more
 from styx.native.interpreted import USUAL, native
 from styx.protocol.frames import Failure, decode_outcome
-from styx.state.table import Reader
-from styx.worker.footprint import Footprint
+from styx.worker.current_cell import CurrentCell
+from styx.worker.footprint import Footprint, Writes
 from styx.worker.invocation import Doomed, Invocation, Running, abandon, external_failure
 from styx.worker.notes import Notes, failure_by, refusal_by
 from styx.worker.slot import Slot
-from styx.worker.unchanged_rerun import Writes
 
 _SYNCHRONOUS = -1
 _ASYNCHRONOUS = 0
@@ -42,43 +38,6 @@ class _Failed(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__()
         self.failure = failure
-
-
-class CurrentCell(Cell):
-    """One entity as the re-run sees it: own writes first, then writes of lower transactions, then the state."""
-
-    __slots__ = ("_current", "_entity", "_found", "_writes")
-
-    def __init__(self, writes: Writes, current: Writes, found: Reader, operator: str, key: Any) -> None:
-        self._entity = (operator, key)
-        self._writes = writes
-        self._current = current
-        self._found = found
-
-    def read(self, chain: bytes) -> bytes | None:
-        entity = self._entity
-        if entity in self._writes:
-            return self._writes[entity]
-        if entity in self._current:
-            return self._current[entity]
-        return self._found(entity[1])
-
-    def write(self, chain: bytes, value: bytes | None) -> None:
-        self._writes[self._entity] = value
-
-    def access(self, access: Access) -> Any:
-        operator, writes, current, found = access.operator, self._writes, self._current, self._found
-
-        def read(key: Key) -> bytes | None:
-            entity = (operator, key)
-            if entity in writes:
-                return writes[entity]
-            return current[entity] if entity in current else found(key)
-
-        result = access.result(read)
-        for key, value in access.writes.items():
-            writes[operator, key] = value
-        return result
 
 
 @native
@@ -201,8 +160,7 @@ class Rerun:
     def _push(self, due: _Due) -> None:
         footprint = self._footprint
         spec, operator = due.function, due.function.operator
-        found = self._slot.find(operator)
-        cell = CurrentCell(self.writes, self._current, found, operator, due.key)
+        cell = CurrentCell(self.writes, self._current, self._slot, operator, due.key)
         # An invocation that the execution step measured is measured here as well.
         kind: Annotated[type[Invocation], USUAL] = Invocation if due.cached is None else type(due.cached)
         invocation = kind(

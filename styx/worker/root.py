@@ -39,8 +39,9 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     are the encoded outcomes of external calls by key, attached when an epoch record resumes the transaction. `repeats`
     are requests with the same idempotency key that wait for this one's reply: (request id, own TID, where the reply
     goes). `remembered` is set if this request itself repeats another: the first one's reply. `refused` says why the
-    transaction cannot run at all, for example because a new version of the app lacks its function. `outstanding` are
-    the ack shares that are missing (None: all). `cut`: the watchdog interrupted one of its functions in this epoch.
+    transaction cannot run at all, for example because a new version of the app lacks its function. `carried` counts how
+    often a lock phase has carried it in this generation. `outstanding` are the ack shares that are missing (None: all).
+    `cut`: the watchdog interrupted one of its functions in this epoch.
     """
 
     tid: int
@@ -59,6 +60,7 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     idempotency: bytes | None = None
     remembered: ReplyRecord | None = None
     refused: Failure | None = None
+    carried: int = 0
     outstanding: Outstanding | None = None
     count: int = 0
     done: bool = False

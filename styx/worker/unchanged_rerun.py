@@ -10,22 +10,21 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from contextvars import Context as Variables
 from operator import attrgetter
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import msgspec
 
 from styx.model.access import Access
-from styx.model.context import CLOSED, Cell
+from styx.model.context import CLOSED, Cell, Environment
 from styx.model.execution import encode_result, start, unfinished
 from styx.native.compiled import FirstSteps
 from styx.native.interpreted import RETURNED, USUAL, native, plain_stores
 from styx.state.table import Reader
-from styx.worker.footprint import Footprint
+from styx.worker.current_cell import CurrentCell
+from styx.worker.footprint import Footprint, Writes
 from styx.worker.invocation import Invocation, Running, abandon
 from styx.worker.own_variables import apart
 from styx.worker.slot import Slot
-
-Writes = dict[tuple[str, Any], bytes | None]
 
 _UNREAD: Final = b"unread"
 _by_path = attrgetter("_path")
@@ -59,6 +58,14 @@ class _Cell(msgspec.Struct, Cell, eq=False, gc=False):
     def access(self, access: Access) -> Any:
         raise AssertionError("what touches many entities at once is run again by the general way")
 
+    def sibling(self, environment: Environment, table: str, key: Any) -> Cell:
+        footprint = cast("Footprint", environment)
+        if footprint.beside is None:
+            footprint.beside = {}
+        slot = footprint.here
+        assert slot is not None, "a transaction without a slot is not run again"
+        return CurrentCell(footprint.beside, self.current, slot, table, key)
+
 
 def unchanged_rerun(
     footprint: Footprint,
@@ -82,7 +89,8 @@ def unchanged_rerun(
         again = _again(cached, footprint, cell, slot.index, first_steps, running)
         if again is None:
             return None
-        return again._result, {cell.entity: cell.value} if cell.written else {}
+        writes: Writes = {cell.entity: cell.value} if cell.written else {}
+        return again._result, writes if footprint.beside is None else {**writes, **footprint.beside}
     result: bytes | None = None
     cells: dict[tuple[str, Any], _Cell] = {}
     for cached in sorted(invocations, key=_by_path):
@@ -96,7 +104,8 @@ def unchanged_rerun(
             return None
         if not cached._path:
             result = again._result
-    return result, {entity: cell.value for entity, cell in cells.items() if cell.written}
+    writes = {entity: cell.value for entity, cell in cells.items() if cell.written}
+    return result, writes if footprint.beside is None else {**writes, **footprint.beside}
 
 
 def _cell(cached: Invocation, slot: Slot, current: Writes) -> _Cell:

@@ -40,6 +40,7 @@ from styx.worker import (
     worker,
 )
 from styx.worker import lock_phase as lock_phase_module
+from styx.worker.current_cell import CurrentCell
 from styx.worker.intake import Intake
 from styx.worker.slot import Slot
 from tests.plain_form import plain_form
@@ -329,13 +330,13 @@ def loads_see_no_conflict(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_load_run_again_does_not_look_at_the_state(patch: pytest.MonkeyPatch) -> None:
-    original = rerun.CurrentCell.access
+    original = CurrentCell.access
 
-    def access(self: rerun.CurrentCell, access: BulkLoad) -> Any:
+    def access(self: CurrentCell, access: BulkLoad) -> Any:
         access.replace = True
         return original(self, access)
 
-    patch.setattr(rerun.CurrentCell, "access", access)
+    patch.setattr(CurrentCell, "access", access)
 
 
 def loads_are_in_no_snapshot(patch: pytest.MonkeyPatch) -> None:

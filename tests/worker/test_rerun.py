@@ -9,9 +9,9 @@ import pytest
 
 from styx.model.limits import Limits
 from styx.values.codec import encode_strict
+from styx.worker.footprint import Writes
 from styx.worker.invocation import Running
 from styx.worker.rerun import Rerun
-from styx.worker.unchanged_rerun import Writes
 from tests.worker.execution import OPERATOR, Execution
 
 
