@@ -58,7 +58,8 @@ class Heartbeat(msgspec.Struct, array_like=True, tag=103):
 
     `operators` are those that have state here; `lag` is the number of request records not yet fetched; `memory` is
     resident bytes; `ended` counts transactions since the registration. `poison`, `strangers` and `refused` are counted
-    since the process started: undecodable request records, others' records elsewhere in the log, connections.
+    since the process started: undecodable request records, others' records elsewhere in the log, connections. `left`
+    likewise: transactions that left the slot of their local function, by its full name.
     """
 
     generation: int
@@ -74,6 +75,7 @@ class Heartbeat(msgspec.Struct, array_like=True, tag=103):
     operators: list[str]
     strangers: int = 0
     refused: int = 0
+    left: dict[str, int] = {}
 
 
 class Offer(msgspec.Struct, array_like=True, tag=104):

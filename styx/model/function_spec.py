@@ -22,9 +22,12 @@ BUILT_IN: Final = frozenset({LOAD_FUNCTION, READ_FUNCTION})
 
 
 class Hints(NamedTuple):
-    """What `register` is told of a function. `read_only`: the function neither writes nor calls one that may."""
+    """What `register` is told of a function. `read_only`: the function neither writes nor calls one that may. `local`:
+    all that it calls is on the slot of its own entity.
+    """
 
     read_only: bool = False
+    local: bool = False
 
 
 NO_HINTS: Final = Hints()
@@ -35,9 +38,9 @@ class FunctionSpec:
 
     `operator` is its operator's name; `keys` and what encodes and decodes state are its operator's, too: every call
     needs them. `client_data`: its arguments are data that a client sends, limited by the size of a request alone, and
-    an error in them is no abort of the app. `read_only` is the hint. `decode` makes (positional, keyword) arguments of
-    an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists, by their first
-    byte; they raise what msgspec raises.
+    an error in them is no abort of the app. `read_only` and `local` are the hints. `decode` makes (positional, keyword)
+    arguments of an encoded argument list; it raises `BadArguments`. `usual` holds decoders of short positional lists,
+    by their first byte; they raise what msgspec raises.
     """
 
     __slots__ = (
@@ -49,6 +52,7 @@ class FunctionSpec:
         "encode_state",
         "func",
         "keys",
+        "local",
         "name",
         "operator",
         "pack_state",
@@ -74,6 +78,7 @@ class FunctionSpec:
         self.func = func
         self.client_data = False
         self.read_only = hints.read_only
+        self.local = hints.local
         self.encode_state = encode_state
         self.decode_state = decode_state
         self.pack_state = pack_state

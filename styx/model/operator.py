@@ -112,9 +112,9 @@ class Operator:
     def register(self, func: F) -> F: ...
 
     @overload
-    def register(self, *, read_only: bool = False) -> Callable[[F], F]: ...
+    def register(self, *, read_only: bool = False, local: bool = False) -> Callable[[F], F]: ...
 
-    def register(self, func: Any = _ABSENT, *, read_only: bool = False) -> Any:
+    def register(self, func: Any = _ABSENT, *, read_only: bool = False, local: bool = False) -> Any:
         """Registers `func` under its own name and returns it unchanged: `@account.register`, or with what the engine
         may rely on, `@account.register(read_only=True)`.
 
@@ -122,10 +122,14 @@ class Operator:
         it tries ends its transaction (`ReadOnlyViolation`). A request for it sees the state at its epoch's beginning,
         is never in conflict with others and never runs twice.
 
-        Raises `ConfigurationError` for a plain `def`, a missing context parameter, a name registered before, or a hint
-        that is not True or False.
+        `local`: the function and all that it calls stay on the slot of its own entity (`partition_key`), and make no
+        external call. A request for it runs once, behind its epoch's other transactions. If it leaves the slot, it
+        costs one more epoch, in which it runs like any other; `styx status` names such functions.
+
+        Raises `ConfigurationError` for a plain `def`, a missing context parameter, a name registered before, a hint
+        that is not True or False, or both hints at once.
         """
-        hints = self._hints(read_only=read_only)
+        hints = self._hints(read_only=read_only, local=local)
         if func is _ABSENT:
             return lambda function: self._register(function, hints)
         return self._register(func, hints)
@@ -137,7 +141,13 @@ class Operator:
                 raise ConfigurationError(
                     f"operator {self.name!r}: {name}= of register is True or False, got {shown(value)}"
                 )
-        return Hints(**given)
+        hints = Hints(**given)
+        if hints.read_only and hints.local:
+            raise ConfigurationError(
+                f"operator {self.name!r}: a function is registered with read_only= or with local=, not with both: what "
+                "is read-only is in no conflict anyway, wherever it reads"
+            )
+        return hints
 
     def _register(self, func: F, hints: Hints) -> F:
         name = getattr(func, "__name__", None)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from styx.errors import describe
 from styx.model.user_frames import Frame, UserFrames
+from styx.reports.left_slots import LeftSlots
 from styx.reports.mistakes import Mistake, Mistakes, Place, key_text, now, places, printable
 from styx.worker.events import RunExternal
 from styx.worker.notes import CAPTURES_MAX, AbortNote, LineNote, Notes
@@ -34,6 +35,7 @@ class FunctionReports:
     def __init__(self, later: Callable[[float, Callable[[], None]], object]) -> None:
         self.notes = Notes()
         self.mistakes = Mistakes()
+        self.left = LeftSlots()
         self._later = later
         self._frames = UserFrames()
         self._allowance = Allowance(SHOWN_PER_SECOND_MAX)

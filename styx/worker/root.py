@@ -39,7 +39,8 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     are the encoded outcomes of external calls by key, attached when an epoch record resumes the transaction. `repeats`
     are requests with the same idempotency key that wait for this one's reply: (request id, own TID, where the reply
     goes). `remembered` is set if this request itself repeats another: the first one's reply. `refused` says why the
-    transaction cannot run at all, for example because a new version of the app lacks its function. `outstanding` are
+    transaction cannot run at all, for example because a new version of the app lacks its function. `local`: it runs in
+    phase 3, which only a new request can; whatever is carried, or was in a snapshot, is not local. `outstanding` are
     the ack shares that are missing (None: all). `cut`: the watchdog interrupted one of its functions in this epoch.
     """
 
@@ -59,6 +60,7 @@ class RootTransaction(msgspec.Struct, eq=False, gc=False):
     idempotency: bytes | None = None
     remembered: ReplyRecord | None = None
     refused: Failure | None = None
+    local: bool = False
     outstanding: Outstanding | None = None
     count: int = 0
     done: bool = False

@@ -54,6 +54,7 @@ class WorkerStatus(msgspec.Struct, kw_only=True):
     operators: list[str] = []
     strangers: int = 0
     refused: int = 0
+    left: dict[str, int] = {}
     problems: dict[int, str] = {}
 
 
