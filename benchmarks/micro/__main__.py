@@ -1,6 +1,6 @@
-"""`python -m benchmarks.micro`: CPU per transaction of the engine and of the bare loop, and their ratio.
+"""`python -m benchmarks.micro [ROW…]`: CPU per transaction of the engine, beside the bare loop for rows of transfers.
 
-Both run the same requests in turn in one process, several times; figures are process CPU time, the median of the
+Both loops run the same requests in turn in one process, several times; figures are process CPU time, the median of the
 runs with the range. The machine's speed cancels out in the ratio. The garbage collector is tuned as in a worker
 process, for both.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.micro.bank import account, app
 from benchmarks.micro.comparison import Comparison
 from benchmarks.micro.engine_loop import EngineLoop
+from benchmarks.micro.rows import ROWS, Row, add_rows
 from benchmarks.reference.bare_loop import bare_loop
 from benchmarks.reference.cpu_time import cpu_seconds
 from benchmarks.reference.transfers import START_BALANCE, encoded, transfers
@@ -50,13 +51,36 @@ def measure(title: str, keys: int, count: int, runs: int) -> Comparison:
     engine_us = [engine_s / count * 1e6 for _, engine_s, _, _ in timings]
     comparison = Comparison(title, bare_us, engine_us)
     _, _, engine, given = timings[-1]
-    epochs = engine.worker.epoch + 1
-    phases = [decode_reply(data).phase for data in given]
     print(
         f"{title}: bare loop {_figure(bare_us)} µs, engine {_figure(engine_us)} µs a transaction, "
-        f"ratio {_figure(comparison.ratios)} ({epochs} epochs, {phases.count(2) / count:.0%} through the lock phase)"
+        f"ratio {_figure(comparison.ratios)} ({_phases(engine, given)})"
     )
     return comparison
+
+
+def time_row(row: Row, count: int) -> tuple[float, EngineLoop, list[bytes]]:
+    """CPU seconds of the engine alone on `count` requests of any row; the engine; its replies."""
+    engine, routed = row.engine(), row.routed(count)
+    given: list[bytes] = []
+    engine_s = cpu_seconds(lambda: given.extend(engine.run(routed)))
+    assert len(given) == count
+    assert all(decode_reply(data).error is None for data in given)
+    return engine_s, engine, given
+
+
+def measure_row(row: Row, count: int, runs: int) -> None:
+    """Measures and prints a row that the bare loop cannot run."""
+    timings = [time_row(row, count) for _ in range(runs)]
+    _, engine, given = timings[-1]
+    print(
+        f"{row.title}: engine {_figure([engine_s / count * 1e6 for engine_s, _, _ in timings])} µs a transaction "
+        f"({_phases(engine, given)})"
+    )
+
+
+def _phases(engine: EngineLoop, given: list[bytes]) -> str:
+    phases = [decode_reply(data).phase for data in given]
+    return f"{engine.worker.epoch + 1} epochs, {phases.count(2) / len(given):.0%} through the lock phase"
 
 
 def _check(given: list[bytes], expected: list[bytes], engine: EngineLoop, state: dict[int, bytes]) -> None:
@@ -73,17 +97,26 @@ def _figure(values: list[float]) -> str:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.micro", description=__doc__)
+    add_rows(parser)
     parser.add_argument("--transactions", type=int, default=50_000, help="per run (default 50000)")
     parser.add_argument("--runs", type=int, default=5, help="runs of each (default 5)")
-    parser.add_argument("--chart", type=Path, metavar="FILE", help="also write the figures as an SVG chart")
+    parser.add_argument(
+        "--chart",
+        type=Path,
+        metavar="FILE",
+        help="also write the figures as an SVG chart, of rows of transfers alone",
+    )
     options = parser.parse_args()
     write_chart = _chart_writer(parser) if options.chart is not None else None
     interpreter = f"{platform.python_implementation()} {platform.python_version()}"
     print(f"{interpreter}, {platform.machine()}, engine {describe(FORM)}")
-    comparisons = [
-        measure("10,000 keys, uniform", 10_000, options.transactions, options.runs),
-        measure("100 hot keys", 100, options.transactions, options.runs),
-    ]
+    comparisons = []
+    for chosen in options.rows:
+        row = ROWS[chosen]
+        if row.keys:
+            comparisons.append(measure(row.title, row.keys, options.transactions, options.runs))
+        else:
+            measure_row(row, options.transactions, options.runs)
     if write_chart is not None:
         write_chart(options.chart, comparisons, f"{interpreter}, {name(FORM)}")
         print(f"chart: {options.chart}")

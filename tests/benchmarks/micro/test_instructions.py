@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.micro import instructions
 from benchmarks.micro.instructions import counted, run
+from benchmarks.micro.rows import ROWS
 
 
 def test_what_valgrind_counts_is_read() -> None:
@@ -15,12 +16,12 @@ def test_what_valgrind_counts_is_read() -> None:
         counted("Aborted")
 
 
-@pytest.mark.parametrize("keys", [1_000, 10])
-def test_what_is_counted_makes_its_transactions(keys: int) -> None:
-    run(keys, 20)
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_counted_makes_its_transactions(name: str) -> None:
+    run(name, 20)
 
 
 def test_without_valgrind_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SystemExit, match="valgrind is not installed"):
-        instructions.instructions(10, 1)
+        instructions.instructions("hot", 1)
